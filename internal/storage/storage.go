@@ -1,0 +1,66 @@
+// Package storage reads and writes files on the local disk and on HDFS by one small set of calls.
+package storage
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// ErrUnavailable marks errors of a file system that can't be reached now: worth another try later.
+var ErrUnavailable = errors.New("file system unavailable")
+
+// FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
+// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable or what the system said.
+// All methods are safe for concurrent use.
+type FS interface {
+	// Open opens a file for reading. Each opened File belongs to one goroutine.
+	Open(name string) (File, error)
+	// Create makes a new file; its folder must exist. The file must not: that is fs.ErrExist.
+	Create(name string, perm fs.FileMode) (Writer, error)
+	Stat(name string) (Info, error)
+	// ReadDir lists a directory, sorted by name.
+	ReadDir(name string) ([]Info, error)
+	MkdirAll(name string, perm fs.FileMode) error
+	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
+	// is durable when it returns.
+	Rename(from, to string) error
+	// Replace moves a file over another one, atomically and durably.
+	Replace(from, to string) error
+	// Remove deletes a file or an empty directory; one that is not there is fs.ErrNotExist.
+	Remove(name string) error
+	// RemoveAll deletes a tree; one that is not there is no error.
+	RemoveAll(name string) error
+	// Free is the room left, in bytes, where name is or would be.
+	Free(name string) (int64, error)
+	// URI is how the rest of the world names the file: file:///… or hdfs://authority/….
+	URI(name string) string
+	Close() error
+}
+
+// File is an open file. Read goes on from where the last Read ended; ReadAt does not move it.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); a file whose Close failed is
+// not to be trusted. Abort closes and deletes it.
+type Writer interface {
+	io.Writer
+	Close() error
+	Abort() error
+}
+
+// Info describes a file or directory.
+type Info struct {
+	Name    string // the last element
+	Size    int64
+	ModTime time.Time
+	Dir     bool
+	Mode    fs.FileMode
+	Owner   string // HDFS only
+}
