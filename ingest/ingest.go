@@ -81,3 +81,39 @@ type BadRecord struct {
 }
 
 func (b *BadRecord) Error() string { return b.Reason }
+
+// Limit is how many rejects a run bears: max_rejects of the job file, a count such as 0 or a percentage such as 0.1%.
+type Limit struct {
+	Count   int64   // checked at once; used where Percent is 0
+	Percent float64 // of the records read, checked at the end of reading
+}
+
+// LimitError says that there were more rejects than the limit.
+type LimitError struct {
+	Limit   Limit
+	Rejects int64
+	Read    int64     // 0 where reading did not end
+	First   BadRecord // the first reject by file and offset among those seen, Raw cut to 200 bytes and copied
+}
+
+func (e *LimitError) Error() string { return "too many rejects" }
+
+// Rejects keeps the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat, which
+// can be read as input again, and one JSON object a reject in rejects.jsonl (file, offset, record, column, reason).
+// Both are made with the first reject, mode 0600, and hold the rejects in order of file and offset.
+type Rejects struct{}
+
+// NewRejects keeps rejects in dir, which is made with the first one.
+func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
+	return nil
+}
+
+// Add keeps a bad record; a *LimitError where a count is exceeded. It is safe for concurrent use.
+func (r *Rejects) Add(b *BadRecord) error { return errSkeleton }
+
+// Count is the number of rejects so far.
+func (r *Rejects) Count() int64 { return 0 }
+
+// Close finishes the files, with record numbers filled in, and applies a percentage to the records read. It keeps what
+// there is when the run failed, too.
+func (r *Rejects) Close(read int64) error { return errSkeleton }

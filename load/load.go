@@ -89,7 +89,8 @@ func (c *Cluster) Load(ctx context.Context, table string, files []HFile, done fu
 	return nil, errSkeleton
 }
 
-// ScanPrefix visits the cells of all rows that begin with prefix, in order. The cells are valid during the call only.
-func (c *Cluster) ScanPrefix(ctx context.Context, table string, prefix []byte, visit func(*keys.Cell) error) error {
+// ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
+// last), in order. The cells are valid during the call only. An error of visit ends the scan and is returned.
+func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*keys.Cell) error) error {
 	return errSkeleton
 }
