@@ -1,0 +1,119 @@
+// Package digest computes an order-independent digest of cells, which is carried from the sort to the HFiles and to
+// the reading back, and compared at each hand-over.
+//
+// A cell's contribution is XXH64 (seed 0) over five 8-byte big-endian words:
+//
+//	XXH64(row)
+//	XXH64(uvarint(len(family)) family uvarint(len(qualifier)) qualifier)
+//	XXH64(value)
+//	type, as an unsigned number
+//	timestamp, epoch milliseconds in two's complement
+//
+// and, for the digest without the timestamp, over the first four of them. The digest of a set of cells is the sum of
+// the contributions modulo 2^64: a sum and not an XOR, so that a cell written twice does not cancel, and so that cells
+// can be taken out of a sum again.
+package digest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"bulkload/keys"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Sum is the digest of a set of cells. The zero Sum is that of no cells.
+type Sum struct {
+	Cells    int64
+	Timed    uint64 // with the timestamps
+	Timeless uint64 // without them
+}
+
+// Row is the hash of a row, for Cell.
+func Row(row []byte) uint64 { return xxhash.Sum64(row) }
+
+// Column is the hash of a family and qualifier, for Cell.
+func Column(family, qualifier []byte) uint64 {
+	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(family)+len(qualifier))
+	b = append(binary.AppendUvarint(b, uint64(len(family))), family...)
+	b = append(binary.AppendUvarint(b, uint64(len(qualifier))), qualifier...)
+	return xxhash.Sum64(b)
+}
+
+// Cell adds one cell, given the hashes of its row and column.
+func (s *Sum) Cell(row, column uint64, value []byte, typ keys.CellType, timestamp int64) {
+	var words [40]byte
+	binary.BigEndian.PutUint64(words[0:], row)
+	binary.BigEndian.PutUint64(words[8:], column)
+	binary.BigEndian.PutUint64(words[16:], xxhash.Sum64(value))
+	binary.BigEndian.PutUint64(words[24:], uint64(typ))
+	binary.BigEndian.PutUint64(words[32:], uint64(timestamp))
+	s.Cells++
+	s.Timed += xxhash.Sum64(words[:])
+	s.Timeless += xxhash.Sum64(words[:32])
+}
+
+// Add adds the cells of another set.
+func (s *Sum) Add(o Sum) {
+	s.Cells += o.Cells
+	s.Timed += o.Timed
+	s.Timeless += o.Timeless
+}
+
+// Sub takes the cells of another set out.
+func (s *Sum) Sub(o Sum) {
+	s.Cells -= o.Cells
+	s.Timed -= o.Timed
+	s.Timeless -= o.Timeless
+}
+
+// String is the digest with the timestamps and without them, 16 hex digits each.
+func (s Sum) String() string { return fmt.Sprintf("%016x/%016x", s.Timed, s.Timeless) }
+
+// Stream adds up cells that come in HBase's order. It remembers the hashes of the last row and of the columns, which
+// come again row after row.
+type Stream struct {
+	Sum     Sum
+	row     []byte
+	rowHash uint64
+	columns []column
+	next    int // where the next column probably is in columns
+}
+
+type column struct {
+	family, qualifier []byte
+	hash              uint64
+}
+
+// maxColumns bounds what a Stream remembers: a wide table has no end of qualifiers.
+const maxColumns = 1024
+
+// Add adds a cell.
+func (t *Stream) Add(c *keys.Cell) {
+	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {
+		t.row = append(t.row[:0], c.Row...)
+		t.rowHash = Row(c.Row)
+		t.next = 0
+	}
+	t.Sum.Cell(t.rowHash, t.column(c), c.Value, c.Type, c.Timestamp)
+}
+
+func (t *Stream) column(c *keys.Cell) uint64 {
+	for i := t.next; i < len(t.columns); i++ {
+		if m := &t.columns[i]; bytes.Equal(m.qualifier, c.Qualifier) && bytes.Equal(m.family, c.Family) {
+			t.next = i + 1
+			return m.hash
+		}
+		if i > t.next+32 {
+			break
+		}
+	}
+	hash := Column(c.Family, c.Qualifier)
+	if len(t.columns) < maxColumns {
+		t.columns = append(t.columns, column{bytes.Clone(c.Family), bytes.Clone(c.Qualifier), hash})
+		t.next = len(t.columns)
+	}
+	return hash
+}

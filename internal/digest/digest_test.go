@@ -1,0 +1,123 @@
+package digest
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"bulkload/keys"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// contribution follows the package comment word by word, without the shortcuts.
+func contribution(c *keys.Cell, timed bool) uint64 {
+	column := append([]byte{byte(len(c.Family))}, c.Family...)
+	column = append(append(column, byte(len(c.Qualifier))), c.Qualifier...)
+	words := []uint64{xxhash.Sum64(c.Row), xxhash.Sum64(column), xxhash.Sum64(c.Value), uint64(c.Type)}
+	if timed {
+		words = append(words, uint64(c.Timestamp))
+	}
+	var b []byte
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return xxhash.Sum64(b)
+}
+
+func cells(rows int) []*keys.Cell {
+	var all []*keys.Cell
+	for r := range rows {
+		for _, q := range []string{"a", "b", "", "c"} {
+			all = append(all, &keys.Cell{
+				Row: []byte{byte(r)}, Family: []byte("f"), Qualifier: []byte(q),
+				Timestamp: int64(r), Type: keys.Put, Value: []byte(q + "value"),
+			})
+		}
+	}
+	return all
+}
+
+func TestStreamFollowsTheDefinition(t *testing.T) {
+	all := cells(40)
+	var want Sum
+	var stream Stream
+	for _, c := range all {
+		want.Add(Sum{1, contribution(c, true), contribution(c, false)})
+		stream.Add(c)
+	}
+	if stream.Sum != want {
+		t.Errorf("stream gives %v, the definition %v", stream.Sum, want)
+	}
+}
+
+func TestOrderDoesNotMatter(t *testing.T) {
+	all := cells(40)
+	var a, b Stream
+	for _, c := range all {
+		a.Add(c)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, c := range all {
+		b.Add(c)
+	}
+	if a.Sum != b.Sum {
+		t.Errorf("shuffled cells give %v, ordered ones %v", b.Sum, a.Sum)
+	}
+}
+
+func TestEveryPartCounts(t *testing.T) {
+	base := keys.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put, Value: []byte("v")}
+	sum := func(change func(*keys.Cell)) Sum {
+		c := base
+		change(&c)
+		var s Stream
+		s.Add(&c)
+		return s.Sum
+	}
+	same := sum(func(*keys.Cell) {})
+	changes := map[string]func(*keys.Cell){
+		"row":       func(c *keys.Cell) { c.Row = []byte("s") },
+		"family":    func(c *keys.Cell) { c.Family = []byte("g") },
+		"qualifier": func(c *keys.Cell) { c.Qualifier = []byte("qq") },
+		"moved":     func(c *keys.Cell) { c.Family, c.Qualifier = []byte("fq"), nil },
+		"value":     func(c *keys.Cell) { c.Value = nil },
+		"type":      func(c *keys.Cell) { c.Type = keys.Delete },
+	}
+	for name, change := range changes {
+		if s := sum(change); s.Timed == same.Timed || s.Timeless == same.Timeless {
+			t.Errorf("%s: a changed cell has the same digest %v", name, s)
+		}
+	}
+	later := sum(func(c *keys.Cell) { c.Timestamp = 6 })
+	if later.Timed == same.Timed || later.Timeless != same.Timeless {
+		t.Errorf("another timestamp gives %v beside %v", later, same)
+	}
+}
+
+func TestTwiceDoesNotCancelAndSubTakesOut(t *testing.T) {
+	var one, two Stream
+	c := cells(1)[0]
+	one.Add(c)
+	two.Add(c)
+	two.Add(c)
+	if two.Sum.Timed == 0 || two.Sum == one.Sum {
+		t.Errorf("the same cell twice gives %v, once %v", two.Sum, one.Sum)
+	}
+	two.Sum.Sub(one.Sum)
+	if two.Sum != one.Sum {
+		t.Errorf("taking one out leaves %v, want %v", two.Sum, one.Sum)
+	}
+}
+
+func BenchmarkStream(b *testing.B) {
+	all := cells(200)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(all)))
+	var s Stream
+	for b.Loop() {
+		for _, c := range all {
+			s.Add(c)
+		}
+	}
+}
