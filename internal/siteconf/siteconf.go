@@ -1,20 +1,149 @@
 // Package siteconf reads Hadoop's and HBase's site files.
+//
+// It follows org.apache.hadoop.conf.Configuration: <configuration> with <property> elements of name, value and final,
+// a later file overriding an earlier one except where that one said final, and ${…} in values expanded when they are
+// read. XInclude is refused rather than ignored.
 package siteconf
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
 
-// Conf is a set of Hadoop properties.
-type Conf struct{}
+// siteFiles are read from every folder, in this order, so that hbase-site.xml wins.
+var siteFiles = []string{"core-site.xml", "hdfs-site.xml", "hbase-site.xml"}
+
+// commandLine is the Source of properties that Set gave.
+const commandLine = "command line"
+
+// renamed are old names that Hadoop still honours in site files (Configuration.DeprecationDelta).
+var renamed = map[string]string{"fs.default.name": "fs.defaultFS"}
+
+// Conf is a set of Hadoop properties. Reading is safe for concurrent use, Set is not.
+type Conf struct {
+	properties map[string]property
+}
+
+type property struct {
+	name   string
+	value  string
+	source string // file, or commandLine
+	final  bool
+}
 
 // Load reads core-site.xml, hdfs-site.xml and hbase-site.xml from each of the folders, later ones winning; a file that
 // is missing is skipped, a folder that is missing is an error.
-func Load(dirs ...string) (*Conf, error) { return nil, errors.New("not built yet") }
+func Load(dirs ...string) (*Conf, error) {
+	c := &Conf{}
+	for _, dir := range dirs {
+		if err := c.addDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
 
-// Get is a property with ${…} expanded, or def where it is not set.
-func (c *Conf) Get(name, def string) string { return def }
+// FindDirs lists the configuration folders of this machine in the order Load wants them: HADOOP_CONF_DIR and
+// HBASE_CONF_DIR where they are set; where neither is, those of /etc/hadoop/conf and /etc/hbase/conf that exist.
+func FindDirs() []string {
+	var dirs []string
+	for _, name := range []string{"HADOOP_CONF_DIR", "HBASE_CONF_DIR"} {
+		if dir := os.Getenv(name); dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) > 0 {
+		return dirs
+	}
+	for _, dir := range []string{"/etc/hadoop/conf", "/etc/hbase/conf"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// Get is a property with ${…} expanded and the white space around it cut, or def where it is not set.
+func (c *Conf) Get(name, def string) string {
+	raw, ok := c.raw(name)
+	if !ok {
+		return def
+	}
+	return strings.TrimSpace(c.expand(raw))
+}
 
 // Source names the file that set a property, or "" where it is not set.
-func (c *Conf) Source(name string) string { return "" }
+func (c *Conf) Source(name string) string {
+	if c == nil {
+		return ""
+	}
+	return c.properties[current(name)].source
+}
 
-// Set overrides a property, as -D does on the command line.
-func (c *Conf) Set(name, value string) {}
+// Set overrides a property, as -D does on the command line: also one that a file calls final.
+func (c *Conf) Set(name, value string) {
+	c.put(property{name: name, value: value, source: commandLine})
+}
+
+func (c *Conf) addDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
+	}
+	if err != nil {
+		return fmt.Errorf("read configuration folder: %w", err)
+	}
+	for _, name := range siteFiles {
+		if err := c.addFile(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Conf) addFile(path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read site file: %w", err)
+	}
+	defer file.Close()
+	properties, err := parse(file, path)
+	if err != nil {
+		return err
+	}
+	for _, p := range properties {
+		if !c.properties[current(p.name)].final {
+			c.put(p)
+		}
+	}
+	return nil
+}
+
+func (c *Conf) put(p property) {
+	if c.properties == nil {
+		c.properties = make(map[string]property)
+	}
+	c.properties[current(p.name)] = p
+}
+
+func (c *Conf) raw(name string) (string, bool) {
+	if c == nil {
+		return "", false
+	}
+	p, ok := c.properties[current(name)]
+	return p.value, ok
+}
+
+func current(name string) string {
+	if newer, ok := renamed[name]; ok {
+		return newer
+	}
+	return name
+}
