@@ -2,13 +2,80 @@ package storage
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
 
 	"bulkload/internal/siteconf"
 )
 
 // Resolve gives the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
 // or an hdfs: URI, for which conf (which may be nil for a local path) tells the NameNodes. user is the name HDFS knows
-// us by. A relative local path is taken from base.
+// us by; "" stands for HADOOP_USER_NAME, else the system user. A relative local path is taken from base. Resolving an
+// HDFS path connects to it: the error is ErrUnavailable where that fails. The caller closes the file system.
 func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
-	return nil, "", errors.New("not built yet")
+	scheme, rest := splitScheme(path)
+	switch scheme {
+	case "":
+		name, err := localName(path, base)
+		return Local, name, err
+	case "file":
+		name, err := fileName(path, rest)
+		return Local, name, err
+	case "hdfs":
+		return resolveHDFS(path, rest, conf, user)
+	}
+	return nil, "", fmt.Errorf("open %s: %s is no file system this program knows; use a local path, file:///… or hdfs://…",
+		path, scheme+":")
+}
+
+// splitScheme cuts a URI's scheme off. A colon alone makes no scheme: 10:30/part-0 is a local path.
+func splitScheme(path string) (scheme, rest string) {
+	scheme, rest, found := strings.Cut(path, ":")
+	if !found || strings.ContainsAny(scheme, "/*?[. ") {
+		return "", path
+	}
+	lower := strings.ToLower(scheme)
+	if lower == "file" || lower == "hdfs" || strings.HasPrefix(rest, "//") {
+		return lower, rest
+	}
+	return "", path
+}
+
+func localName(path, base string) (string, error) {
+	if path == "" {
+		return "", errors.New("open: the path is empty")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	name, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find the folder that %s is relative to: %w", path, err)
+	}
+	return name, nil
+}
+
+// fileName takes the path out of file:/a, file:///a or file://localhost/a. As Hadoop does, %41 is left as it stands.
+func fileName(uri, rest string) (string, error) {
+	authority, name := splitAuthority(rest)
+	if authority != "" && authority != "localhost" {
+		return "", fmt.Errorf("open %s: a file: URI names no host; write file:///%s", uri, strings.TrimPrefix(rest, "//"))
+	}
+	if !filepath.IsAbs(name) {
+		return "", fmt.Errorf("open %s: %w; write the plain path or file:///…", uri, errRelative)
+	}
+	return filepath.Clean(name), nil
+}
+
+// splitAuthority cuts "//host:1/a/b" into "host:1" and "/a/b".
+func splitAuthority(rest string) (authority, name string) {
+	after, found := strings.CutPrefix(rest, "//")
+	if !found {
+		return "", rest
+	}
+	if slash := strings.IndexByte(after, '/'); slash >= 0 {
+		return after[:slash], after[slash:]
+	}
+	return after, "/"
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"time"
 )
 
@@ -13,7 +14,8 @@ var ErrUnavailable = errors.New("file system unavailable")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
 // *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable or what the system said.
-// All methods are safe for concurrent use.
+// All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local disk
+// the process's umask applies, on HDFS the permission is taken as it is.
 type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
 	Open(name string) (File, error)
@@ -24,7 +26,9 @@ type FS interface {
 	ReadDir(name string) ([]Info, error)
 	MkdirAll(name string, perm fs.FileMode) error
 	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
-	// is durable when it returns.
+	// is durable when it returns. On HDFS the test for the name and the move are two calls (the client library can
+	// only overwrite), so two processes that rename to one name at the same instant are not told apart: take names
+	// that only one of them would choose.
 	Rename(from, to string) error
 	// Replace moves a file over another one, atomically and durably.
 	Replace(from, to string) error
@@ -32,14 +36,17 @@ type FS interface {
 	Remove(name string) error
 	// RemoveAll deletes a tree; one that is not there is no error.
 	RemoveAll(name string) error
-	// Free is the room left, in bytes, where name is or would be.
+	// Free is the room left, in bytes, where name is or would be. On HDFS it is the room of the cluster divided by the
+	// replication of new files; quotas are not looked at.
 	Free(name string) (int64, error)
 	// URI is how the rest of the world names the file: file:///… or hdfs://authority/….
 	URI(name string) string
 	Close() error
 }
 
-// File is an open file. Read goes on from where the last Read ended; ReadAt does not move it.
+// File is an open file. Read goes on from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt at the
+// offset where the last read of either kind ended goes on with the same stream, any other one connects to a DataNode
+// anew. Unlike io.ReaderAt asks for, calls must not run side by side.
 type File interface {
 	io.Reader
 	io.ReaderAt
@@ -48,7 +55,8 @@ type File interface {
 }
 
 // Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); a file whose Close failed is
-// not to be trusted. Abort closes and deletes it.
+// not to be trusted. Abort closes and deletes it. After a failed Write or Close only Abort is of use; after a Close
+// that went well it does nothing.
 type Writer interface {
 	io.Writer
 	Close() error
@@ -63,4 +71,28 @@ type Info struct {
 	Dir     bool
 	Mode    fs.FileMode
 	Owner   string // HDFS only
+}
+
+// writeBuffer gathers small writes; HDFS sends packets of 64 KiB.
+const writeBuffer = 128 << 10
+
+var (
+	errRelative = errors.New("path is not absolute")
+	errAborted  = errors.New("writing was given up")
+	errClosed   = fs.ErrClosed
+)
+
+// absolute gives the clean form of an absolute name.
+func absolute(op, name string) (string, error) {
+	if !path.IsAbs(name) {
+		return "", &fs.PathError{Op: op, Path: name, Err: errRelative}
+	}
+	return path.Clean(name), nil
+}
+
+func orDefault(perm, def fs.FileMode) fs.FileMode {
+	if perm == 0 {
+		return def
+	}
+	return perm
 }

@@ -1,0 +1,257 @@
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Local is the local file system. What its calls change is on disk, not only in the page cache, when they return;
+// removals are not.
+var Local FS = localFS{}
+
+type localFS struct{}
+
+func (localFS) Open(name string) (File, error) {
+	name, err := absolute("open", name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &localFile{File: f, size: st.Size()}, nil
+}
+
+type localFile struct {
+	*os.File
+	size int64
+}
+
+func (f *localFile) Size() int64 { return f.size }
+
+func (localFS) Create(name string, perm fs.FileMode) (Writer, error) {
+	name, err := absolute("create", name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, orDefault(perm, 0o644))
+	if err != nil {
+		return nil, asPathError("create", name, err)
+	}
+	return newLocalWriter(f), nil
+}
+
+func (localFS) Stat(name string) (Info, error) {
+	name, err := absolute("stat", name)
+	if err != nil {
+		return Info{}, err
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return Info{}, err
+	}
+	return localInfo(st), nil
+}
+
+func localInfo(st fs.FileInfo) Info {
+	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode()}
+}
+
+func (l localFS) ReadDir(name string) ([]Info, error) {
+	name, err := absolute("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, asPathError("readdir", name, err)
+	}
+	infos := make([]Info, 0, len(entries))
+	for _, e := range entries {
+		info, err := entryInfo(name, e)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since the directory was read
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// entryInfo follows a symbolic link to what it names; one that leads nowhere is described as it is, so that whoever
+// opens it hears of it.
+func entryInfo(dir string, e fs.DirEntry) (Info, error) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+			info := localInfo(st)
+			info.Name = e.Name()
+			return info, nil
+		}
+	}
+	st, err := e.Info()
+	if err != nil {
+		return Info{}, err
+	}
+	return localInfo(st), nil
+}
+
+func (localFS) MkdirAll(name string, perm fs.FileMode) error {
+	name, err := absolute("mkdir", name)
+	if err != nil {
+		return err
+	}
+	var made []string // parents of the directories to be made
+	for dir := name; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, filepath.Dir(dir))
+	}
+	if err := os.MkdirAll(name, orDefault(perm, 0o755)); err != nil {
+		return asPathError("mkdir", name, err)
+	}
+	for _, dir := range made {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (localFS) Rename(from, to string) error {
+	return move(from, to, renameNew)
+}
+
+func (localFS) Replace(from, to string) error {
+	return move(from, to, os.Rename)
+}
+
+func move(from, to string, rename func(from, to string) error) error {
+	from, err := absolute("rename", from)
+	if err != nil {
+		return err
+	}
+	if to, err = absolute("rename", to); err != nil {
+		return err
+	}
+	if err := rename(from, to); err != nil {
+		return asPathError("rename", culprit(from, to, err), err)
+	}
+	if err := syncDir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	if filepath.Dir(from) != filepath.Dir(to) {
+		return syncDir(filepath.Dir(from))
+	}
+	return nil
+}
+
+// culprit says which of the two names of a failed rename the error is about.
+func culprit(from, to string, err error) string {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return to
+	}
+	if _, e := os.Lstat(from); e == nil && errors.Is(err, fs.ErrNotExist) {
+		return to // its folder is missing
+	}
+	return from
+}
+
+// linkNew is a rename that refuses a taken name, for systems and file systems without a call for it. Directories can't
+// be linked: there the test and the move are two steps.
+func linkNew(from, to string) error {
+	st, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		if err := os.Link(from, to); err != nil {
+			return err
+		}
+		return os.Remove(from)
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(from, to)
+}
+
+func (localFS) Remove(name string) error {
+	name, err := absolute("remove", name)
+	if err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+func (localFS) RemoveAll(name string) error {
+	name, err := absolute("remove", name)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(name)
+}
+
+func (localFS) Free(name string) (int64, error) {
+	name, err := absolute("statfs", name)
+	if err != nil {
+		return 0, err
+	}
+	var st unix.Statfs_t
+	for dir := name; ; dir = filepath.Dir(dir) {
+		err = unix.Statfs(dir, &st)
+		if err == nil {
+			return int64(st.Bavail) * int64(st.Bsize), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+		}
+	}
+}
+
+func (localFS) URI(name string) string { return "file://" + name }
+
+func (localFS) Close() error { return nil }
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// Some network file systems can't sync a directory and say EINVAL: what they keep is then up to them.
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return asPathError("sync", dir, err)
+	}
+	return nil
+}
+
+// asPathError gives an error of package os the one shape that this package promises.
+func asPathError(op, name string, err error) error {
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		err = link.Err
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err, name = p.Err, p.Path
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

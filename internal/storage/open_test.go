@@ -1,0 +1,44 @@
+package storage
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestResolveLocal(t *testing.T) {
+	for _, c := range []struct{ path, name string }{
+		{"/a/b", "/a/b"},
+		{"/a/../b//c", "/b/c"},
+		{"x/y", "/base/x/y"},
+		{"../y", "/y"},
+		{"file:///a/b c", "/a/b c"},
+		{"file:/a", "/a"},
+		{"FILE:///a", "/a"},
+		{"file://localhost/a%41", "/a%41"},
+		{"10:30/part", "/base/10:30/part"},
+		{"in/*/part-*", "/base/in/*/part-*"},
+	} {
+		fsys, name, err := Resolve(c.path, "/base", nil, "")
+		if err != nil || name != c.name || fsys != Local {
+			t.Errorf("Resolve(%q) = %v, %q, %v; want %q", c.path, fsys, name, err, c.name)
+		}
+	}
+	if got := Local.URI("/a/b c"); got != "file:///a/b c" {
+		t.Errorf("URI: %s", got)
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	for path, want := range map[string]string{
+		"":                  "empty",
+		"s3://bucket/key":   "s3:",
+		"s3a://bucket/key":  "hdfs://",
+		"https://host/path": "https:",
+		"file://host/a":     "names no host",
+		"file:a":            "not absolute",
+	} {
+		if _, _, err := Resolve(path, "/base", nil, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Resolve(%q): %v; want %q in it", path, err, want)
+		}
+	}
+}
