@@ -1,0 +1,176 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A block (HFileBlock.Header, HFileBlock.Writer.finishBlock):
+//
+//	offset  size
+//	     0     8   magic: the block's type
+//	     8     4   bytes that follow the header: payload as stored, and checksums
+//	    12     4   payload before compression
+//	    16     8   offset of the previous block of this type, -1 where there is none
+//	    24     1   checksum type: 0 NULL, 1 CRC32, 2 CRC32C
+//	    25     4   bytes per checksum
+//	    29     4   header and payload as stored, without checksums
+//	    33     n   payload, as the codec stored it
+//	  33+n   4*k   a checksum for each stretch of bytes per checksum, counted from the header's first byte
+//
+// blockHeader is a header as read.
+type blockHeader struct {
+	kind             blockType
+	onDiskSize       int // header, payload as stored, checksums
+	rawSize          int // payload before compression
+	prev             int64
+	checksum         Checksum
+	bytesPerChecksum int
+	onDiskData       int // header and payload as stored
+}
+
+// put encodes the header.
+func (h *blockHeader) put(dst []byte) {
+	copy(dst, blockMagics[h.kind])
+	binary.BigEndian.PutUint32(dst[headerOnDiskSizeOffset:], uint32(h.onDiskSize-headerLen))
+	binary.BigEndian.PutUint32(dst[headerRawSizeOffset:], uint32(h.rawSize))
+	binary.BigEndian.PutUint64(dst[headerPrevBlockOffset:], uint64(h.prev))
+	dst[headerChecksumTypeOffset] = h.checksum.code()
+	binary.BigEndian.PutUint32(dst[headerBytesPerSumOffset:], uint32(h.bytesPerChecksum))
+	binary.BigEndian.PutUint32(dst[headerOnDiskDataOffset:], uint32(h.onDiskData))
+}
+
+// parseBlockHeader decodes a header and checks that its sizes agree with each other and with room, the number of bytes
+// from the header's first to the end of the blocks.
+func parseBlockHeader(b []byte, room int64) (h blockHeader, err error) {
+	if len(b) < headerLen || room < headerLen {
+		return h, fmt.Errorf("%w: %d bytes are too few for a block header", ErrCorrupt, min(int64(len(b)), room))
+	}
+	kind, ok := parseBlockType(b[:magicLen])
+	if !ok {
+		return h, fmt.Errorf("%w: %q begins no block", ErrCorrupt, b[:magicLen])
+	}
+	sum, ok := parseChecksumCode(b[headerChecksumTypeOffset])
+	if !ok {
+		return h, fmt.Errorf("%w: checksum type %d of a %s block is unknown", ErrCorrupt, b[headerChecksumTypeOffset], kind)
+	}
+	u32 := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(b[at:]))) }
+	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset), u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
+	switch {
+	case onDisk < headerLen || onDisk > room:
+		return h, fmt.Errorf("%w: %s block of %d bytes does not fit in the %d that are left", ErrCorrupt, kind, onDisk, room)
+	case raw < 0 || raw > maxBlockLen:
+		return h, fmt.Errorf("%w: %s block says %d bytes of payload", ErrCorrupt, kind, raw)
+	case per < headerLen:
+		return h, fmt.Errorf("%w: %s block says %d bytes per checksum", ErrCorrupt, kind, per)
+	case data < headerLen || data+checksumLen*checksums(data, per) != onDisk:
+		return h, fmt.Errorf("%w: sizes of %s block disagree: %d bytes with and %d without checksums", ErrCorrupt, kind, onDisk, data)
+	}
+	return blockHeader{kind: kind, onDiskSize: int(onDisk), rawSize: int(raw),
+		prev: int64(binary.BigEndian.Uint64(b[headerPrevBlockOffset:])), checksum: sum, bytesPerChecksum: int(per), onDiskData: int(data)}, nil
+}
+
+// checksums is how many checksums n bytes need.
+func checksums(n, perChecksum int64) int64 { return (n + perChecksum - 1) / perChecksum }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the checksum of b.
+func (c Checksum) sum(b []byte) uint32 {
+	switch c {
+	case ChecksumCRC32C:
+		return crc32.Checksum(b, castagnoli)
+	case ChecksumCRC32:
+		return crc32.ChecksumIEEE(b)
+	}
+	return 0
+}
+
+// appendChecksums appends the checksums of a block's header and stored payload to it (ChecksumUtil.generateChecksums).
+func appendChecksums(block []byte, kind Checksum, perChecksum int) []byte {
+	for data := block; len(data) > 0; {
+		n := min(perChecksum, len(data))
+		block = binary.BigEndian.AppendUint32(block, kind.sum(data[:n]))
+		data = data[n:]
+	}
+	return block
+}
+
+// verifyChecksums compares a whole block's checksums with its bytes.
+func (h *blockHeader) verifyChecksums(block []byte) error {
+	if h.checksum == ChecksumNull {
+		return nil
+	}
+	sums := block[h.onDiskData:h.onDiskSize]
+	for at := 0; at < h.onDiskData; at += h.bytesPerChecksum {
+		want := binary.BigEndian.Uint32(sums[at/h.bytesPerChecksum*checksumLen:])
+		if got := h.checksum.sum(block[at:min(at+h.bytesPerChecksum, h.onDiskData)]); got != want {
+			return fmt.Errorf("%w: %s of bytes %d and on of the %s block is %08x, stored %08x", ErrCorrupt, h.checksum, at, h.kind, got, want)
+		}
+	}
+	return nil
+}
+
+// handle is where a block stands: its offset and its whole length on disk.
+type handle struct {
+	offset int64
+	size   int
+}
+
+// blockWriter compresses payloads and puts blocks one behind the other. Its first error sticks.
+type blockWriter struct {
+	out      io.Writer
+	settings *Settings
+	codec    *codec
+	offset   int64
+	last     [blockTypes]int64 // offset of the last block of each chain
+	scratch  []byte
+	err      error
+}
+
+func newBlockWriter(out io.Writer, s *Settings) *blockWriter {
+	w := &blockWriter{out: out, settings: s, codec: newCodec(s.Compression)}
+	for i := range w.last {
+		w.last[i] = noBlock
+	}
+	return w
+}
+
+// write puts a block whose payload stands in buf behind headerLen free bytes. buf may be appended to, and is free
+// again when write returns.
+func (w *blockWriter) write(kind blockType, buf []byte) (handle, error) {
+	if w.err != nil {
+		return handle{}, w.err
+	}
+	block, data := buf, len(buf)
+	if w.settings.Compression != CompressNone {
+		block = append(w.scratch[:0], buf[:headerLen]...)
+		if block, w.err = w.codec.compress(block, buf[headerLen:]); w.err != nil {
+			return handle{}, w.err
+		}
+	}
+	block, h := w.seal(kind, block, data-headerLen)
+	if w.settings.Compression != CompressNone {
+		w.scratch = block
+	}
+	if _, err := w.out.Write(block); err != nil {
+		w.err = fmt.Errorf("write %s block at offset %d: %w", kind, w.offset, err)
+		return handle{}, w.err
+	}
+	w.offset += int64(h.size)
+	return h, nil
+}
+
+// seal fills in the header and appends the checksums of a block whose payload, rawSize bytes before compression, is in
+// place.
+func (w *blockWriter) seal(kind blockType, block []byte, rawSize int) ([]byte, handle) {
+	data := len(block)
+	size := data + checksumLen*int(checksums(int64(data), int64(w.settings.BytesPerChecksum)))
+	header := blockHeader{kind: kind, onDiskSize: size, rawSize: rawSize, prev: w.last[kind.chain()],
+		checksum: w.settings.Checksum, bytesPerChecksum: w.settings.BytesPerChecksum, onDiskData: data}
+	header.put(block)
+	w.last[kind.chain()] = w.offset
+	return appendChecksums(block, w.settings.Checksum, w.settings.BytesPerChecksum), handle{w.offset, size}
+}

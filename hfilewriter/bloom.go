@@ -1,0 +1,267 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// A compound bloom filter (CompoundBloomFilterWriter, BloomFilterChunk): chunks of bits among the data blocks, and a meta
+// block near the file's end:
+//
+//	int 3             version
+//	long              bytes of all chunks
+//	int               hash functions
+//	int 1             hash type: murmur
+//	long              keys
+//	long              keys that the chunks were made for, after folding
+//	int n             chunks
+//	vint, bytes       comparator's class name; empty for filters of rows
+//	n times: long chunk's offset, int its size on disk, vint length, first key
+//
+// A chunk's payload is its bits alone: bit i is bit i%8 of byte i/8.
+const (
+	bloomVersion     = 3
+	bloomMurmur      = 1
+	rowColComparator = "org.apache.hadoop.hbase.CellComparatorImpl"
+)
+
+// bloomShape is what size, error rate and folding limit give (BloomFilterUtil.createBySize).
+type bloomShape struct {
+	bytes   int
+	hashes  int
+	maxKeys int
+}
+
+// newBloomShape computes a chunk's shape with Java's mix of floats and integers.
+func newBloomShape(s *Settings, kind Bloom) bloomShape {
+	errorRate := s.BloomErrorRate
+	if kind == BloomRowCol { // two keys are asked for: a row's column, and the row
+		errorRate = float32(1 - math.Sqrt(float64(1-errorRate)))
+	}
+	p := float64(errorRate)
+	fold := 1 << s.BloomMaxFold
+	bytes := (s.BloomBlockSize + fold - 1) / fold * fold
+	bits := int64(bytes) * 8
+	ideal := int64(float64(bits) * (math.Ln2 * math.Ln2 / -math.Log(p)))
+	hashes := int64(math.Ceil(math.Ln2 * float64(bits/max(ideal, 1))))
+	maxKeys := int64(-float64(bits) / float64(hashes) * math.Log(1-math.Exp(math.Log(p)/float64(hashes))))
+	return bloomShape{bytes, int(hashes), int(maxKeys)}
+}
+
+// bloomWriter collects keys into chunks.
+type bloomWriter struct {
+	shape  bloomShape
+	rowCol bool
+
+	chunk *bloomChunk   // being filled; nil before its first key
+	ready []*bloomChunk // full, to be written behind the data block at hand
+	free  *bloomChunk   // to be used again
+
+	entries          []indexEntry // chunks written, with their first keys
+	bytes            int64
+	keys, madeFor    int64
+	lastKey, scratch []byte
+}
+
+// bloomChunk is a bloom filter of up to maxKeys keys.
+type bloomChunk struct {
+	buf      []byte // headerLen free bytes, then the bits
+	keys     int
+	maxKeys  int
+	firstKey []byte
+}
+
+func (c *bloomChunk) bits() []byte { return c.buf[headerLen:] }
+
+func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
+	return &bloomWriter{shape: newBloomShape(s, kind), rowCol: kind == BloomRowCol}
+}
+
+// add puts a key that differs from the last one into the filter.
+func (b *bloomWriter) add(key []byte) {
+	b.retire(false)
+	if b.chunk == nil {
+		b.chunk = b.newChunk(key)
+	}
+	c := b.chunk
+	bits, n := c.bits(), int32(len(c.bits())*8)
+	h1 := murmur(key, 0)
+	h2 := murmur(key, h1)
+	for range b.shape.hashes {
+		at := bloomBit(h1, n)
+		bits[at>>3] |= 1 << (at & 7)
+		h1 += h2
+	}
+	c.keys++
+	b.keys++
+	b.lastKey = append(b.lastKey[:0], key...)
+}
+
+// bloomBit is the place of a hash among n bits (BloomFilterChunk.setHashLoc): the remainder of Java's signed division,
+// without its sign.
+func bloomBit(hash, n int32) uint32 {
+	at := hash % n
+	if at < 0 {
+		at = -at
+	}
+	return uint32(at)
+}
+
+func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
+	c := b.free
+	b.free = nil
+	if c == nil {
+		c = &bloomChunk{buf: make([]byte, 0, headerLen+b.shape.bytes+checksumLen*(b.shape.bytes/headerLen+1))}
+	}
+	c.buf = c.buf[:headerLen+b.shape.bytes]
+	clear(c.buf)
+	c.keys, c.maxKeys = 0, b.shape.maxKeys
+	c.firstKey = append(c.firstKey[:0], firstKey...)
+	return c
+}
+
+// retire makes a chunk that is full, or the last one, ready to be written.
+func (b *bloomWriter) retire(last bool) {
+	if b.chunk == nil || b.chunk.keys < b.shape.maxKeys && !last {
+		return
+	}
+	b.chunk.fold()
+	b.ready = append(b.ready, b.chunk)
+	b.chunk = nil
+}
+
+// fold halves a chunk while its keys fit in half of it (BloomFilterChunk.compactBloom): the halves are joined by OR, so
+// that a hash modulo the new size finds its bit.
+func (c *bloomChunk) fold() {
+	bits := c.bits()
+	for len(bits)%2 == 0 && c.maxKeys > 2*c.keys {
+		half := len(bits) / 2
+		for i, b := range bits[half:] {
+			bits[i] |= b
+		}
+		bits = bits[:half]
+		c.maxKeys /= 2
+	}
+	c.buf = c.buf[:headerLen+len(bits)]
+}
+
+// write puts the chunks that are ready.
+func (b *bloomWriter) write(blocks *blockWriter) (raw int64, err error) {
+	for _, c := range b.ready {
+		n := int64(len(c.bits()))
+		h, err := blocks.write(blockBloomChunk, c.buf)
+		if err != nil {
+			return raw, err
+		}
+		b.entries = append(b.entries, indexEntry{append([]byte(nil), c.firstKey...), h})
+		b.bytes += n
+		b.madeFor += int64(c.maxKeys)
+		raw += headerLen + n
+		b.free = c
+	}
+	b.ready = b.ready[:0]
+	return raw, nil
+}
+
+// appendMeta encodes the meta block (CompoundBloomFilterWriter.MetaWriter.write).
+func (b *bloomWriter) appendMeta(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, bloomVersion)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.bytes))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.shape.hashes))
+	dst = binary.BigEndian.AppendUint32(dst, bloomMurmur)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.keys))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.madeFor))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b.entries)))
+	comparator := ""
+	if b.rowCol {
+		comparator = rowColComparator
+	}
+	dst = appendVInt(dst, int64(len(comparator)))
+	dst = append(dst, comparator...)
+	return appendRoot(dst, b.entries)
+}
+
+// bloomMeta is a meta block as read.
+type bloomMeta struct {
+	bytes      int64
+	hashes     int
+	hashType   int
+	keys       int64
+	madeFor    int64
+	comparator string
+	chunks     []indexEntry
+}
+
+// parseBloomMeta decodes a meta block; the first keys are views of it.
+func parseBloomMeta(payload []byte) (*bloomMeta, error) {
+	c := cursor{b: payload}
+	version := c.uint32()
+	m := &bloomMeta{bytes: int64(c.uint64()), hashes: int(int32(c.uint32())), hashType: int(int32(c.uint32())), keys: int64(c.uint64()), madeFor: int64(c.uint64())}
+	n := int64(c.uint32())
+	m.comparator = string(c.bytes(int(min(c.vlong(), 1<<16))))
+	switch {
+	case c.bad():
+		return nil, c.err
+	case version != bloomVersion:
+		return nil, fmt.Errorf("%w: bloom filter of version %d", ErrCorrupt, version)
+	case m.hashes < 1 || m.hashes > 1000:
+		return nil, fmt.Errorf("%w: bloom filter of %d hash functions", ErrCorrupt, m.hashes)
+	}
+	var err error
+	m.chunks, _, err = parseRoot(c.rest(), n, false)
+	return m, err
+}
+
+// bloomContains asks one chunk's bits for a key (BloomFilterUtil.contains).
+func bloomContains(bits, key []byte, hashes int) bool {
+	n := int32(len(bits) * 8)
+	if n <= 0 {
+		return false
+	}
+	h1 := murmur(key, 0)
+	h2 := murmur(key, h1)
+	for range hashes {
+		at := bloomBit(h1, n)
+		if bits[at>>3]&(1<<(at&7)) == 0 {
+			return false
+		}
+		h1 += h2
+	}
+	return true
+}
+
+// appendRowColKey appends the key of a row's column in a ROWCOL filter (RowColBloomContext): a flat key without family,
+// of the latest timestamp.
+func appendRowColKey(dst, row, qualifier []byte) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(row)))
+	dst = append(append(append(dst, row...), 0), qualifier...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(indexKeyTimestamp))
+	return append(dst, indexKeyType)
+}
+
+// murmur is MurmurHash2 as HBase computes it (org.apache.hadoop.hbase.util.MurmurHash): the bytes behind the last whole
+// word are signed.
+func murmur(key []byte, seed int32) int32 {
+	const m, r = 0x5bd1e995, 24
+	h := uint32(seed) ^ uint32(len(key))
+	for ; len(key) >= 4; key = key[4:] {
+		k := binary.LittleEndian.Uint32(key) * m
+		k ^= k >> r
+		h = h*m ^ k*m
+	}
+	if len(key) > 0 {
+		if len(key) >= 3 {
+			h ^= uint32(int32(int8(key[2])) << 16)
+		}
+		if len(key) >= 2 {
+			h ^= uint32(int32(int8(key[1])) << 8)
+		}
+		h ^= uint32(int32(int8(key[0])))
+		h *= m
+	}
+	h ^= h >> 13
+	h *= m
+	h ^= h >> 15
+	return int32(h)
+}

@@ -1,0 +1,220 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"bulkload/keys"
+)
+
+// An encoded data block begins with the 2-byte id of its encoding; a block without encoding with its first cell.
+// PREFIX, DIFF and FAST_DIFF store next the sum of the cells' unencoded lengths, a 4-byte int
+// (BufferedDataBlockEncoder.startBlockEncoding, endBlockEncoding). Every block starts afresh: its first cell is
+// written in full.
+//
+// After each cell stands its sequence id, a vlong, which is the byte 0 in every file that this package writes.
+const encodingIDLen = 2
+
+// blockEncoder turns the cells of one data block after another into payloads.
+type blockEncoder struct {
+	encoding  Encoding
+	buf       []byte // headerLen free bytes, then the payload so far
+	start     int    // of the first cell in buf
+	cells     int    // in this block
+	unencoded int    // sum of the cells' lengths in a block without encoding
+	rows      []uint32
+	prev      previous
+}
+
+// previous is the last cell added to a file: what the next one is compared with.
+type previous struct {
+	row, family, qualifier []byte // copies
+	timestamp              int64
+	kind                   keys.CellType
+	keyLen                 int
+	value                  span // in the encoder's buf; of this block only
+}
+
+// span is a stretch of a buffer that may move.
+type span struct{ at, len int }
+
+func (s span) of(buf []byte) []byte { return buf[s.at : s.at+s.len] }
+
+// begin starts a block.
+func (e *blockEncoder) begin() {
+	e.buf = append(e.buf[:0], make([]byte, headerLen)...)
+	if e.encoding != EncodeNone {
+		e.buf = binary.BigEndian.AppendUint16(e.buf, uint16(e.encoding))
+	}
+	if e.encoding.storesSize() {
+		e.buf = append(e.buf, 0, 0, 0, 0)
+	}
+	e.start = len(e.buf)
+	e.cells, e.unencoded, e.rows = 0, 0, e.rows[:0]
+}
+
+// storesSize tells whether the unencoded length stands behind the id.
+func (e Encoding) storesSize() bool {
+	return e == EncodePrefix || e == EncodeDiff || e == EncodeFastDiff
+}
+
+// full tells whether a block is to end before the next cell (HFileWriterImpl.checkBlockBoundary,
+// HFileBlock.Writer.encodedBlockSizeWritten and blockSizeWritten): neither the header nor the id nor the size counts.
+func (e *blockEncoder) full(blockSize int) bool {
+	return e.unencoded >= blockSize || len(e.buf)-e.start+4*len(e.rows) >= blockSize
+}
+
+// end finishes the payload.
+func (e *blockEncoder) end() {
+	switch {
+	case e.encoding.storesSize():
+		binary.BigEndian.PutUint32(e.buf[headerLen+encodingIDLen:], uint32(e.unencoded))
+	case e.encoding == EncodeRowIndexV1:
+		e.endRowIndex()
+	}
+}
+
+// add encodes a cell, whose lengths have been checked.
+func (e *blockEncoder) add(c *keys.Cell) {
+	keyLen := keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier)
+	switch e.encoding {
+	case EncodeNone:
+		e.addPlain(c, keyLen)
+	case EncodePrefix:
+		e.addPrefix(c, keyLen)
+	case EncodeDiff:
+		e.addDiff(c, keyLen)
+	case EncodeFastDiff:
+		e.addFastDiff(c, keyLen)
+	case EncodeRowIndexV1:
+		e.addRowIndex(c, keyLen)
+	}
+	e.buf = append(e.buf, 0) // sequence id
+	e.cells++
+	e.unencoded += cellOverhead + keyLen + len(c.Value) + mvccLen
+	e.prev.set(c, keyLen)
+}
+
+// appendValue writes the cell's value and remembers where.
+func (e *blockEncoder) appendValue(value []byte) {
+	e.prev.value = span{len(e.buf), len(value)}
+	e.buf = append(e.buf, value...)
+}
+
+// set remembers a cell's key; its value was remembered as it was written.
+func (p *previous) set(c *keys.Cell, keyLen int) {
+	p.row = append(p.row[:0], c.Row...)
+	p.family = append(p.family[:0], c.Family...)
+	p.qualifier = append(p.qualifier[:0], c.Qualifier...)
+	p.timestamp, p.kind, p.keyLen = c.Timestamp, c.Type, keyLen
+}
+
+// follow remembers the key of a cell that stands at a place seen from p; what is the same is not copied again.
+func (p *previous) follow(c *keys.Cell, at place) {
+	if at == newRow {
+		p.row = append(p.row[:0], c.Row...)
+		p.family = append(p.family[:0], c.Family...)
+	}
+	if at >= sameRow {
+		p.qualifier = append(p.qualifier[:0], c.Qualifier...)
+	}
+	p.timestamp, p.kind = c.Timestamp, c.Type
+}
+
+// cell is the remembered key as a cell without value.
+func (p *previous) cell() keys.Cell {
+	return keys.Cell{Row: p.row, Family: p.family, Qualifier: p.qualifier, Timestamp: p.timestamp, Type: p.kind}
+}
+
+// common is how many leading bytes of the flat keys of p and c are equal, to the end of the qualifier at most; families
+// count as equal (PrivateCellUtil.findCommonPrefixInFlatKey). Rows of different length share no byte of the row, only,
+// it may be, the first one of the length.
+func (p *previous) common(c *keys.Cell) int {
+	if len(c.Row) != len(p.row) {
+		if len(c.Row)>>8 == len(p.row)>>8 {
+			return 1
+		}
+		return 0
+	}
+	n := commonPrefix(c.Row, p.row)
+	if n < len(c.Row) {
+		return rowLengthLen + n
+	}
+	return qualifierOffset(len(c.Row), len(c.Family)) + commonPrefix(c.Qualifier, p.qualifier)
+}
+
+// qualifierOffset is where the qualifier begins in a flat key.
+func qualifierOffset(rowLen, familyLen int) int {
+	return rowLengthLen + rowLen + familyLengthLen + familyLen
+}
+
+// appendRowRest appends what follows the first common bytes of the 2-byte row length and the row
+// (BufferedDataBlockEncoder.writeRowKeyExcludingCommon).
+func appendRowRest(dst, row []byte, common int) []byte {
+	switch common {
+	case 0:
+		dst = append(dst, byte(len(row)>>8), byte(len(row)))
+	case 1:
+		dst = append(dst, byte(len(row)))
+	default:
+		return append(dst, row[common-rowLengthLen:]...)
+	}
+	return append(dst, row...)
+}
+
+// appendKey appends a cell's flat key.
+func appendKey(dst []byte, c *keys.Cell) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Row)))
+	dst = append(dst, c.Row...)
+	dst = append(dst, byte(len(c.Family)))
+	dst = append(dst, c.Family...)
+	dst = append(dst, c.Qualifier...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(c.Timestamp))
+	return append(dst, byte(c.Type))
+}
+
+// parseKey gives the parts of a flat key as views of it.
+func parseKey(key []byte) (c keys.Cell, err error) {
+	if len(key) < keyOverhead {
+		return c, fmt.Errorf("%w: key of %d bytes", ErrCorrupt, len(key))
+	}
+	rowLen := int(binary.BigEndian.Uint16(key))
+	rest := key[rowLengthLen : len(key)-timestampLen-typeLen]
+	if rowLen > maxRowLen || rowLen > len(rest)-familyLengthLen {
+		return c, fmt.Errorf("%w: row of %d bytes in a key of %d", ErrCorrupt, rowLen, len(key))
+	}
+	c.Row, rest = rest[:rowLen:rowLen], rest[rowLen:]
+	familyLen := int(rest[0])
+	if familyLen > len(rest)-familyLengthLen {
+		return c, fmt.Errorf("%w: family of %d bytes in a key of %d", ErrCorrupt, familyLen, len(key))
+	}
+	c.Family, c.Qualifier = rest[1:1+familyLen:1+familyLen], rest[1+familyLen:]
+	c.Timestamp = int64(binary.BigEndian.Uint64(key[len(key)-timestampLen-typeLen:]))
+	c.Type = keys.CellType(key[len(key)-typeLen])
+	return c, nil
+}
+
+// commonPrefix is how many leading bytes of a and b are equal.
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// appendCompressedInt appends a length: seven bits a byte, low ones first, 0x80 where more follow
+// (ByteBufferUtils.putCompressedInt).
+func appendCompressedInt(dst []byte, n int) []byte {
+	if n < 0x80 {
+		return append(dst, byte(n))
+	}
+	return binary.AppendUvarint(dst, uint64(uint32(n)))
+}

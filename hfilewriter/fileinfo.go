@@ -1,0 +1,139 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The file info block (HFileInfo.write): "PBUF", then a length-delimited FileInfoProto, whose field 1 is repeated:
+// BytesBytesPair { bytes first = 1; bytes second = 2 }, sorted by key. Booleans are one byte, ff or 00; numbers are
+// big-endian.
+const fileInfoMagic = "PBUF"
+
+// The keys of a bulk-loaded file's info (HFileInfo, HStoreFile, BloomFilterFactory).
+const (
+	infoAvgKeyLen          = "hfile.AVG_KEY_LEN"             // int
+	infoAvgValueLen        = "hfile.AVG_VALUE_LEN"           // int
+	infoCreateTime         = "hfile.CREATE_TIME_TS"          // long, epoch ms
+	infoBiggestKey         = "hfile.KEY_OF_BIGGEST_CELL"     // key of the first of the largest cells
+	infoBiggestLen         = "hfile.LEN_OF_BIGGEST_CELL"     // long
+	infoLastKey            = "hfile.LASTKEY"                 // key
+	infoMaxTagsLen         = "hfile.MAX_TAGS_LEN"            // int; its presence says that cells have tags
+	infoTagsCompressed     = "hfile.TAGS_COMPRESSED"         // bool
+	infoBloomType          = "BLOOM_FILTER_TYPE"             // Bloom's name
+	infoBloomParam         = "BLOOM_FILTER_PARAM"            // int: length of the row prefix
+	infoLastBloomKey       = "LAST_BLOOM_KEY"                // bytes
+	infoLoadedTask         = "BULKLOAD_SOURCE_TASK"          // text
+	infoLoadedTime         = "BULKLOAD_TIMESTAMP"            // long, epoch ms
+	infoEncoding           = "DATA_BLOCK_ENCODING"           // Encoding's name; absent for none
+	infoDeleteFamilies     = "DELETE_FAMILY_COUNT"           // long
+	infoEarliestPut        = "EARLIEST_PUT_TS"               // long
+	infoNoMinorCompaction  = "EXCLUDE_FROM_MINOR_COMPACTION" // bool
+	infoHistorical         = "HISTORICAL"                    // bool
+	infoKeyValueVersion    = "KEY_VALUE_VERSION"             // int 1: cells have sequence ids
+	infoMajorCompaction    = "MAJOR_COMPACTION_KEY"          // bool
+	infoMaxSequenceID      = "MAX_MEMSTORE_TS_KEY"           // long
+	infoTimeRange          = "TIMERANGE"                     // long least, long largest timestamp
+	infoKeyValueVersionSet = 1
+)
+
+// FileInfo is a file's own table of properties: raw values by key.
+type FileInfo map[string][]byte
+
+func (f FileInfo) putInt(key string, v int64) { f[key] = binary.BigEndian.AppendUint32(nil, uint32(v)) }
+func (f FileInfo) putLong(key string, v int64) {
+	f[key] = binary.BigEndian.AppendUint64(nil, uint64(v))
+}
+func (f FileInfo) putBool(key string, v bool) {
+	f[key] = []byte{0}
+	if v {
+		f[key][0] = 0xff
+	}
+}
+
+// Keys lists the keys in the order in which they are stored.
+func (f FileInfo) Keys() []string {
+	all := make([]string, 0, len(f))
+	for k := range f {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// appendTo encodes the block's payload.
+func (f FileInfo) appendTo(dst []byte) []byte {
+	var entries, pair []byte
+	for _, k := range f.Keys() {
+		pair = protowire.AppendTag(pair[:0], 1, protowire.BytesType)
+		pair = protowire.AppendString(pair, k)
+		pair = protowire.AppendTag(pair, 2, protowire.BytesType)
+		pair = protowire.AppendBytes(pair, f[k])
+		entries = protowire.AppendTag(entries, 1, protowire.BytesType)
+		entries = protowire.AppendBytes(entries, pair)
+	}
+	return protowire.AppendBytes(append(dst, fileInfoMagic...), entries)
+}
+
+// parseFileInfo decodes the block's payload; the values are views of it.
+func parseFileInfo(payload []byte) (FileInfo, error) {
+	if len(payload) < len(fileInfoMagic) || string(payload[:len(fileInfoMagic)]) != fileInfoMagic {
+		return nil, fmt.Errorf("%w: file info does not begin with %s", ErrCorrupt, fileInfoMagic)
+	}
+	entries, n := protowire.ConsumeBytes(payload[len(fileInfoMagic):])
+	if n < 0 {
+		return nil, fmt.Errorf("%w: file info: %v", ErrCorrupt, protowire.ParseError(n))
+	}
+	info := FileInfo{}
+	err := eachField(entries, func(number protowire.Number, _ uint64, pair []byte) error {
+		if number != 1 {
+			return nil
+		}
+		var key string
+		var value []byte
+		err := eachField(pair, func(number protowire.Number, _ uint64, b []byte) error {
+			switch number {
+			case 1:
+				key = string(b)
+			case 2:
+				value = b
+			}
+			return nil
+		})
+		info[key] = value
+		return err
+	})
+	return info, err
+}
+
+// eachField visits the fields of a protobuf message: a number or bytes.
+func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []byte) error) error {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("%w: protobuf: %v", ErrCorrupt, protowire.ParseError(n))
+		}
+		b = b[n:]
+		var v uint64
+		var bytes []byte
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			bytes, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, b)
+		}
+		if n < 0 {
+			return fmt.Errorf("%w: protobuf field %d: %v", ErrCorrupt, number, protowire.ParseError(n))
+		}
+		if err := visit(number, v, bytes); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package hfilewriter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"bulkload/keys"
+)
+
+// ErrCorrupt marks errors of a file that is not a sound HFile. They name the block and its offset.
+var ErrCorrupt = errors.New("corrupt HFile")
+
+// Reader reads an HFile: what Open loaded, and blocks as they are asked for. It is safe for concurrent use as far as its
+// io.ReaderAt is.
+type Reader struct {
+	in      io.ReaderAt
+	size    int64
+	trailer *trailer
+	info    FileInfo
+	root    []indexEntry
+	mid     *midKey
+	bloom   *bloomMeta // nil where there is none
+	deletes *bloomMeta
+	decoder blockDecoder // a model to copy: the file's encoding, tags and sequence ids
+	kind    Bloom
+	prefix  int
+}
+
+// Open reads a file's trailer and what stands between its last data and the trailer: index root, file info, bloom
+// metas. size is the file's length in bytes. A file that is none or damaged is ErrCorrupt.
+func Open(in io.ReaderAt, size int64) (*Reader, error) {
+	r := &Reader{in: in, size: size}
+	if err := r.loadTrailer(); err != nil {
+		return nil, fmt.Errorf("open HFile: %w", err)
+	}
+	if err := r.loadOnOpen(); err != nil {
+		return nil, fmt.Errorf("open HFile: %w", err)
+	}
+	if err := r.applyInfo(); err != nil {
+		return nil, fmt.Errorf("open HFile: file info: %w", err)
+	}
+	return r, nil
+}
+
+// end is where the blocks end and the trailer begins.
+func (r *Reader) end() int64 { return r.size - trailerLen }
+
+func (r *Reader) loadTrailer() error {
+	if r.size < trailerLen {
+		return fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
+	}
+	b := make([]byte, trailerLen)
+	if err := readAt(r.in, b, r.end()); err != nil {
+		return fmt.Errorf("read trailer: %w", err)
+	}
+	t, err := parseTrailer(b)
+	if err != nil {
+		return err
+	}
+	r.trailer = t
+	switch {
+	case t.encrypted:
+		return errors.New("the file is encrypted, which is not supported")
+	case compressionNames[t.compression] == "":
+		return fmt.Errorf("compression %s is not supported", t.compression)
+	case t.loadOnOpenOffset < 0 || t.loadOnOpenOffset > r.end():
+		return fmt.Errorf("%w: trailer puts the index root at %d of %d", ErrCorrupt, t.loadOnOpenOffset, r.end())
+	case t.cells < 0 || t.indexLevels < 1 || t.indexLevels > maxIndexLevels:
+		return fmt.Errorf("%w: trailer tells %d cells and %d index levels", ErrCorrupt, t.cells, t.indexLevels)
+	}
+	return nil
+}
+
+// loadOnOpen reads the blocks behind the data (HFileInfo.initMetaAndIndex): data root, meta root, file info, then bloom
+// metas.
+func (r *Reader) loadOnOpen() error {
+	src := newSource(r)
+	offset := r.trailer.loadOnOpenOffset
+	for i := 0; offset < r.end(); i++ {
+		b, err := src.read(offset)
+		if err != nil {
+			return err
+		}
+		if want := [...]blockType{blockRootIndex, blockRootIndex, blockFileInfo}; i < len(want) && b.kind != want[i] {
+			return fmt.Errorf("%w: %s block at offset %d, want %s", ErrCorrupt, b.kind, offset, want[i])
+		}
+		if err := r.loadBlock(i, &b); err != nil {
+			return fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
+		}
+		offset += int64(b.onDiskSize)
+	}
+	if r.info == nil {
+		return fmt.Errorf("%w: no file info", ErrCorrupt)
+	}
+	return nil
+}
+
+// loadBlock parses the i-th block behind the data.
+func (r *Reader) loadBlock(i int, b *block) (err error) {
+	payload := bytes.Clone(b.payload)
+	switch {
+	case i == 0:
+		r.root, r.mid, err = parseRoot(payload, r.trailer.dataIndexCount, r.trailer.indexLevels > 1)
+	case b.kind == blockFileInfo:
+		r.info, err = parseFileInfo(payload)
+	case b.kind == blockGeneralBloomMeta:
+		r.bloom, err = parseBloomMeta(payload)
+	case b.kind == blockDeleteBloomMeta:
+		r.deletes, err = parseBloomMeta(payload)
+	}
+	return err
+}
+
+// applyInfo takes from the file info how the cells are stored.
+func (r *Reader) applyInfo() error {
+	if name, ok := r.info[infoEncoding]; ok {
+		encoding, err := ParseEncoding(string(name))
+		if err != nil {
+			return err
+		}
+		r.decoder.encoding = encoding
+	}
+	_, r.decoder.tags = r.info[infoMaxTagsLen]
+	version, ok := r.info[infoKeyValueVersion]
+	r.decoder.mvcc = ok && len(version) == 4 && binary.BigEndian.Uint32(version) == infoKeyValueVersionSet
+	if compressed := r.info[infoTagsCompressed]; len(compressed) > 0 && compressed[0] != 0 {
+		return errors.New("its tags are compressed with a dictionary, which is not supported")
+	}
+	if r.trailer.cells > 0 {
+		if _, err := parseKey(r.info[infoLastKey]); err != nil {
+			return fmt.Errorf("%s: %w", infoLastKey, err)
+		}
+		if len(r.root) == 0 {
+			return fmt.Errorf("%w: %d cells but no index", ErrCorrupt, r.trailer.cells)
+		}
+		for i := range r.root {
+			if _, err := parseKey(r.root[i].key); err != nil {
+				return fmt.Errorf("index root entry %d: %w", i, err)
+			}
+		}
+	}
+	return r.applyBloom()
+}
+
+func (r *Reader) applyBloom() error {
+	name, ok := r.info[infoBloomType]
+	if !ok || r.bloom == nil {
+		r.bloom = nil // as HBase: a filter of unknown kind is not used
+		return nil
+	}
+	kind, err := ParseBloom(string(name))
+	if err != nil {
+		return err
+	}
+	r.kind = kind
+	if kind == BloomRowPrefix {
+		param := r.info[infoBloomParam]
+		if len(param) != 4 {
+			return fmt.Errorf("%w: %s has %d bytes", ErrCorrupt, infoBloomParam, len(param))
+		}
+		r.prefix = int(binary.BigEndian.Uint32(param))
+	}
+	return nil
+}
+
+// Cells is the number of cells that the trailer tells.
+func (r *Reader) Cells() int64 { return r.trailer.cells }
+
+// Info is the file's table of properties. It is not to be changed.
+func (r *Reader) Info() FileInfo { return r.info }
+
+// FirstRow is the file's first row; nil in a file without cells. HBase takes it from the index root, too.
+func (r *Reader) FirstRow() []byte {
+	if len(r.root) == 0 {
+		return nil
+	}
+	c, _ := parseKey(r.root[0].key)
+	return c.Row
+}
+
+// LastRow is the file's last row; nil in a file without cells.
+func (r *Reader) LastRow() []byte {
+	c, _ := parseKey(r.info[infoLastKey])
+	return c.Row
+}
+
+// Settings are those the file was written with, as far as a file tells: the numbers are not known.
+func (r *Reader) Settings() Settings {
+	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
+}
+
+// MayContainRow asks the bloom filter whether the file can hold a row; true where there is no filter of rows.
+func (r *Reader) MayContainRow(row []byte) (bool, error) {
+	key := row
+	switch {
+	case r.bloom == nil || r.kind == BloomRowCol:
+		return true, nil
+	case r.kind == BloomRowPrefix:
+		if len(row) < r.prefix { // HBase, too, asks only with a whole prefix
+			return true, nil
+		}
+		key = row[:r.prefix]
+	}
+	i := r.bloom.chunkOf(key)
+	if i < 0 {
+		return false, nil
+	}
+	bits, err := newSource(r).bloomChunk(r.bloom, i)
+	if err != nil {
+		return false, err
+	}
+	return bloomContains(bits, key, r.bloom.hashes), nil
+}
+
+// chunkOf is the chunk that would hold a key, -1 where the key is before the first.
+func (m *bloomMeta) chunkOf(key []byte) int {
+	i, found := slices.BinarySearchFunc(m.chunks, key, func(e indexEntry, key []byte) int { return bytes.Compare(e.key, key) })
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// block is a block as read; its payload is valid until the source reads on.
+type block struct {
+	blockHeader
+	offset  int64
+	payload []byte
+}
+
+// source reads blocks through a window of the file, so that blocks read one after the other cost few reads. It belongs
+// to one goroutine.
+type source struct {
+	r      *Reader
+	codec  *codec
+	window []byte
+	at     int64 // of the window in the file
+	raw    []byte
+	verify bool // checksums
+}
+
+const windowLen = 256 << 10
+
+func newSource(r *Reader) *source {
+	return &source{r: r, codec: newCodec(r.trailer.compression), verify: true}
+}
+
+// read reads the block at an offset.
+func (s *source) read(offset int64) (b block, err error) {
+	b, err = s.readUnnamed(offset)
+	if err != nil {
+		return b, fmt.Errorf("block at offset %d: %w", offset, err)
+	}
+	return b, nil
+}
+
+func (s *source) readUnnamed(offset int64) (b block, err error) {
+	room := s.r.end() - offset
+	if offset < 0 || room < headerLen {
+		return b, fmt.Errorf("%w: there is no block there", ErrCorrupt)
+	}
+	head, err := s.bytes(offset, headerLen)
+	if err != nil {
+		return b, err
+	}
+	if b.blockHeader, err = parseBlockHeader(head, room); err != nil {
+		return b, err
+	}
+	b.offset = offset
+	whole, err := s.bytes(offset, b.onDiskSize)
+	if err != nil {
+		return b, err
+	}
+	if s.verify {
+		if err := b.verifyChecksums(whole); err != nil {
+			return b, err
+		}
+	}
+	b.payload, err = s.codec.decompress(s.raw, whole[headerLen:b.onDiskData], b.rawSize)
+	if err == nil && s.codec.kind != CompressNone {
+		s.raw = b.payload[:0]
+	}
+	if err != nil {
+		err = fmt.Errorf("%s block: %w", b.kind, err)
+	}
+	return b, err
+}
+
+// bytes gives n bytes of the file, of which some may be in the window.
+func (s *source) bytes(offset int64, n int) ([]byte, error) {
+	from := offset - s.at
+	if from < 0 || from > int64(len(s.window)) {
+		s.window, from = s.window[:0], 0
+		s.at = offset
+	}
+	if int64(len(s.window))-from < int64(n) {
+		kept := copy(s.window, s.window[from:])
+		s.at, from = offset, 0
+		want := int(min(int64(max(n, windowLen)), s.r.end()-offset))
+		s.window = slices.Grow(s.window[:kept], want-kept)[:want]
+		if err := readAt(s.r.in, s.window[kept:], offset+int64(kept)); err != nil {
+			s.window = s.window[:0]
+			return nil, fmt.Errorf("read: %w", err)
+		}
+	}
+	return s.window[from : from+int64(n)], nil
+}
+
+// expect reads the block at a handle, which must be of one of the kinds.
+func (s *source) expect(h handle, kinds ...blockType) (block, error) {
+	b, err := s.read(h.offset)
+	if err != nil {
+		return b, err
+	}
+	if !slices.Contains(kinds, b.kind) {
+		return b, fmt.Errorf("%w: %s block at offset %d, want %s", ErrCorrupt, b.kind, h.offset, kinds[0])
+	}
+	if b.onDiskSize != h.size {
+		return b, fmt.Errorf("%w: %s block at offset %d has %d bytes, its index entry says %d", ErrCorrupt, b.kind, h.offset, b.onDiskSize, h.size)
+	}
+	return b, nil
+}
+
+func (s *source) bloomChunk(m *bloomMeta, i int) ([]byte, error) {
+	b, err := s.expect(m.chunks[i].block, blockBloomChunk)
+	if err != nil {
+		return nil, fmt.Errorf("bloom chunk %d: %w", i, err)
+	}
+	return b.payload, nil
+}
+
+// readAt fills b or fails; a file that ends early is corrupt.
+func readAt(in io.ReaderAt, b []byte, offset int64) error {
+	n, err := in.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: the file ends at %d, %d bytes were wanted from %d on", ErrCorrupt, offset+int64(n), len(b), offset)
+	}
+	return err
+}
+
+// seekKey is the first key that a row can have.
+func seekKey(row []byte) keys.Cell {
+	return keys.Cell{Row: row, Timestamp: math.MaxInt64, Type: indexKeyType}
+}

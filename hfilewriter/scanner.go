@@ -1,0 +1,136 @@
+package hfilewriter
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+
+	"bulkload/keys"
+)
+
+// Scanner walks over cells in order. It belongs to one goroutine.
+type Scanner struct {
+	r       *Reader
+	src     *source
+	dec     blockDecoder
+	next    int64 // offset of the next block
+	block   int64 // offset of the present one
+	loaded  bool  // a block is being decoded
+	from    []byte
+	skip    bool // cells before from
+	started bool
+	err     error
+}
+
+// Seek reads from the first cell whose row is not before row; nil: from the file's first cell. Errors come from the
+// Scanner's Err.
+func (r *Reader) Seek(row []byte) *Scanner {
+	return &Scanner{r: r, src: newSource(r), dec: r.decoder, from: row, skip: row != nil}
+}
+
+// Next goes to the next cell; false at the end of the file or at an error.
+func (s *Scanner) Next() bool {
+	if !s.started {
+		s.started = true
+		s.start()
+	}
+	for s.err == nil {
+		if s.loaded {
+			ok, err := s.dec.next()
+			if err != nil {
+				s.fail(fmt.Errorf("data block at offset %d: %w", s.block, err))
+				return false
+			}
+			if ok && (!s.skip || bytes.Compare(s.dec.cell.Row, s.from) >= 0) {
+				s.skip = false
+				return true
+			}
+			s.loaded = ok
+			continue
+		}
+		if !s.nextBlock() {
+			return false
+		}
+	}
+	return false
+}
+
+// Cell is the present cell, valid until the next call of Next.
+func (s *Scanner) Cell() *keys.Cell { return &s.dec.cell }
+
+// Err is what ended the scan too early; nil where the file was read to its end.
+func (s *Scanner) Err() error { return s.err }
+
+func (s *Scanner) fail(err error) { s.err = fmt.Errorf("scan HFile: %w", err) }
+
+// start finds the first block to read.
+func (s *Scanner) start() {
+	s.next = s.r.trailer.firstDataBlockOffset
+	if s.r.trailer.cells == 0 {
+		s.next = s.r.end()
+		return
+	}
+	if s.from == nil {
+		return
+	}
+	h, err := s.r.dataBlockOf(s.src, s.from)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.next = h.offset
+}
+
+// nextBlock loads the next data block, passing over the blocks between; false at the end.
+func (s *Scanner) nextBlock() bool {
+	for s.err == nil && s.next <= s.r.trailer.lastDataBlockOffset && s.next < s.r.trailer.loadOnOpenOffset {
+		b, err := s.src.read(s.next)
+		if err != nil {
+			s.fail(err)
+			return false
+		}
+		s.block, s.next = s.next, s.next+int64(b.onDiskSize)
+		if b.kind.chain() != blockData {
+			continue
+		}
+		if err := s.dec.begin(b.kind, b.payload); err != nil {
+			s.fail(fmt.Errorf("data block at offset %d: %w", s.block, err))
+			return false
+		}
+		s.loaded = true
+		return true
+	}
+	return false
+}
+
+// dataBlockOf descends the index to the data block in which a row's first cell is, or would be.
+func (r *Reader) dataBlockOf(src *source, row []byte) (handle, error) {
+	entries := r.root
+	for level := r.trailer.indexLevels; ; level-- {
+		e, err := lastNotAfter(entries, row)
+		if err != nil || level == 1 {
+			return e.block, err
+		}
+		b, err := src.expect(e.block, blockLeafIndex, blockIntermediateIndex)
+		if err != nil {
+			return handle{}, fmt.Errorf("index: %w", err)
+		}
+		if entries, err = parseNonRoot(bytes.Clone(b.payload)); err != nil {
+			return handle{}, fmt.Errorf("index block at offset %d: %w", b.offset, err)
+		}
+	}
+}
+
+// lastNotAfter is the last entry whose key is not after a row's first possible key; the first one where all are.
+func lastNotAfter(entries []indexEntry, row []byte) (indexEntry, error) {
+	want := seekKey(row)
+	var bad error
+	i := sort.Search(len(entries), func(i int) bool {
+		c, err := parseKey(entries[i].key)
+		if err != nil {
+			bad = fmt.Errorf("index entry %d: %w", i, err)
+		}
+		return keys.Compare(&c, &want) > 0
+	})
+	return entries[max(i-1, 0)], bad
+}

@@ -1,0 +1,86 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The trailer, the file's last 4,096 bytes (FixedFileTrailer.serialize):
+//
+//	`TRABLK"$`, length-delimited FileTrailerProto, zeros, int minor version << 24 | major version
+//
+// Its fields are written in order of their numbers, zeros too. Sizes and offsets are in bytes.
+type trailer struct {
+	fileInfoOffset       int64       // 1: of the block's header
+	loadOnOpenOffset     int64       // 2: of the data index root's header
+	rawIndexSize         int64       // 3: payloads of leaf, intermediate and root index blocks, before compression
+	totalRawBytes        int64       // 4: blocks before compression with headers, and the trailer; no data root, no intermediates
+	dataIndexCount       int64       // 5: entries in the data index root
+	metaIndexCount       int64       // 6: meta blocks
+	cells                int64       // 7
+	indexLevels          int64       // 8: 1 is a root alone
+	firstDataBlockOffset int64       // 9
+	lastDataBlockOffset  int64       // 10
+	comparator           string      // 11
+	compression          Compression // 12
+	encrypted            bool        // 13: a key; never written
+}
+
+// storedComparator is what every HBase from 1 to 3 stores for a user's table (FixedFileTrailer.getHBase1CompatibleName).
+const storedComparator = "org.apache.hadoop.hbase.KeyValue$KVComparator"
+
+// numbers are the fields 1 to 10, in order.
+func (t *trailer) numbers() [10]*int64 {
+	return [10]*int64{&t.fileInfoOffset, &t.loadOnOpenOffset, &t.rawIndexSize, &t.totalRawBytes, &t.dataIndexCount,
+		&t.metaIndexCount, &t.cells, &t.indexLevels, &t.firstDataBlockOffset, &t.lastDataBlockOffset}
+}
+
+// appendTo encodes the trailer.
+func (t *trailer) appendTo(dst []byte) []byte {
+	start := len(dst)
+	var m []byte
+	for i, v := range t.numbers() {
+		m = protowire.AppendTag(m, protowire.Number(i+1), protowire.VarintType)
+		m = protowire.AppendVarint(m, uint64(*v))
+	}
+	m = protowire.AppendTag(m, 11, protowire.BytesType)
+	m = protowire.AppendString(m, t.comparator)
+	m = protowire.AppendTag(m, 12, protowire.VarintType)
+	m = protowire.AppendVarint(m, uint64(t.compression))
+	dst = protowire.AppendBytes(append(dst, trailerMagic...), m)
+	dst = append(dst, make([]byte, start+trailerVersionOffset-len(dst))...)
+	return binary.BigEndian.AppendUint32(dst, minorVersion<<24|majorVersion)
+}
+
+// parseTrailer decodes a file's last 4,096 bytes.
+func parseTrailer(b []byte) (*trailer, error) {
+	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
+	if major := version & 0xffffff; major != majorVersion {
+		return nil, fmt.Errorf("%w: version %d.%d, want %d: not an HFile, or of another HBase", ErrCorrupt, major, version>>24, majorVersion)
+	}
+	if string(b[:magicLen]) != trailerMagic {
+		return nil, fmt.Errorf("%w: trailer begins with %q", ErrCorrupt, b[:magicLen])
+	}
+	m, n := protowire.ConsumeBytes(b[magicLen:trailerVersionOffset])
+	if n < 0 {
+		return nil, fmt.Errorf("%w: trailer: %v", ErrCorrupt, protowire.ParseError(n))
+	}
+	t := &trailer{compression: CompressNone}
+	numbers := t.numbers()
+	err := eachField(m, func(number protowire.Number, v uint64, bytes []byte) error {
+		switch {
+		case number >= 1 && int(number) <= len(numbers):
+			*numbers[number-1] = int64(v)
+		case number == 11:
+			t.comparator = string(bytes)
+		case number == 12:
+			t.compression = Compression(min(v, 255))
+		case number == 13:
+			t.encrypted = len(bytes) > 0
+		}
+		return nil
+	})
+	return t, err
+}

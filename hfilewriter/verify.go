@@ -1,0 +1,352 @@
+package hfilewriter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"bulkload/keys"
+)
+
+// Report is what Verify found in a sound file.
+type Report struct {
+	Blocks int64
+	Cells  int64
+	Rows   int64
+}
+
+// Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
+// previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
+// column, the file info and the trailer's counts. visit, which may be nil, sees each cell, which is valid during the
+// call. The first fault is an error, ErrCorrupt unless reading or visit failed.
+func (r *Reader) Verify(visit func(*keys.Cell) error) (*Report, error) {
+	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
+	v.stats.reset()
+	for i := range v.chains {
+		v.chains[i] = noBlock
+	}
+	if err := v.run(); err != nil {
+		return nil, fmt.Errorf("verify HFile: %w", err)
+	}
+	return &v.report, nil
+}
+
+// verifier walks over a file's blocks in order.
+type verifier struct {
+	r      *Reader
+	src    *source
+	dec    blockDecoder
+	visit  func(*keys.Cell) error
+	report Report
+
+	chains              [blockTypes]int64 // last block of each chain
+	firstData, lastData int64
+	rawTotal, rawIndex  int64
+	roots               int
+
+	stats    stats
+	prev     previous
+	pending  []dataBlock  // data blocks not yet named by a leaf
+	above    []indexEntry // leaf or intermediate blocks not yet named by a block above
+	bloomSrc *source
+	chunk    int // of the bloom filter, in bits
+	bits     []byte
+	bloomKey []byte
+}
+
+// dataBlock is what an index entry for a data block must agree with.
+type dataBlock struct {
+	block       handle
+	before, key []byte // the last key of the block before; the block's first key
+}
+
+func (v *verifier) run() error {
+	for offset := int64(0); offset < v.r.end(); {
+		b, err := v.src.read(offset)
+		if err != nil {
+			return err
+		}
+		if err := v.block(&b); err != nil {
+			return fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
+		}
+		offset += int64(b.onDiskSize)
+	}
+	if err := v.counts(); err != nil {
+		return fmt.Errorf("trailer: %w", err)
+	}
+	if err := v.info(); err != nil {
+		return fmt.Errorf("file info: %w", err)
+	}
+	return nil
+}
+
+// block checks one block, whose header and checksums are sound.
+func (v *verifier) block(b *block) error {
+	v.report.Blocks++
+	chain := b.kind.chain()
+	if b.prev != v.chains[chain] {
+		return fmt.Errorf("%w: it names %d as the block of its type before it, which is at %d", ErrCorrupt, b.prev, v.chains[chain])
+	}
+	v.chains[chain] = b.offset
+	if b.kind != blockIntermediateIndex && !(b.kind == blockRootIndex && v.roots == 0) {
+		v.rawTotal += headerLen + int64(b.rawSize)
+	}
+	if (b.offset >= v.r.trailer.loadOnOpenOffset) != (b.kind >= blockRootIndex) {
+		return fmt.Errorf("%w: it stands on the wrong side of the index root, which is at %d", ErrCorrupt, v.r.trailer.loadOnOpenOffset)
+	}
+	switch b.kind {
+	case blockData, blockEncodedData:
+		return v.cells(b)
+	case blockLeafIndex, blockIntermediateIndex:
+		return v.nonRoot(b)
+	case blockRootIndex:
+		return v.root(b)
+	}
+	return nil
+}
+
+// cells checks a data block's cells.
+func (v *verifier) cells(b *block) error {
+	if v.firstData == noBlock {
+		v.firstData = b.offset
+	}
+	v.lastData = b.offset
+	if err := v.dec.begin(b.kind, b.payload); err != nil {
+		return err
+	}
+	first := true
+	for {
+		ok, err := v.dec.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		c := &v.dec.cell
+		if first {
+			v.expectEntry(b, c)
+			first = false
+		}
+		if err := v.cell(c); err != nil {
+			return fmt.Errorf("cell %s: %w", describe(c), err)
+		}
+	}
+	if first {
+		return fmt.Errorf("%w: no cells", ErrCorrupt)
+	}
+	return nil
+}
+
+// expectEntry remembers a data block until an index block names it.
+func (v *verifier) expectEntry(b *block, first *keys.Cell) {
+	d := dataBlock{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
+	if v.stats.cells > 0 {
+		last := v.prev.cell()
+		d.before = appendKey(nil, &last)
+	}
+	v.pending = append(v.pending, d)
+}
+
+func (v *verifier) cell(c *keys.Cell) error {
+	at := placeAfter(&v.prev, c, v.stats.cells == 0)
+	if at == before || v.stats.cells > 0 && !bytes.Equal(c.Family, v.prev.family) {
+		p := v.prev.cell()
+		return fmt.Errorf("%w: it stands behind %s", ErrCorrupt, describe(&p))
+	}
+	if at == newRow {
+		v.report.Rows++
+	}
+	if v.r.bloom != nil {
+		if err := v.inBloom(c, at); err != nil {
+			return err
+		}
+	}
+	if c.Type == keys.DeleteFamily || c.Type == keys.DeleteFamilyVersion {
+		v.stats.deleteFamilies++
+	}
+	v.stats.add(c)
+	v.report.Cells++
+	v.prev.follow(c, at)
+	if v.visit != nil {
+		return v.visit(c)
+	}
+	return nil
+}
+
+// inBloom makes sure that the bloom filter knows the cell.
+func (v *verifier) inBloom(c *keys.Cell, at place) error {
+	key := c.Row
+	switch {
+	case v.r.kind == BloomRowCol && at >= sameRow:
+		v.bloomKey = appendRowColKey(v.bloomKey[:0], c.Row, c.Qualifier)
+		key = v.bloomKey
+	case at != newRow:
+		return nil
+	case v.r.kind == BloomRowPrefix:
+		key = key[:min(len(key), v.r.prefix)]
+	}
+	i := v.r.bloom.chunkOf(key)
+	if i >= 0 && i != v.chunk {
+		bits, err := v.bloomSrc.bloomChunk(v.r.bloom, i)
+		if err != nil {
+			return err
+		}
+		v.chunk, v.bits = i, append(v.bits[:0], bits...)
+	}
+	if i < 0 || !bloomContains(v.bits, key, v.r.bloom.hashes) {
+		return fmt.Errorf("%w: the bloom filter denies it: gets would miss it", ErrCorrupt)
+	}
+	return nil
+}
+
+// nonRoot checks a leaf against the data blocks since the last one, and an intermediate block against the level below.
+func (v *verifier) nonRoot(b *block) error {
+	v.rawIndex += int64(b.rawSize)
+	entries, err := parseNonRoot(b.payload)
+	if err != nil {
+		return err
+	}
+	if err := v.names(entries, b.kind == blockLeafIndex); err != nil {
+		return err
+	}
+	v.above = append(v.above, indexEntry{bytes.Clone(entries[0].key), handle{b.offset, b.onDiskSize}})
+	return nil
+}
+
+// root checks the data index root; the meta index root behind it must be empty.
+func (v *verifier) root(b *block) error {
+	v.roots++
+	if v.roots > 1 {
+		if b.rawSize != 0 {
+			return fmt.Errorf("%w: meta index of %d bytes where the trailer tells of no meta blocks", ErrCorrupt, b.rawSize)
+		}
+		return nil
+	}
+	v.rawIndex += int64(b.rawSize)
+	leaves := v.r.trailer.indexLevels > 1
+	if err := v.names(v.r.root, !leaves); err != nil {
+		return err
+	}
+	if len(v.pending) > 0 || len(v.above) > 0 {
+		return fmt.Errorf("%w: the index names neither of %d data and %d index blocks", ErrCorrupt, len(v.pending), len(v.above))
+	}
+	return nil
+}
+
+// names checks an index block's entries against the first of the blocks that wait to be named: data blocks or index
+// blocks.
+func (v *verifier) names(entries []indexEntry, data bool) error {
+	if waiting := len(v.above) + len(v.pending); data && len(entries) > len(v.pending) || !data && len(entries) > len(v.above) {
+		return fmt.Errorf("%w: %d entries for %d blocks", ErrCorrupt, len(entries), waiting)
+	}
+	for i, e := range entries {
+		if !data {
+			if below := v.above[i]; below.block != e.block || !bytes.Equal(below.key, e.key) {
+				return fmt.Errorf("%w: entry %d is for offset %d, the next index block is at %d", ErrCorrupt, i, e.block.offset, below.block.offset)
+			}
+			continue
+		}
+		if err := v.pending[i].check(e); err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	if data {
+		v.pending = v.pending[:copy(v.pending, v.pending[len(entries):])]
+	} else {
+		v.above = v.above[:copy(v.above, v.above[len(entries):])]
+	}
+	return nil
+}
+
+// check compares a data block with its index entry: the place, and a key above the block before and not above its first.
+func (d *dataBlock) check(e indexEntry) error {
+	if d.block != e.block {
+		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt, e.block.offset, e.block.size, d.block.offset, d.block.size)
+	}
+	key, err := parseKey(e.key)
+	if err != nil {
+		return err
+	}
+	first, err := parseKey(d.key)
+	if err != nil {
+		return err
+	}
+	if keys.Compare(&key, &first) > 0 {
+		return fmt.Errorf("%w: its key %s is behind the block's first, %s", ErrCorrupt, describe(&key), describe(&first))
+	}
+	if d.before == nil {
+		if !bytes.Equal(e.key, d.key) {
+			return fmt.Errorf("%w: the file's first index key %s is not its first cell's, %s", ErrCorrupt, describe(&key), describe(&first))
+		}
+		return nil
+	}
+	last, err := parseKey(d.before)
+	if err == nil && keys.Compare(&key, &last) <= 0 && !bytes.Equal(d.before, d.key) {
+		return fmt.Errorf("%w: its key %s is not behind the block before, which ends with %s", ErrCorrupt, describe(&key), describe(&last))
+	}
+	return err
+}
+
+// counts compares the trailer with what was read.
+func (v *verifier) counts() error {
+	t := v.r.trailer
+	for _, c := range []struct {
+		what      string
+		told, was int64
+	}{
+		{"cells", t.cells, v.stats.cells},
+		{"offset of the first data block", t.firstDataBlockOffset, v.firstData},
+		{"offset of the last data block", t.lastDataBlockOffset, v.lastData},
+		{"bytes of index before compression", t.rawIndexSize, v.rawIndex},
+		{"bytes before compression", t.totalRawBytes, v.rawTotal + trailerLen},
+		{"offset of the file info", t.fileInfoOffset, v.chains[blockFileInfo]},
+	} {
+		if c.told != c.was {
+			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.told, c.what, c.was)
+		}
+	}
+	return nil
+}
+
+// info compares the file info with what was read. What a foreign writer left out is not missed.
+func (v *verifier) info() error {
+	s, f := &v.stats, v.r.info
+	if s.cells == 0 {
+		return nil
+	}
+	last := v.prev.cell()
+	if !bytes.Equal(f[infoLastKey], appendKey(nil, &last)) {
+		return fmt.Errorf("%w: %s is not the last cell's key: reads past it would find nothing", ErrCorrupt, infoLastKey)
+	}
+	for _, c := range []struct {
+		key  string
+		want []byte
+	}{
+		{infoAvgKeyLen, be32Bytes(s.keyBytes / s.cells)},
+		{infoAvgValueLen, be32Bytes(s.valueBytes / s.cells)},
+		{infoBiggestKey, s.biggestKey},
+		{infoEarliestPut, be64Bytes(s.earliestPut)},
+		{infoDeleteFamilies, be64Bytes(s.deleteFamilies)},
+	} {
+		if got, ok := f[c.key]; ok && !bytes.Equal(got, c.want) {
+			return fmt.Errorf("%w: %s is %x, should be %x", ErrCorrupt, c.key, got, c.want)
+		}
+	}
+	return v.timeRange()
+}
+
+// timeRange must cover all cells, or reads by time lose some.
+func (v *verifier) timeRange() error {
+	got, ok := v.r.info[infoTimeRange]
+	if !ok || len(got) != 16 { // an older HBase's form is a protobuf
+		return nil
+	}
+	low, high := int64(binary.BigEndian.Uint64(got)), int64(binary.BigEndian.Uint64(got[8:]))
+	if low > v.stats.minTime || high < v.stats.maxTime {
+		return fmt.Errorf("%w: %s %d to %d does not cover the cells' %d to %d", ErrCorrupt, infoTimeRange, low, high, v.stats.minTime, v.stats.maxTime)
+	}
+	return nil
+}
+
+func be32Bytes(v int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }

@@ -1,0 +1,402 @@
+package hfilewriter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"bulkload/keys"
+)
+
+// ErrOrder marks a cell that was given after a cell it must stand before.
+var ErrOrder = errors.New("cells out of order")
+
+// Writer writes one HFile. Its first error sticks: every later call returns it. It belongs to one goroutine.
+type Writer struct {
+	settings Settings
+	stamp    Stamp
+
+	blocks   *blockWriter
+	enc      blockEncoder
+	indexKey []byte // of the block being filled
+	index    *indexWriter
+	bloom    *bloomWriter // nil for BloomNone
+	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
+
+	firstRow  []byte
+	stats     stats
+	firstData int64
+	lastData  int64
+	rawTotal  int64 // see trailer.totalRawBytes
+	bloomKey  []byte
+	err       error
+}
+
+// stats are what the file info tells of the cells.
+type stats struct {
+	cells, keyBytes, valueBytes int64
+	biggest                     int64 // key and value bytes of the largest cell
+	biggestKey                  []byte
+	minTime, maxTime            int64
+	earliestPut                 int64
+	deleteFamilies              int64
+}
+
+var errClosed = errors.New("HFile writer is closed")
+
+// NewWriter begins an HFile, which goes to out as it is written, in blocks. The Settings must name a compression.
+func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("begin HFile: %w", err)
+	}
+	w := &Writer{settings: s, stamp: stamp, firstData: noBlock, lastData: noBlock}
+	w.blocks = newBlockWriter(out, &w.settings)
+	w.index = newIndexWriter(w.blocks, &w.settings)
+	w.enc.encoding = s.Encoding
+	w.enc.buf = make([]byte, 0, s.BlockSize+s.BlockSize/8)
+	w.stats.reset()
+	if s.Bloom != BloomNone {
+		w.bloom = newBloomWriter(&w.settings, s.Bloom)
+	}
+	if s.Bloom != BloomRowCol {
+		w.deletes = newBloomWriter(&w.settings, BloomRow)
+	}
+	return w, nil
+}
+
+// Append adds a cell. It must not sort before the last one (ErrOrder); a cell with the very same key is kept, too. All
+// cells of a file are of one family. The cell's bytes are not kept.
+func (w *Writer) Append(c *keys.Cell) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.check(c); w.err != nil {
+		return w.err
+	}
+	order := placeAfter(&w.enc.prev, c, w.stats.cells == 0)
+	if order == before {
+		p := w.enc.prev.cell()
+		w.err = fmt.Errorf("%w: cell %s after %s", ErrOrder, describe(c), describe(&p))
+		return w.err
+	}
+	w.err = w.appendOrdered(c, order)
+	return w.err
+}
+
+// check refuses cells that no HFile can hold.
+func (w *Writer) check(c *keys.Cell) error {
+	switch {
+	case len(c.Row) == 0 || len(c.Row) > maxRowLen:
+		return fmt.Errorf("row of %d bytes; HBase takes 1 to %d", len(c.Row), maxRowLen)
+	case len(c.Family) > maxFamilyLen:
+		return fmt.Errorf("family of %d bytes; HBase takes at most %d", len(c.Family), maxFamilyLen)
+	case len(c.Qualifier) > maxQualifierLen || len(c.Value) > maxValueLen:
+		return fmt.Errorf("row %q: qualifier of %d and value of %d bytes; at most %d are possible", c.Row, len(c.Qualifier), len(c.Value), maxValueLen)
+	case w.stats.cells > 0 && !bytes.Equal(c.Family, w.enc.prev.family):
+		return fmt.Errorf("row %q: family %q in a file of family %q", c.Row, c.Family, w.enc.prev.family)
+	}
+	return nil
+}
+
+// place is where a cell stands, seen from the one before it.
+type place int
+
+const (
+	before   place = iota // out of order
+	sameCell              // the very same key
+	sameColumn
+	sameRow
+	newRow
+)
+
+// placeAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
+// and types descend.
+func placeAfter(p *previous, c *keys.Cell, first bool) place {
+	if first {
+		return newRow
+	}
+	if at := commonPrefix(p.row, c.Row); at < len(c.Row) || at < len(p.row) {
+		return ascends(p.row, c.Row, at, newRow)
+	}
+	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
+		return ascends(p.qualifier, c.Qualifier, at, sameRow)
+	}
+	switch {
+	case c.Timestamp > p.timestamp, c.Timestamp == p.timestamp && c.Type > p.kind:
+		return before
+	case c.Timestamp == p.timestamp && c.Type == p.kind:
+		return sameCell
+	}
+	return sameColumn
+}
+
+// ascends is then where b sorts after a, from which it differs at byte at.
+func ascends(a, b []byte, at int, then place) place {
+	if at == len(a) || at < len(b) && a[at] < b[at] {
+		return then
+	}
+	return before
+}
+
+// appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append, HFileWriterImpl.append):
+// blooms before the block's end, so that a chunk that this cell fills goes behind the block before it.
+func (w *Writer) appendOrdered(c *keys.Cell, at place) error {
+	w.addToBlooms(c, at)
+	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
+		if err := w.finishBlock(); err != nil {
+			return err
+		}
+	}
+	if w.enc.cells == 0 {
+		w.beginBlock(c)
+	}
+	w.enc.add(c)
+	w.stats.add(c)
+	return nil
+}
+
+// beginBlock starts a data block with the cell, which settles its index key.
+func (w *Writer) beginBlock(c *keys.Cell) {
+	w.enc.begin()
+	if w.stats.cells == 0 {
+		w.firstRow = append(w.firstRow, c.Row...)
+		w.indexKey = appendKey(w.indexKey[:0], c)
+		return
+	}
+	left := w.enc.prev.cell()
+	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
+}
+
+// finishBlock writes the data block at hand and the inline blocks that are due.
+func (w *Writer) finishBlock() error {
+	w.enc.end()
+	kind := blockData
+	if w.settings.Encoding != EncodeNone {
+		kind = blockEncodedData
+	}
+	w.rawTotal += int64(len(w.enc.buf))
+	h, err := w.blocks.write(kind, w.enc.buf)
+	if err != nil {
+		return err
+	}
+	if w.firstData == noBlock {
+		w.firstData = h.offset
+	}
+	w.lastData = h.offset
+	w.index.add(w.indexKey, h)
+	w.enc.cells = 0
+	return w.writeInline(false)
+}
+
+// writeInline writes a full leaf of the index and full bloom chunks, or the last of each
+// (HFileWriterImpl.writeInlineBlocks).
+func (w *Writer) writeInline(last bool) error {
+	leaves := w.index.leafRaw
+	count := len(w.index.root)
+	if err := w.index.writeLeaf(last); err != nil {
+		return err
+	}
+	w.rawTotal += w.index.leafRaw - leaves + int64(headerLen*(len(w.index.root)-count))
+	for _, b := range []*bloomWriter{w.bloom, w.deletes} {
+		if b == nil {
+			continue
+		}
+		b.retire(last)
+		raw, err := b.write(w.blocks)
+		if err != nil {
+			return err
+		}
+		w.rawTotal += raw
+	}
+	return nil
+}
+
+// addToBlooms gives the cell's row or column to the filters when it is a new one.
+func (w *Writer) addToBlooms(c *keys.Cell, at place) {
+	if w.bloom != nil {
+		w.addToBloom(c, at)
+	}
+	if c.Type == keys.DeleteFamily || c.Type == keys.DeleteFamilyVersion {
+		w.stats.deleteFamilies++
+		if w.deletes != nil && (w.deletes.keys == 0 || !bytes.Equal(w.deletes.lastKey, c.Row)) {
+			w.deletes.add(c.Row)
+		}
+	}
+}
+
+// addToBloom follows RowBloomContext, RowColBloomContext and RowPrefixFixedLengthBloomContext.
+func (w *Writer) addToBloom(c *keys.Cell, at place) {
+	switch w.settings.Bloom {
+	case BloomRow:
+		if at == newRow {
+			w.bloom.add(c.Row)
+		}
+	case BloomRowCol:
+		if at >= sameRow {
+			w.bloomKey = appendRowColKey(w.bloomKey[:0], c.Row, c.Qualifier)
+			w.bloom.add(w.bloomKey)
+		}
+	case BloomRowPrefix:
+		prefix := c.Row[:min(len(c.Row), w.settings.BloomPrefix)]
+		if at == newRow && (w.bloom.keys == 0 || !bytes.Equal(prefix, w.bloom.lastKey)) {
+			w.bloom.add(prefix)
+		}
+	}
+}
+
+func (s *stats) reset() {
+	*s = stats{minTime: math.MaxInt64, maxTime: -1, earliestPut: math.MaxInt64, biggest: -1}
+}
+
+// add counts a cell.
+func (s *stats) add(c *keys.Cell) {
+	keyLen := int64(keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier))
+	s.cells++
+	s.keyBytes += keyLen
+	s.valueBytes += int64(len(c.Value))
+	if size := keyLen + int64(len(c.Value)); size > s.biggest {
+		s.biggest = size
+		s.biggestKey = appendKey(s.biggestKey[:0], c)
+	}
+	s.minTime, s.maxTime = min(s.minTime, c.Timestamp), max(s.maxTime, c.Timestamp)
+	switch c.Type {
+	case keys.Put:
+		s.earliestPut = min(s.earliestPut, c.Timestamp)
+	case keys.DeleteColumn, keys.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
+		s.minTime = min(s.minTime, 0)
+	}
+}
+
+// RawSize is the sum of the cells' KeyValue lengths so far, in bytes: what HFileOutputFormat2 counts to roll files.
+func (w *Writer) RawSize() int64 {
+	return w.stats.keyBytes + w.stats.valueBytes + cellOverhead*w.stats.cells
+}
+
+// Summary says what a finished file holds.
+type Summary struct {
+	Cells    int64
+	Bytes    int64 // the file's length
+	RawSize  int64 // see Writer.RawSize
+	FirstRow []byte
+	LastRow  []byte
+}
+
+// Close writes what stands behind the data. It does not close the io.Writer. A file without cells is an error: HBase
+// refuses to load one.
+func (w *Writer) Close() (*Summary, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	w.err = errClosed
+	if w.stats.cells == 0 {
+		return nil, errors.New("close HFile: it has no cells, and HBase loads no empty file")
+	}
+	if err := w.finish(); err != nil {
+		w.err = err
+		return nil, err
+	}
+	return &Summary{Cells: w.stats.cells, Bytes: w.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
+}
+
+// finish writes the last blocks and the trailer (HFileWriterImpl.close).
+func (w *Writer) finish() error {
+	if w.enc.cells > 0 {
+		if err := w.finishBlock(); err != nil {
+			return err
+		}
+	}
+	if err := w.writeInline(true); err != nil {
+		return err
+	}
+	root, entries, levels, err := w.index.writeRoot()
+	if err != nil {
+		return err
+	}
+	if _, err := w.writeTail(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
+		return err
+	}
+	info, err := w.writeTail(blockFileInfo, w.fileInfo().appendTo(nil))
+	if err != nil {
+		return err
+	}
+	if err := w.writeBloomMetas(); err != nil {
+		return err
+	}
+	t := trailer{fileInfoOffset: info.offset, loadOnOpenOffset: root.offset, rawIndexSize: w.index.raw,
+		totalRawBytes: w.rawTotal + trailerLen, dataIndexCount: int64(entries), cells: w.stats.cells, indexLevels: int64(levels),
+		firstDataBlockOffset: w.firstData, lastDataBlockOffset: w.lastData, comparator: storedComparator, compression: w.settings.Compression}
+	n, err := w.blocks.out.Write(t.appendTo(nil))
+	w.blocks.offset += int64(n)
+	if err != nil {
+		return fmt.Errorf("write trailer: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) writeBloomMetas() error {
+	if w.bloom != nil && w.bloom.keys > 0 {
+		if _, err := w.writeTail(blockGeneralBloomMeta, w.bloom.appendMeta(nil)); err != nil {
+			return err
+		}
+	}
+	if w.deletes != nil && w.deletes.keys > 0 {
+		if _, err := w.writeTail(blockDeleteBloomMeta, w.deletes.appendMeta(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTail writes a block behind the data index.
+func (w *Writer) writeTail(kind blockType, payload []byte) (handle, error) {
+	w.rawTotal += int64(headerLen + len(payload))
+	return w.blocks.write(kind, append(make([]byte, headerLen), payload...))
+}
+
+// fileInfo makes the file's properties (HFileWriterImpl.finishFileInfo, StoreFileWriter.appendTrackedTimestampsToMetadata
+// and HFileOutputFormat2's close).
+func (w *Writer) fileInfo() FileInfo {
+	f, s := FileInfo{}, &w.stats
+	last := w.enc.prev.cell()
+	f[infoLastKey] = appendKey(nil, &last)
+	f.putInt(infoAvgKeyLen, s.keyBytes/s.cells)
+	f.putInt(infoAvgValueLen, s.valueBytes/s.cells)
+	f.putLong(infoCreateTime, w.stamp.Created)
+	f[infoBiggestKey] = s.biggestKey
+	f.putLong(infoBiggestLen, cellOverhead+s.biggest+4) // HBase counts its own int before a serialised cell
+	f.putInt(infoKeyValueVersion, infoKeyValueVersionSet)
+	f.putLong(infoMaxSequenceID, 0)
+	f.putLong(infoEarliestPut, s.earliestPut)
+	f[infoTimeRange] = append(be64Bytes(s.minTime), be64Bytes(s.maxTime)...)
+	f.putLong(infoDeleteFamilies, s.deleteFamilies)
+	f.putBool(infoHistorical, false)
+	f.putBool(infoMajorCompaction, true)
+	f.putBool(infoNoMinorCompaction, false)
+	f.putLong(infoLoadedTime, w.stamp.Loaded)
+	f[infoLoadedTask] = []byte(w.stamp.Task)
+	if w.settings.Encoding != EncodeNone {
+		f[infoEncoding] = []byte(w.settings.Encoding.String())
+	}
+	if w.bloom != nil && w.bloom.keys > 0 {
+		f[infoBloomType] = []byte(w.settings.Bloom.String())
+		f[infoLastBloomKey] = w.bloom.lastKey
+		if w.settings.Bloom == BloomRowPrefix {
+			f.putInt(infoBloomParam, int64(w.settings.BloomPrefix))
+		}
+	}
+	return f
+}
+
+func be64Bytes(v int64) []byte {
+	b := make([]byte, 8)
+	putBE64(b, uint64(v))
+	return b
+}
+
+// describe prints a cell's key for a message.
+func describe(c *keys.Cell) string {
+	return fmt.Sprintf("%q/%q:%q/%d/%d", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type)
+}
