@@ -1,0 +1,113 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// FamilyPath is Client.proto's BulkLoadHFileRequest.FamilyPath.
+type FamilyPath struct {
+	Family string // 1
+	Path   string // 2: a URI, as Hadoop writes them
+}
+
+// BulkLoadHFileRequest is Client.proto's message of that name. Sequence numbers are always assigned (3), files never
+// copied (6).
+type BulkLoadHFileRequest struct {
+	Region []byte           // 1 RegionSpecifier: the region's name
+	Files  []FamilyPath     // 2
+	Token  *DelegationToken // 4 fs_token: only for a secured region server
+	Bulk   string           // 5 bulk_token
+}
+
+// DelegationToken is Client.proto's and HDFS's token.
+type DelegationToken struct {
+	Identifier []byte // 1
+	Password   []byte // 2
+	Kind       string // 3
+	Service    string // 4
+}
+
+func (r *BulkLoadHFileRequest) build(m *message) {
+	m.message(1, buildRegion(r.Region))
+	for _, file := range r.Files {
+		m.message(2, func(m *message) {
+			m.string(1, file.Family)
+			m.string(2, file.Path)
+		})
+	}
+	m.bool(3, true)
+	if r.Token != nil {
+		m.message(4, r.Token.build)
+	}
+	m.string(5, r.Bulk)
+}
+
+func (t *DelegationToken) build(m *message) {
+	m.data(1, t.Identifier)
+	m.data(2, t.Password)
+	m.string(3, t.Kind)
+	m.string(4, t.Service)
+}
+
+// PrepareBulkLoad makes a staging folder on the region server of a region and returns its URI, the bulk token:
+// PrepareBulkLoadRequest{1 table_name, 2 region}, PrepareBulkLoadResponse{1 bulk_token}.
+func (c *Conn) PrepareBulkLoad(ctx context.Context, table TableName, region []byte) (string, error) {
+	var m message
+	m.message(1, table.build)
+	m.message(2, buildRegion(region))
+	var token string
+	err := c.call(ctx, "PrepareBulkLoad", m, func(f field) error {
+		if f.number == 1 {
+			token = string(f.bytes)
+		}
+		return nil
+	})
+	if err == nil && token == "" {
+		err = c.malformed("PrepareBulkLoad", errors.New("no bulk token"))
+	}
+	return token, err
+}
+
+// BulkLoadHFile hands files to a region: BulkLoadHFileResponse{1 loaded}. On false nothing is known but that not all
+// of them were loaded (SecureBulkLoadManager swallows the reason); some may be in the staging folder.
+func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (loaded bool, err error) {
+	var m message
+	r.build(&m)
+	err = c.call(ctx, "BulkLoadHFile", m, func(f field) error {
+		if f.number == 1 {
+			loaded = f.bool()
+		}
+		return nil
+	})
+	return loaded, err
+}
+
+// CleanupBulkLoad deletes a staging folder with all that is in it: CleanupBulkLoadRequest{1 bulk_token, 2 region}. The
+// server deletes, as itself, whatever folder it is told: give it nothing but what PrepareBulkLoad gave.
+func (c *Conn) CleanupBulkLoad(ctx context.Context, token string, region []byte) error {
+	var m message
+	m.string(1, token)
+	m.message(2, buildRegion(region))
+	return c.call(ctx, "CleanupBulkLoad", m, nil)
+}
+
+// call calls a method and visits the fields of its response.
+func (c *Conn) call(ctx context.Context, method string, m message, visit func(field) error) error {
+	param, err := c.Call(ctx, method, m.bytes)
+	if err != nil {
+		return err
+	}
+	if visit == nil {
+		return nil
+	}
+	if err := fields(param, visit); err != nil {
+		return c.malformed(method, err)
+	}
+	return nil
+}
+
+func (c *Conn) malformed(method string, err error) error {
+	return c.connError(method, true, fmt.Errorf("parse answer: %w", err))
+}

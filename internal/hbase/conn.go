@@ -1,0 +1,249 @@
+// Package hbase is a small RPC connection to HBase's master and region servers, and the messages that loading needs.
+//
+// It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
+// connection header, then frames of requests and responses, told apart by their call ids. Messages are encoded by
+// hand; each struct names its .proto message, each field its number. It asks for no cell blocks and logs nothing.
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Service is what a connection is for; a connection serves one.
+type Service string
+
+// The services of HBase's servers that loading needs.
+const (
+	ClientService Service = "ClientService" // of region servers
+	MasterService Service = "MasterService"
+)
+
+// Options say how to connect.
+type Options struct {
+	User        string        // effective user; with Kerberos the full principal
+	Handshake   Handshake     // nil: Simple
+	DialTimeout time.Duration // for the connection and the handshake; 0: 10 s
+}
+
+// Conn is a connection to one server. Its methods are safe for concurrent use; answers may come in any order.
+type Conn struct {
+	addr   string
+	socket net.Conn
+	stream io.ReadWriter // the socket, or the security layer above it
+
+	write sync.Mutex // held while a frame is written
+
+	mu      sync.Mutex
+	lastID  uint32
+	pending map[uint32]chan<- answer
+	broken  error // why no more calls can be made
+}
+
+type answer struct {
+	param []byte
+	err   error
+}
+
+// Dial connects to a server ("host:port"). Its errors are *ConnError.
+func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, error) {
+	if o.Handshake == nil {
+		o.Handshake = Simple
+	}
+	if o.DialTimeout == 0 {
+		o.DialTimeout = 10 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+	defer cancel()
+	var d net.Dialer
+	socket, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, &ConnError{Addr: addr, Err: err}
+	}
+	stream, err := greet(ctx, socket, service, o)
+	if err != nil {
+		socket.Close()
+		return nil, &ConnError{Addr: addr, Err: err}
+	}
+	c := &Conn{addr: addr, socket: socket, stream: stream, pending: make(map[uint32]chan<- answer)}
+	go c.receive()
+	return c, nil
+}
+
+// greet does all that comes before the first call.
+func greet(ctx context.Context, socket net.Conn, service Service, o Options) (io.ReadWriter, error) {
+	stop := context.AfterFunc(ctx, func() { socket.SetDeadline(time.Now()) })
+	defer stop()
+	stream, err := o.Handshake(ctx, socket)
+	if err == nil {
+		_, err = stream.Write(appendConnectionHeader(nil, service, o.User))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("greet: %w", err)
+	}
+	if !stop() { // the deadline is, or is being, set
+		return nil, ctx.Err()
+	}
+	return stream, nil
+}
+
+// Addr is the server's "host:port".
+func (c *Conn) Addr() string { return c.addr }
+
+// Err tells why the connection can make no more calls; nil while it can.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// Close ends the connection; calls under way fail.
+func (c *Conn) Close() error {
+	c.fail(net.ErrClosed)
+	return nil
+}
+
+// Call calls a method with an encoded request message and returns the encoded response message. ctx's deadline goes
+// to the server, too, which then drops a call that has waited too long. The error is a *RemoteError where the server
+// answered with an exception, else a *ConnError, which also tells whether the server may have seen the request.
+func (c *Conn) Call(ctx context.Context, method string, param []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, c.connError(method, false, err)
+	}
+	answers := make(chan answer, 1)
+	id, err := c.register(answers)
+	if err != nil {
+		return nil, c.connError(method, false, err)
+	}
+	defer c.forget(id)
+	if err := c.send(ctx, appendRequest(nil, id, method, timeoutMillis(ctx), param)); err != nil {
+		return nil, c.connError(method, true, err)
+	}
+	select {
+	case a := <-answers:
+		return a.param, c.named(method, a.err)
+	case <-ctx.Done():
+		return nil, c.connError(method, true, fmt.Errorf("no answer: %w", ctx.Err()))
+	}
+}
+
+func (c *Conn) connError(method string, sent bool, err error) error {
+	return &ConnError{Addr: c.addr, Method: method, Sent: sent, Err: err}
+}
+
+// named completes an answer's error by what was called.
+func (c *Conn) named(method string, err error) error {
+	var remote *RemoteError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &remote):
+		named := *remote
+		named.Addr, named.Method = c.addr, method
+		return &named
+	}
+	return c.connError(method, true, err)
+}
+
+func (c *Conn) register(answers chan<- answer) (uint32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	c.lastID = (c.lastID + 1) & (1<<31 - 1) // Java's ids are signed, negative ones mean something else
+	c.pending[c.lastID] = answers
+	return c.lastID, nil
+}
+
+func (c *Conn) forget(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+func (c *Conn) send(ctx context.Context, frame []byte) error {
+	c.write.Lock()
+	defer c.write.Unlock()
+	stop := context.AfterFunc(ctx, func() { c.socket.SetWriteDeadline(time.Now()) })
+	_, err := c.stream.Write(frame)
+	if !stop() && err == nil {
+		err = ctx.Err() // the deadline set meanwhile would fail the next call
+	}
+	if err != nil {
+		c.fail(err) // half a frame may be out
+	}
+	return err
+}
+
+func timeoutMillis(ctx context.Context) uint32 {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return uint32(min(max(time.Until(deadline).Milliseconds(), 1), 1<<31-1))
+}
+
+// receive hands out answers until the connection ends.
+func (c *Conn) receive() {
+	for {
+		frame, err := readFrame(c.stream)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		r, err := parseResponse(frame)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		if !c.deliver(r) {
+			return
+		}
+	}
+}
+
+// deliver gives an answer to its call. Without a call id it is about the connection, which the server then closes. An
+// answer that nobody waits for any more is dropped.
+func (c *Conn) deliver(r *response) bool {
+	a := answer{param: r.param}
+	if r.exception != nil {
+		a.err = r.exception
+	}
+	if r.callID == noCallID {
+		if a.err == nil {
+			a.err = errors.New("answer without a call id")
+		}
+		c.fail(a.err)
+		return false
+	}
+	c.mu.Lock()
+	answers := c.pending[r.callID]
+	delete(c.pending, r.callID)
+	c.mu.Unlock()
+	if answers != nil {
+		answers <- a
+	}
+	return true
+}
+
+// fail ends the connection and all calls on it; the first reason stays.
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	if c.broken == nil {
+		c.broken = err
+	}
+	waiting := c.pending
+	c.pending = make(map[uint32]chan<- answer)
+	reason := c.broken
+	c.mu.Unlock()
+	c.socket.Close()
+	for _, answers := range waiting {
+		answers <- answer{err: reason}
+	}
+}

@@ -1,0 +1,86 @@
+package hbase
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ConnError is a failure of the connection: nothing is known of an answer.
+type ConnError struct {
+	Addr   string // host:port
+	Method string // what was called; "" while connecting
+	Sent   bool   // the server may have seen the request, and may be at it still
+	Err    error
+}
+
+func (e *ConnError) Error() string {
+	if e.Method == "" {
+		return fmt.Sprintf("connect to HBase server %s: %v", e.Addr, e.Err)
+	}
+	return fmt.Sprintf("call %s of HBase server %s: %v", e.Method, e.Addr, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *ConnError) Unwrap() error { return e.Err }
+
+// RemoteError is an exception that the server answered with (ExceptionResponse of RPC.proto).
+type RemoteError struct {
+	Addr       string // of the server that answered
+	Method     string // what was called
+	Class      string // 1 exception_class_name
+	Message    string // the first line of 2 stack_trace, without the class
+	Host       string // 3 hostname: where a moved region went
+	Port       int    // 4
+	DoNotRetry bool   // 5
+	Overloaded bool   // 6
+}
+
+func (e *RemoteError) Error() string {
+	short := e.Class[strings.LastIndexByte(e.Class, '.')+1:]
+	return fmt.Sprintf("HBase server %s refused %s: %s: %s", e.Addr, e.Method, short, e.Message)
+}
+
+// IsRemote tells whether err is an exception of one of the classes, named without their packages.
+func IsRemote(err error, classes ...string) bool {
+	var remote *RemoteError
+	if !errors.As(err, &remote) {
+		return false
+	}
+	for _, class := range classes {
+		if remote.Class == class || strings.HasSuffix(remote.Class, "."+class) {
+			return true
+		}
+	}
+	return false
+}
+
+func parseException(b []byte) (*RemoteError, error) {
+	e := &RemoteError{}
+	err := fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			e.Class = string(f.bytes)
+		case 2:
+			e.Message = string(f.bytes)
+		case 3:
+			e.Host = string(f.bytes)
+		case 4:
+			e.Port = int(int32(f.uint))
+		case 5:
+			e.DoNotRetry = f.bool()
+		case 6:
+			e.Overloaded = f.bool()
+		}
+		return nil
+	})
+	e.Message = firstLine(e.Message, e.Class)
+	return e, err
+}
+
+// firstLine takes the message out of a stack trace, which begins "class: message".
+func firstLine(stack, class string) string {
+	line, _, _ := strings.Cut(stack, "\n")
+	line = strings.TrimPrefix(strings.TrimSpace(line), class)
+	return strings.TrimSpace(strings.TrimPrefix(line, ":"))
+}

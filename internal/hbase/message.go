@@ -1,0 +1,73 @@
+package hbase
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// message builds a protocol buffer message.
+type message struct{ bytes []byte }
+
+func (m *message) tag(number protowire.Number, t protowire.Type) {
+	m.bytes = protowire.AppendTag(m.bytes, number, t)
+}
+
+func (m *message) uint(number protowire.Number, v uint64) {
+	m.tag(number, protowire.VarintType)
+	m.bytes = protowire.AppendVarint(m.bytes, v)
+}
+
+func (m *message) bool(number protowire.Number, v bool) { m.uint(number, protowire.EncodeBool(v)) }
+
+func (m *message) data(number protowire.Number, v []byte) {
+	m.tag(number, protowire.BytesType)
+	m.bytes = protowire.AppendBytes(m.bytes, v)
+}
+
+func (m *message) string(number protowire.Number, v string) { m.data(number, []byte(v)) }
+
+func (m *message) message(number protowire.Number, build func(*message)) {
+	var inner message
+	build(&inner)
+	m.data(number, inner.bytes)
+}
+
+// field is one field of a message that is read: its number and, by its type on the wire, a number or bytes.
+type field struct {
+	number protowire.Number
+	uint   uint64
+	bytes  []byte
+}
+
+func (f field) bool() bool { return f.uint != 0 }
+
+// fields visits the fields of a message in order. Fields with a type that HBase's messages here do not have are
+// skipped, as unknown ones are. The bytes are views of b.
+func fields(b []byte, visit func(field) error) error {
+	for len(b) > 0 {
+		number, t, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("field's tag: %w", protowire.ParseError(n))
+		}
+		b = b[n:]
+		f := field{number: number}
+		switch t {
+		case protowire.VarintType:
+			f.uint, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			f.bytes, n = protowire.ConsumeBytes(b)
+		default:
+			f.number = 0
+			n = protowire.ConsumeFieldValue(number, t, b)
+		}
+		if n < 0 {
+			return fmt.Errorf("field %d: %w", number, protowire.ParseError(n))
+		}
+		b = b[n:]
+		if err := visit(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"bulkload/internal/hbase"
+)
+
+// creation is how long making a table may take while the master answers: a fresh cluster takes some 20 seconds for
+// its first one.
+const creation = 5 * time.Minute
+
+// pollEvery is the pause between two looks at a procedure.
+const pollEvery = 200 * time.Millisecond
+
+// Create makes a table with those families and splits through HBase's master, and its namespace where it is missing,
+// and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
+// are set. A table that is there already is ErrExists.
+func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) error {
+	limited, cancel := context.WithTimeout(ctx, creation)
+	defer cancel()
+	if err := c.create(limited, name, families, splits); err != nil {
+		return fmt.Errorf("create table %s: %w", name, classify(ctx, err))
+	}
+	return nil
+}
+
+func (c *Cluster) create(ctx context.Context, name string, families []Family, splits [][]byte) error {
+	id, err := parseName(name)
+	if err != nil {
+		return err
+	}
+	if len(families) == 0 {
+		return fmt.Errorf("%w: a table has at least one family", ErrRefused)
+	}
+	schema := &hbase.TableSchema{Name: id}
+	for _, f := range families {
+		schema.Families = append(schema.Families, f.schema())
+	}
+	if err := c.createNamespace(ctx, id.Namespace); err != nil {
+		return fmt.Errorf("make namespace %s: %w", id.Namespace, err)
+	}
+	nonce := newNonce()
+	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
+		return master.CreateTable(ctx, schema, splits, nonce)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.regions(ctx, id)
+	return err
+}
+
+func (c *Cluster) createNamespace(ctx context.Context, namespace string) error {
+	exists := false
+	err := c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
+		exists, err = master.NamespaceExists(ctx, namespace)
+		return err
+	})
+	if err != nil || exists {
+		return err
+	}
+	nonce := newNonce()
+	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
+		return master.CreateNamespace(ctx, namespace, nonce)
+	})
+	if hbase.IsRemote(err, "NamespaceExistException") { // somebody was faster
+		return nil
+	}
+	return err
+}
+
+// runProcedure starts a procedure of the master and waits for its end. start may be called more than once, so its
+// request carries a nonce.
+func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, *hbase.Conn) (uint64, error)) error {
+	var procedure uint64
+	err := c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
+		procedure, err = start(ctx, master)
+		return err
+	})
+	for done := false; err == nil && !done; {
+		err = c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
+			done, err = master.ProcedureDone(ctx, procedure)
+			return err
+		})
+		if err != nil || done {
+			break
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for procedure %d of the master: %w", procedure, ctx.Err())
+		}
+	}
+	return err
+}
+
+// onMasterBriefly is onMaster for one step of a longer work: the master must answer the step in time.
+func (c *Cluster) onMasterBriefly(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
+	ctx, cancel := c.limit(ctx)
+	defer cancel()
+	return c.onMaster(ctx, call)
+}
+
+func newNonce() hbase.Nonce { return hbase.Nonce{Group: rand.Uint64() | 1, Value: rand.Uint64() | 1} }

@@ -1,0 +1,170 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"bulkload/internal/hbase"
+
+	"github.com/sirupsen/logrus"
+	"github.com/tsuna/gohbase"
+	"github.com/tsuna/gohbase/hrpc"
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// reader reads through gohbase.
+type reader struct {
+	keeper *zooKeeper
+	client gohbase.Client
+	rpc    gohbase.RPCClient
+	limits settings
+}
+
+const metaTable = "hbase:meta"
+
+// hush keeps gohbase, which logs through logrus' one logger, from writing to stderr and from ending the program: what
+// it calls fatal ends the goroutine instead, and our deadline answers.
+var hush = sync.OnceFunc(func() {
+	logrus.SetOutput(io.Discard)
+	logrus.SetLevel(logrus.FatalLevel)
+	logrus.StandardLogger().ExitFunc = func(int) { runtime.Goexit() }
+})
+
+func newReader(keeper *zooKeeper, user string, limits settings) *reader {
+	hush()
+	client := gohbase.NewClient(keeper.String(),
+		gohbase.ZookeeperRoot(keeper.parent),
+		gohbase.ZookeeperTimeout(zooKeeperTimeout),
+		gohbase.EffectiveUser(user),
+		gohbase.RegionReadTimeout(limits.idle),
+		gohbase.RegionLookupTimeout(limits.dial),
+	)
+	return &reader{keeper: keeper, client: client, rpc: client.(gohbase.RPCClient), limits: limits}
+}
+
+func (r *reader) close() { r.client.Close() }
+
+// errSilent says that a region server did not answer gohbase, which tries again until it is told to stop.
+var errSilent = errors.New("no answer from the region server")
+
+// send sends a request to the region of its row and waits for the answer, for limits.idle at most.
+func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error) {
+	limited, cancel := context.WithTimeout(ctx, r.limits.idle)
+	defer cancel()
+	call.SetContext(limited)
+	type result struct {
+		message proto.Message
+		err     error
+	}
+	got := make(chan result, 1)
+	go func() { // a goroutine of its own, for hush may end it
+		message, err := r.rpc.SendRPC(call)
+		got <- result{message, err}
+	}()
+	var answer result
+	select {
+	case answer = <-got:
+	case <-limited.Done():
+		answer.err = limited.Err()
+	}
+	switch {
+	case answer.err == nil:
+		return answer.message, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("%w: %w within %v", ErrUnavailable, errSilent, r.limits.idle)
+	case errors.Is(answer.err, gohbase.TableNotFound):
+		return nil, fmt.Errorf("%w: no region of table %s is known", ErrNotFound, call.Table())
+	}
+	return nil, answer.err
+}
+
+// tableState reads table:state in hbase:meta; a table without is ErrNotFound.
+func (r *reader) tableState(ctx context.Context, id hbase.TableName) (hbase.TableState, error) {
+	get, err := hrpc.NewGet(ctx, []byte(metaTable), []byte(id.String()),
+		hrpc.Families(map[string][]string{"table": {"state"}}), hrpc.SkipBatch())
+	if err != nil {
+		return 0, err
+	}
+	message, err := r.send(ctx, get)
+	if err != nil {
+		return 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
+	}
+	for _, cell := range message.(*pb.GetResponse).GetResult().GetCell() {
+		return hbase.ParseTableState(cell.GetValue())
+	}
+	return 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
+}
+
+// regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
+// without a server is errInTransition.
+func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
+	s := scan{
+		reader:   r,
+		table:    metaTable,
+		start:    []byte(id.String() + ",,"),
+		stop:     []byte(id.String() + " ,,"), // a blank comes right behind the comma in hbase:meta's order of names
+		families: map[string][]string{"info": {"regioninfo", "server", "state"}},
+	}
+	var rows []metaRow
+	err := s.run(ctx, func(cell *pb.Cell) error {
+		if n := len(rows); n == 0 || !bytes.Equal(rows[n-1].name, cell.Row) {
+			rows = append(rows, metaRow{name: bytes.Clone(cell.Row)})
+		}
+		return rows[len(rows)-1].add(cell)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", metaTable, err)
+	}
+	var regions []Region
+	for i := range rows {
+		region, err := rows[i].region()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: row %q: %w", metaTable, rows[i].name, err)
+		}
+		if region != nil {
+			regions = append(regions, *region)
+		}
+	}
+	return regions, nil
+}
+
+// metaRow is one region's row in hbase:meta.
+type metaRow struct {
+	name   []byte
+	info   *hbase.RegionInfo
+	server string
+	state  string // "" in old clusters
+}
+
+func (m *metaRow) add(cell *pb.Cell) (err error) {
+	switch string(cell.Qualifier) {
+	case "regioninfo":
+		if m.info, err = hbase.ParseRegionInfo(cell.Value); err != nil {
+			err = fmt.Errorf("read %s: row %q: %w", metaTable, m.name, err)
+		}
+	case "server":
+		m.server = string(cell.Value)
+	case "state":
+		m.state = string(cell.Value)
+	}
+	return err
+}
+
+// region is nil for a row that stands for no region with rows of its own.
+func (m *metaRow) region() (*Region, error) {
+	switch {
+	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:
+		return nil, nil
+	case m.server == "" || m.state != "" && m.state != "OPEN":
+		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
+	}
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server}, nil
+}

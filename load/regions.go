@@ -1,0 +1,72 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"bulkload/internal/hbase"
+)
+
+// Region is a region and where it is served.
+type Region struct {
+	Name   []byte // as in hbase:meta
+	Start  []byte // empty: the first
+	End    []byte // empty: the last
+	Server string // host:port
+}
+
+// String shows a region by its rows.
+func (r *Region) String() string { return fmt.Sprintf("region [%q, %q)", r.Start, r.End) }
+
+// holds tells whether a row is in the region.
+func (r *Region) holds(row []byte) bool {
+	return bytes.Compare(row, r.Start) >= 0 && (len(r.End) == 0 || bytes.Compare(row, r.End) < 0)
+}
+
+// errInTransition says that hbase:meta shows a region on its way: a moment later all may be well.
+var errInTransition = errors.New("in transition")
+
+// regions reads a table's regions from hbase:meta. While regions split, merge and move they can be without a server
+// and the chain of their rows broken; it waits for that to pass, as long as ctx lets it.
+func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
+	var pause backoff
+	for {
+		regions, err := c.reader.regions(ctx, id)
+		if err == nil {
+			err = checkChain(regions)
+		}
+		if !errors.Is(err, errInTransition) {
+			return regions, err
+		}
+		if !pause.wait(ctx) {
+			return nil, fmt.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
+		}
+	}
+}
+
+// checkChain checks that every row is in one region.
+func checkChain(regions []Region) error {
+	if len(regions) == 0 {
+		return fmt.Errorf("hbase:meta has no regions: %w", errInTransition)
+	}
+	slices.SortFunc(regions, func(a, b Region) int { return bytes.Compare(a.Start, b.Start) })
+	if first := &regions[0]; len(first.Start) > 0 {
+		return fmt.Errorf("hbase:meta has no region below %s: %w", first, errInTransition)
+	}
+	for i := 1; i < len(regions); i++ {
+		before, r := &regions[i-1], &regions[i]
+		switch order := bytes.Compare(before.End, r.Start); {
+		case len(before.End) == 0 || order > 0:
+			return fmt.Errorf("hbase:meta has overlapping regions, %s and %s: %w", before, r, errInTransition)
+		case order < 0:
+			return fmt.Errorf("hbase:meta has a hole between %s and %s: %w", before, r, errInTransition)
+		}
+	}
+	if last := &regions[len(regions)-1]; len(last.End) > 0 {
+		return fmt.Errorf("hbase:meta has no region above %s: %w", last, errInTransition)
+	}
+	return nil
+}

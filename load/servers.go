@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"sync"
+
+	"bulkload/internal/hbase"
+)
+
+// servers keeps one connection to each server and makes a new one where it broke.
+type servers struct {
+	keeper  *zooKeeper
+	options hbase.Options
+
+	mu    sync.Mutex
+	conns map[server]*hbase.Conn
+}
+
+type server struct {
+	addr    string
+	service hbase.Service
+}
+
+func newServers(keeper *zooKeeper, options hbase.Options) *servers {
+	return &servers{keeper: keeper, options: options, conns: make(map[server]*hbase.Conn)}
+}
+
+// master is a connection to the master that is active now.
+func (s *servers) master(ctx context.Context) (*hbase.Conn, error) {
+	s.mu.Lock()
+	for key, conn := range s.conns {
+		if key.service == hbase.MasterService && conn.Err() == nil {
+			s.mu.Unlock()
+			return conn, nil
+		}
+	}
+	s.mu.Unlock()
+	addr, err := s.keeper.master(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.connect(ctx, server{addr, hbase.MasterService})
+}
+
+// region is a connection to a region server.
+func (s *servers) region(ctx context.Context, addr string) (*hbase.Conn, error) {
+	key := server{addr, hbase.ClientService}
+	s.mu.Lock()
+	conn := s.conns[key]
+	s.mu.Unlock()
+	if conn != nil && conn.Err() == nil {
+		return conn, nil
+	}
+	return s.connect(ctx, key)
+}
+
+func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) {
+	conn, err := hbase.Dial(ctx, key.addr, key.service, s.options)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.conns[key]; other != nil && other.Err() == nil { // somebody was faster
+		conn.Close()
+		return other, nil
+	}
+	s.conns[key] = conn
+	return conn, nil
+}
+
+// forget drops a connection whose server is no use any more, as a master that is not the active one.
+func (s *servers) forget(conn *hbase.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, other := range s.conns {
+		if other == conn {
+			delete(s.conns, key)
+		}
+	}
+	conn.Close()
+}
+
+func (s *servers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+	clear(s.conns)
+}

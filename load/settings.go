@@ -1,0 +1,72 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/internal/siteconf"
+)
+
+const (
+	// patience is how long a call goes on where HBase does not answer, or answers that it can't now.
+	patience = 50 * time.Second
+	// longestWait bounds the configured waits, so that a cluster that is down is told within a minute.
+	longestWait = 55 * time.Second
+	// shortestLoad is the least that a BulkLoadHFile request may take: it can wait for a flush or a region lock.
+	shortestLoad = 10 * time.Minute
+)
+
+// settings are what the site files say about how to go about it.
+type settings struct {
+	dial           time.Duration
+	call           time.Duration // a request that is answered at once
+	load           time.Duration // a BulkLoadHFile request
+	idle           time.Duration // between two answers to a scan
+	scanRows       uint32        // in one answer
+	scanBytes      uint64        // in one answer
+	rounds         int           // of Load
+	parallel       int           // regions loaded at a time
+	filesPerFamily int           // in one region
+}
+
+func readSettings(conf *siteconf.Conf) (settings, error) {
+	r := settingsReader{conf: conf}
+	rpc := r.millis("hbase.rpc.timeout", 30*time.Second)
+	s := settings{
+		dial:           min(r.millis("hbase.ipc.client.socket.timeout.connect", 10*time.Second), longestWait),
+		call:           min(rpc, longestWait),
+		load:           max(rpc, shortestLoad),
+		idle:           min(r.millis("hbase.client.scanner.timeout.period", patience), longestWait),
+		scanRows:       uint32(r.number("hbase.client.scanner.caching", math.MaxInt32)),
+		scanBytes:      uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)),
+		rounds:         r.number("hbase.bulkload.retries.number", 10),
+		parallel:       r.number("hbase.loadincremental.threads.max", 4),
+		filesPerFamily: r.number("hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", 32),
+	}
+	return s, r.err
+}
+
+type settingsReader struct {
+	conf *siteconf.Conf
+	err  error // the first
+}
+
+// number reads a positive integer.
+func (r *settingsReader) number(name string, def int) int {
+	text := r.conf.Get(name, "")
+	if text == "" {
+		return def
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 32)
+	if (err != nil || n < 1) && r.err == nil {
+		r.err = fmt.Errorf("read %s from %s: %w: %q is not a number from 1 to 2147483647", name, r.conf.Source(name), ErrRefused, text)
+	}
+	return int(n)
+}
+
+func (r *settingsReader) millis(name string, def time.Duration) time.Duration {
+	return time.Duration(r.number(name, int(def/time.Millisecond))) * time.Millisecond
+}

@@ -1,0 +1,159 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"bulkload/internal/hbase"
+)
+
+// Table describes a table as it is now.
+type Table struct {
+	Name       string // namespace:name, or name in the default namespace
+	Families   []Family
+	Regions    []Region          // in order, without gaps
+	Attributes map[string]string // of the table, as stored
+}
+
+// Splits are the start rows of all regions but the first.
+func (t *Table) Splits() [][]byte {
+	var splits [][]byte
+	for i, r := range t.Regions {
+		if i > 0 {
+			splits = append(splits, r.Start)
+		}
+	}
+	return splits
+}
+
+// Family is a column family and its settings, named as HBase names them; absent ones have HBase's defaults.
+type Family struct {
+	Name              string
+	Compression       string            // NONE, SNAPPY, …
+	DataBlockEncoding string            // NONE, FAST_DIFF, …
+	BloomFilter       string            // NONE, ROW, …
+	BlockSize         int               // bytes
+	Attributes        map[string]string // all of them, as stored
+}
+
+// HBase's names of the attributes that have a field of their own, and the defaults (ColumnFamilyDescriptorBuilder).
+const (
+	compression       = "COMPRESSION"
+	dataBlockEncoding = "DATA_BLOCK_ENCODING"
+	bloomFilter       = "BLOOMFILTER"
+	blockSize         = "BLOCKSIZE"
+
+	defaultBlockSize = 65536
+)
+
+// Table looks a table up. A table that does not exist is ErrNotFound, one that is disabled ErrRefused.
+func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	t, err := c.table(limited, name)
+	if err != nil {
+		return nil, fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
+	}
+	return t, nil
+}
+
+func (c *Cluster) table(ctx context.Context, name string) (*Table, error) {
+	id, err := parseName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.usable(ctx, id); err != nil {
+		return nil, err
+	}
+	schema, err := c.schema(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Name: id.String(), Attributes: schema.Attributes}
+	for _, f := range schema.Families {
+		family, err := parseFamily(f)
+		if err != nil {
+			return nil, err
+		}
+		t.Families = append(t.Families, family)
+	}
+	t.Regions, err = c.regions(ctx, id)
+	return t, err
+}
+
+func parseName(name string) (hbase.TableName, error) {
+	id, err := hbase.ParseTableName(name)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return id, err
+}
+
+// usable refuses a table that does not exist or is not enabled.
+func (c *Cluster) usable(ctx context.Context, id hbase.TableName) error {
+	state, err := c.reader.tableState(ctx, id)
+	if err != nil {
+		return err
+	}
+	if state != hbase.Enabled {
+		return fmt.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
+	}
+	return nil
+}
+
+func (c *Cluster) schema(ctx context.Context, id hbase.TableName) (schema *hbase.TableSchema, err error) {
+	err = c.onMaster(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
+		schema, err = master.TableDescriptor(ctx, id)
+		return err
+	})
+	if err == nil && schema == nil {
+		err = fmt.Errorf("%w: the master knows no table %s", ErrNotFound, id)
+	}
+	return schema, err
+}
+
+func parseFamily(s hbase.FamilySchema) (Family, error) {
+	attribute := func(name, def string) string {
+		if value, ok := s.Attributes[name]; ok {
+			return value
+		}
+		return def
+	}
+	f := Family{
+		Name:              s.Name,
+		Compression:       attribute(compression, "NONE"),
+		DataBlockEncoding: attribute(dataBlockEncoding, "NONE"),
+		BloomFilter:       attribute(bloomFilter, "ROW"),
+		Attributes:        s.Attributes,
+	}
+	size := attribute(blockSize, strconv.Itoa(defaultBlockSize))
+	var err error
+	if f.BlockSize, err = strconv.Atoi(size); err != nil || f.BlockSize <= 0 {
+		return f, fmt.Errorf("family %s has %s %q, which is not a number of bytes", s.Name, blockSize, size)
+	}
+	return f, nil
+}
+
+// schema is the other way round: fields that are set win over Attributes, what neither has is left to HBase.
+func (f *Family) schema() hbase.FamilySchema {
+	s := hbase.FamilySchema{Name: f.Name, Attributes: maps.Clone(f.Attributes)}
+	if s.Attributes == nil {
+		s.Attributes = make(map[string]string)
+	}
+	for name, value := range map[string]string{compression: f.Compression, dataBlockEncoding: f.DataBlockEncoding, bloomFilter: f.BloomFilter} {
+		if value != "" {
+			s.Attributes[name] = value
+		}
+	}
+	if f.BlockSize > 0 {
+		s.Attributes[blockSize] = strconv.Itoa(f.BlockSize)
+	}
+	return s
+}
+
+func (t *Table) hasFamily(name string) bool {
+	return slices.ContainsFunc(t.Families, func(f Family) bool { return f.Name == name })
+}
