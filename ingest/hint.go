@@ -1,0 +1,55 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// hintRecords is how many records at the start of a file are looked at to tell a bad record from a wrong job file.
+const hintRecords = 1000
+
+// hint says what is wrong with the file as a whole, where its start looks like that. The record in r.rec is its first.
+func (r *Reader) hint() string {
+	start := r.buf[:r.fill]
+	first := r.rec.Raw
+	if len(first) >= chunkSize || r.base+int64(r.pos) >= r.split.File.Size && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
+		if other := otherDelimiter(first[:min(len(first), chunkSize)], r.form.RecordDelimiter); other != "" {
+			return fmt.Sprintf("the first %d bytes hold no record delimiter %s%s",
+				min(len(first), chunkSize), FormatDelimiter(r.form.RecordDelimiter), other)
+		}
+	}
+	return r.driftHint(start[r.pos:])
+}
+
+// driftHint compares the first record with those in rest, whose last one may be cut off.
+func (r *Reader) driftHint(rest []byte) string {
+	columns, seen := r.form.columns(r.rec.Raw), 1
+	for seen < hintRecords {
+		raw, behind, found := bytes.Cut(rest, r.form.RecordDelimiter)
+		if !found {
+			break
+		}
+		if r.form.columns(raw) != columns {
+			return ""
+		}
+		seen, rest = seen+1, behind
+	}
+	if seen < 2 {
+		return ""
+	}
+	hint := fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
+	if columns == 1 {
+		hint += fmt.Sprintf(": is %s the field delimiter?", FormatDelimiter(r.form.FieldDelimiter))
+	}
+	return hint
+}
+
+// otherDelimiter looks in a piece of a file, where delimiter does not occur, for a byte that may be the real one.
+func otherDelimiter(piece, delimiter []byte) string {
+	for _, c := range []string{"\x10", "\n", "\x1e", "\x02"} {
+		if n := bytes.Count(piece, []byte(c)); n > 0 && string(delimiter) != c {
+			return fmt.Sprintf(", but %d times %s: is that it?", n, FormatDelimiter([]byte(c)))
+		}
+	}
+	return ""
+}

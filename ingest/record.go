@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+
+	"bulkload/internal/storage"
+)
+
+// Position is where a record stands.
+type Position struct {
+	File   File
+	Offset int64 // of the record's first byte in the file
+	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it, see CountRecords
+
+	fsys storage.FS // that holds File; nil in a position no reader made
+}
+
+// Record is one input record. Its bytes are valid until the reader's next call.
+type Record struct {
+	Fields [][]byte // a column each, in the order of the file; nil is a null, an empty non-nil slice is an empty value
+	Raw    []byte   // the record as it stands in the file, without its delimiter
+	Position
+}
+
+// BadRecord is a record that can't be used. Raw is a view of the reader's buffer, valid until its next call.
+type BadRecord struct {
+	Position
+	Column string // the column at fault; "" where it is the record
+	Reason string // e.g. "19 columns, want 18"
+	Hint   string // what is probably wrong with the whole file, where its start looks like that; else ""
+	Raw    []byte
+}
+
+// Error is file, offset, record number and column where they are known, and the reason.
+func (b *BadRecord) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s at byte %d", b.File.Path, b.Offset)
+	if b.Number > 0 {
+		fmt.Fprintf(&s, " (record %d)", b.Number)
+	}
+	if b.Column != "" {
+		fmt.Fprintf(&s, ", column %s", b.Column)
+	}
+	s.WriteString(": " + b.Reason)
+	return s.String()
+}

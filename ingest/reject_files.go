@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+
+	"bulkload/internal/storage"
+)
+
+// rejectFiles are rejects.dat and rejects.jsonl, under temporary names until they are complete.
+type rejectFiles struct {
+	fsys      storage.FS
+	dir       string
+	delimiter []byte
+	data      storage.Writer
+	reasons   storage.Writer
+}
+
+// rejectLine is a line of rejects.jsonl.
+type rejectLine struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Record int64  `json:"record,omitempty"`
+	Column string `json:"column,omitempty"`
+	Reason string `json:"reason"`
+	Length int    `json:"length"` // of the raw record, in bytes
+}
+
+func createRejectFiles(fsys storage.FS, dir string, delimiter []byte) (*rejectFiles, error) {
+	out := &rejectFiles{fsys: fsys, dir: dir, delimiter: delimiter}
+	var err error
+	if out.data, err = fsys.Create(path.Join(dir, temporary+rejectsData), 0o600); err != nil {
+		return nil, err
+	}
+	if out.reasons, err = fsys.Create(path.Join(dir, temporary+rejectsReasons), 0o600); err != nil {
+		return nil, errors.Join(err, out.data.Abort())
+	}
+	return out, nil
+}
+
+func (o *rejectFiles) write(file string, k reject) error {
+	if _, err := o.data.Write(k.raw); err != nil {
+		return err
+	}
+	if _, err := o.data.Write(o.delimiter); err != nil {
+		return err
+	}
+	line, err := json.Marshal(rejectLine{file, k.offset, k.number, k.column, k.reason, len(k.raw)})
+	if err != nil {
+		return err
+	}
+	_, err = o.reasons.Write(append(line, '\n'))
+	return err
+}
+
+func (o *rejectFiles) abort() {
+	o.data.Abort() // what failed before is the error to hear of
+	o.reasons.Abort()
+}
+
+func (o *rejectFiles) commit() error {
+	if err := errors.Join(o.data.Close(), o.reasons.Close()); err != nil {
+		o.abort()
+		return err
+	}
+	for _, name := range []string{rejectsData, rejectsReasons} {
+		if err := o.fsys.Replace(path.Join(o.dir, temporary+name), path.Join(o.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

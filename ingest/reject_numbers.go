@@ -1,0 +1,89 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"bulkload/internal/storage"
+)
+
+// CountRecords counts the records of a file that begin before offset, which must be where a record begins: the record
+// there is the next one. It reads the file up to offset.
+func CountRecords(fsys storage.FS, file File, offset int64, recordDelimiter []byte) (int64, error) {
+	f, err := fsys.Open(file.Path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	c := recordCounter{file: f, delimiter: recordDelimiter}
+	return c.before(offset)
+}
+
+// recordCounter counts on from offset to offset.
+type recordCounter struct {
+	file      storage.File
+	delimiter []byte
+	buf       []byte
+	at        int64
+	count     int64
+}
+
+func (c *recordCounter) before(offset int64) (int64, error) {
+	if c.buf == nil {
+		c.buf = make([]byte, chunkSize)
+	}
+	kept := 0 // bytes at the front of buf that may begin a delimiter
+	for c.at < offset {
+		n := int(min(int64(len(c.buf)-kept), offset-c.at))
+		if got, err := c.file.ReadAt(c.buf[kept:kept+n], c.at); got < n {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, fmt.Errorf("count records up to byte %d: %w", offset, err)
+		}
+		c.at += int64(n)
+		window := c.buf[:kept+n]
+		c.count += int64(bytes.Count(window, c.delimiter))
+		if last := bytes.LastIndex(window, c.delimiter); last >= 0 {
+			window = window[last+len(c.delimiter):]
+		}
+		kept = copy(c.buf, window[max(0, len(window)-len(c.delimiter)+1):])
+	}
+	return c.count, nil
+}
+
+// numbering gives record numbers to rejects that come in order of file and offset.
+type numbering struct {
+	delimiter []byte
+	path      string
+	counter   *recordCounter
+}
+
+// of is the number of the record at offset, 0 where the file can't be read again: a reject is kept all the same.
+func (n *numbering) of(in input, offset int64) int64 {
+	if n.counter == nil || n.path != in.file.Path {
+		n.close()
+		if in.fsys == nil {
+			return 0
+		}
+		f, err := in.fsys.Open(in.file.Path)
+		if err != nil {
+			return 0
+		}
+		n.path, n.counter = in.file.Path, &recordCounter{file: f, delimiter: n.delimiter}
+	}
+	before, err := n.counter.before(offset)
+	if err != nil {
+		n.close()
+		return 0
+	}
+	return before + 1
+}
+
+func (n *numbering) close() {
+	if n.counter != nil {
+		n.counter.file.Close() // only read
+		n.counter = nil
+	}
+}

@@ -1,0 +1,223 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"bulkload/internal/storage"
+)
+
+const (
+	rejectsData    = "rejects.dat"
+	rejectsReasons = "rejects.jsonl"
+	temporary      = ".tmp-" // begins the names of files that are gone when Close returns
+
+	// rejectsInMemory is how many bytes of rejects are kept before they go to a sorted run on disk.
+	rejectsInMemory = 8 << 20
+	// maxRuns bounds the files open at once when the runs are merged, and with it what is kept: about 2 GiB.
+	maxRuns = 256
+)
+
+// Rejects keeps the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat, which
+// can be read as input again, and one JSON object a reject in rejects.jsonl (file, offset, record, column, reason).
+// Both are made with the first reject, mode 0600, and hold the rejects in order of file and offset.
+type Rejects struct {
+	fsys      storage.FS
+	dir       string
+	limit     Limit
+	delimiter []byte
+	inMemory  int // rejectsInMemory, save in tests
+
+	mu     sync.Mutex
+	count  int64
+	kept   []reject
+	bytes  int // of kept
+	runs   []string
+	inputs inputs
+	first  *BadRecord
+	hint   *BadRecord // the first one with a hint
+	closed bool
+}
+
+// NewRejects keeps rejects in dir, which is made with the first one.
+func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
+	return &Rejects{fsys: fsys, dir: dir, limit: limit, delimiter: recordDelimiter, inMemory: rejectsInMemory}
+}
+
+// Add keeps a bad record; a *LimitError where a count is exceeded. It is safe for concurrent use.
+func (r *Rejects) Add(b *BadRecord) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errors.New("keep a rejected record: the rejects are closed")
+	}
+	if r.count == 0 {
+		if err := r.begin(); err != nil {
+			return fmt.Errorf("keep rejected records: %w", err)
+		}
+	}
+	r.count++
+	r.first = earlier(r.first, b)
+	if b.Hint != "" {
+		r.hint = earlier(r.hint, b)
+	}
+	if err := r.keep(rejectOf(b, r.inputs.index(b.Position))); err != nil {
+		return err
+	}
+	if r.limit.exceeded(r.count, 0, false) {
+		return r.limitError(0)
+	}
+	return nil
+}
+
+// begin makes the folder, and removes what a run that was killed has left there.
+func (r *Rejects) begin() error {
+	if err := r.fsys.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	old, err := r.fsys.ReadDir(r.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range old {
+		if strings.HasPrefix(f.Name, temporary) {
+			if err := r.fsys.Remove(path.Join(r.dir, f.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Rejects) keep(k reject) error {
+	r.kept = append(r.kept, k)
+	r.bytes += k.size()
+	if r.bytes < r.inMemory {
+		return nil
+	}
+	if len(r.runs) == maxRuns {
+		return r.limitError(0) // no percentage is meant to keep more than that
+	}
+	name := path.Join(r.dir, fmt.Sprintf("%srun-%03d", temporary, len(r.runs)))
+	slices.SortFunc(r.kept, reject.compare)
+	if err := writeRun(r.fsys, name, r.kept); err != nil {
+		return fmt.Errorf("keep rejected records: %w", err)
+	}
+	r.runs = append(r.runs, name)
+	clear(r.kept)
+	r.kept, r.bytes = r.kept[:0], 0
+	return nil
+}
+
+// earlier gives the one of two bad records that comes first in the input, as a copy that stays.
+func earlier(a, b *BadRecord) *BadRecord {
+	if a != nil && cmp.Or(cmp.Compare(a.File.Ordinal, b.File.Ordinal), cmp.Compare(a.Offset, b.Offset)) <= 0 {
+		return a
+	}
+	c := *b
+	c.Raw = bytes.Clone(b.Raw[:min(len(b.Raw), 200)])
+	return &c
+}
+
+func (r *Rejects) limitError(read int64) error {
+	e := &LimitError{Limit: r.limit, Rejects: r.count, Read: read, First: *r.first}
+	if r.hint != nil {
+		e.Hint = r.hint.Hint
+	}
+	return e
+}
+
+// Count is the number of rejects so far.
+func (r *Rejects) Count() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// Close finishes the files, with record numbers filled in, and applies a percentage to the records read. It keeps what
+// there is when the run failed, too. Where there were no rejects it removes the files an earlier run left. A second
+// Close does nothing.
+func (r *Rejects) Close(read int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.count == 0 {
+		return r.removeOld()
+	}
+	if err := r.finish(); err != nil {
+		return fmt.Errorf("write the rejected records: %w", err)
+	}
+	if r.limit.Percent > 0 && r.limit.exceeded(r.count, read, true) {
+		return r.limitError(read)
+	}
+	return nil
+}
+
+func (r *Rejects) removeOld() error {
+	for _, name := range []string{rejectsData, rejectsReasons} {
+		if err := r.fsys.Remove(path.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the rejects of an earlier run: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish merges the runs and what is in memory into the two files.
+func (r *Rejects) finish() error {
+	slices.SortFunc(r.kept, reject.compare)
+	merged, err := openRuns(r.fsys, r.runs, r.kept)
+	if err != nil {
+		return err
+	}
+	err = r.merge(merged)
+	merged.close()
+	if err != nil {
+		return err
+	}
+	for _, run := range r.runs {
+		if err := r.fsys.Remove(run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rejects) merge(merged *mergedRuns) error {
+	out, err := createRejectFiles(r.fsys, r.dir, r.delimiter)
+	if err != nil {
+		return err
+	}
+	if err := r.copyAll(merged, out); err != nil {
+		out.abort()
+		return err
+	}
+	return out.commit()
+}
+
+func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
+	numbers := numbering{delimiter: r.delimiter}
+	defer numbers.close()
+	for {
+		k, ok, err := merged.next()
+		if err != nil || !ok {
+			return err
+		}
+		in := r.inputs.list[k.input]
+		if k.number == 0 {
+			k.number = numbers.of(in, k.offset)
+		}
+		if err := out.write(in.file.Path, k); err != nil {
+			return err
+		}
+	}
+}
