@@ -2,10 +2,283 @@ package storage
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
 
 	"bulkload/internal/siteconf"
 )
 
-func resolveHDFS(uri, rest string, conf *siteconf.Conf, user string) (FS, string, error) {
-	return nil, "", errors.New("hdfs is not built yet")
+// hdfsFS is HDFS as one user sees it. The library's client keeps one connection to the active NameNode, over which
+// calls go one after the other, and one connection to a DataNode for each open file.
+type hdfsFS struct {
+	client      *hdfs.Client
+	uri         string // hdfs://authority, as the job or fs.defaultFS has it
+	user        string
+	patience    patience
+	replication int
+	blockSize   int64
+	closing     sync.Once
+}
+
+// connectHDFS connects to the active one of the NameNodes at addresses.
+func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, user string, p patience) (*hdfsFS, error) {
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, patience: p}
+	options := hdfs.ClientOptions{
+		Addresses:           addresses,
+		User:                user,
+		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
+		NamenodeDialFunc:    p.dialer(p.nameNode),
+		DatanodeDialFunc:    p.dialer(p.dataNode),
+	}
+	if err := h.connect(options); err != nil {
+		return nil, err
+	}
+	// Also keeps the client from fetching the defaults itself, which it does without a lock.
+	var defaults hdfs.ServerDefaults
+	err := h.call("connect", h.uri, true, func() (err error) {
+		defaults, err = h.client.ServerDefaults()
+		return err
+	})
+	if err == nil {
+		h.replication, h.blockSize, err = newFiles(conf, defaults)
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// connect tries for patience.start: a NameNode that has just been restarted is up again soon.
+func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
+	begun := time.Now()
+	for {
+		client, err := hdfs.NewClient(options)
+		if err == nil {
+			h.client = client
+			return nil
+		}
+		if unknownHosts(options.Addresses) {
+			return fmt.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must say so",
+				h.uri, strings.Join(options.Addresses, ", "))
+		}
+		if time.Since(begun) >= h.patience.start {
+			return h.explain("connect", h.uri, err)
+		}
+		time.Sleep(min(time.Second, h.patience.start))
+	}
+}
+
+// newFiles gives replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
+func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
+	replication, blockSize = defaults.Replication, defaults.BlockSize
+	if text := conf.Get("dfs.replication", ""); text != "" {
+		if replication, err = strconv.Atoi(text); err != nil || replication < 1 {
+			return 0, 0, fmt.Errorf("dfs.replication (%s) is %q, want a number from 1 on", conf.Source("dfs.replication"), text)
+		}
+	}
+	if text := conf.Get("dfs.blocksize", ""); text != "" {
+		if blockSize, err = byteSize(text); err != nil {
+			return 0, 0, fmt.Errorf("dfs.blocksize (%s) is %q, want a size such as 134217728 or 128m", conf.Source("dfs.blocksize"), text)
+		}
+	}
+	return replication, blockSize, nil
+}
+
+// byteSize reads a number with one of Hadoop's binary prefixes (StringUtils.TraditionalBinaryPrefix).
+func byteSize(text string) (int64, error) {
+	number := strings.TrimRight(strings.ToLower(text), "kmgt")
+	n, err := strconv.ParseInt(number, 10, 64)
+	shift := map[string]int{"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+	s, ok := shift[strings.ToLower(text)[len(number):]]
+	if err != nil || !ok || n < 1 || n > 1<<62>>s {
+		return 0, errors.New("not a size")
+	}
+	return n << s, nil
+}
+
+func (h *hdfsFS) Open(name string) (File, error) {
+	name, err := absolute("open", name)
+	if err != nil {
+		return nil, err
+	}
+	f := &hdfsFile{fs: h, name: name}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
+	name, err := absolute("create", name)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.refuseErasureCoded(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	var w *hdfs.FileWriter
+	err = h.call("create", name, false, func() (err error) {
+		w, err = h.client.CreateFile(name, h.replication, h.blockSize, orDefault(perm, 0o644).Perm())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newHDFSWriter(h, name, w), nil
+}
+
+// refuseErasureCoded keeps us from directories where the library would write what nobody can read.
+func (h *hdfsFS) refuseErasureCoded(dir string) error {
+	info, err := h.stat("create", dir)
+	if err != nil {
+		return err
+	}
+	if policy := status(info).GetEcPolicy(); policy != nil {
+		return &fs.PathError{Op: "create", Path: dir, Err: errors.New(
+			"the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")}
+	}
+	return nil
+}
+
+func (h *hdfsFS) stat(op, name string) (fs.FileInfo, error) {
+	var info fs.FileInfo
+	err := h.call(op, name, true, func() (err error) {
+		info, err = h.client.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+// status is the NameNode's own description; a nil one answers with zero values.
+func status(info fs.FileInfo) *hdfs.FileStatus {
+	s, _ := info.Sys().(*hdfs.FileStatus)
+	return s
+}
+
+func (h *hdfsFS) Stat(name string) (Info, error) {
+	name, err := absolute("stat", name)
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := h.stat("stat", name)
+	if err != nil {
+		return Info{}, err
+	}
+	return hdfsInfo(info), nil
+}
+
+func hdfsInfo(st fs.FileInfo) Info {
+	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: status(st).GetOwner()}
+}
+
+func (h *hdfsFS) ReadDir(name string) ([]Info, error) {
+	name, err := absolute("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := h.stat("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: syscall.ENOTDIR}
+	}
+	var entries []fs.FileInfo
+	err = h.call("readdir", name, true, func() (err error) {
+		entries, err = h.client.ReadDir(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]Info, len(entries))
+	for i, e := range entries {
+		infos[i] = hdfsInfo(e)
+	}
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
+}
+
+func (h *hdfsFS) MkdirAll(name string, perm fs.FileMode) error {
+	name, err := absolute("mkdir", name)
+	if err != nil {
+		return err
+	}
+	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(name, orDefault(perm, 0o755).Perm()) })
+}
+
+func (h *hdfsFS) Rename(from, to string) error {
+	from, err := absolute("rename", from)
+	if err != nil {
+		return err
+	}
+	if to, err = absolute("rename", to); err != nil {
+		return err
+	}
+	// The library's rename always overwrites, an empty directory too.
+	switch _, err = h.stat("rename", to); {
+	case err == nil:
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return h.Replace(from, to)
+}
+
+func (h *hdfsFS) Replace(from, to string) error {
+	from, err := absolute("rename", from)
+	if err != nil {
+		return err
+	}
+	if to, err = absolute("rename", to); err != nil {
+		return err
+	}
+	return h.call("rename", from, false, func() error { return h.client.Rename(from, to) })
+}
+
+func (h *hdfsFS) Remove(name string) error {
+	name, err := absolute("remove", name)
+	if err != nil {
+		return err
+	}
+	return h.call("remove", name, false, func() error { return h.client.Remove(name) })
+}
+
+func (h *hdfsFS) RemoveAll(name string) error {
+	name, err := absolute("remove", name)
+	if err != nil {
+		return err
+	}
+	return h.call("remove", name, true, func() error { return h.client.RemoveAll(name) })
+}
+
+func (h *hdfsFS) Free(name string) (int64, error) {
+	name, err := absolute("statfs", name)
+	if err != nil {
+		return 0, err
+	}
+	var info hdfs.FsInfo
+	err = h.call("statfs", name, true, func() (err error) {
+		info, err = h.client.StatFs()
+		return err
+	})
+	return int64(info.Remaining) / int64(max(h.replication, 1)), err
+}
+
+func (h *hdfsFS) URI(name string) string { return h.uri + name }
+
+func (h *hdfsFS) Close() error {
+	var err error
+	h.closing.Do(func() { err = h.client.Close() })
+	return err
 }

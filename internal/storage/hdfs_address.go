@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path"
+	"strings"
+
+	"bulkload/internal/siteconf"
+)
+
+// nameNodePort is HDFS's default (HdfsClientConfigKeys.DFS_NAMENODE_RPC_PORT_DEFAULT).
+const nameNodePort = "8020"
+
+func resolveHDFS(uri, rest string, conf *siteconf.Conf, user string) (FS, string, error) {
+	if conf == nil {
+		conf = &siteconf.Conf{}
+	}
+	authority, name := splitAuthority(rest)
+	if !path.IsAbs(name) {
+		return nil, "", fmt.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, errRelative)
+	}
+	if strings.EqualFold(conf.Get("hadoop.security.authentication", "simple"), "kerberos") {
+		return nil, "", fmt.Errorf("open %s: the cluster wants Kerberos (hadoop.security.authentication in %s), "+
+			"which this version can't do", uri, conf.Source("hadoop.security.authentication"))
+	}
+	var err error
+	if authority == "" {
+		if authority, err = defaultAuthority(conf); err != nil {
+			return nil, "", fmt.Errorf("open %s: %w", uri, err)
+		}
+	}
+	addresses, err := nameNodes(conf, authority)
+	if err != nil {
+		return nil, "", fmt.Errorf("open %s: %w", uri, err)
+	}
+	if user, err = hdfsUser(user); err != nil {
+		return nil, "", fmt.Errorf("open %s: %w", uri, err)
+	}
+	fsys, err := connectHDFS(conf, authority, addresses, user, patient(conf))
+	if err != nil {
+		return nil, "", fmt.Errorf("open %s: %w", uri, err)
+	}
+	return fsys, path.Clean(name), nil
+}
+
+// defaultAuthority is that of fs.defaultFS, for URIs without one.
+func defaultAuthority(conf *siteconf.Conf) (string, error) {
+	def := conf.Get("fs.defaultFS", "")
+	scheme, rest := splitScheme(def)
+	authority, _ := splitAuthority(rest)
+	switch {
+	case def == "":
+		return "", errors.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
+			"or point hbase.conf, HADOOP_CONF_DIR or HBASE_CONF_DIR to the folder of core-site.xml")
+	case scheme != "hdfs" || authority == "":
+		return "", fmt.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is no HDFS; write hdfs://host:port/…",
+			conf.Source("fs.defaultFS"), def)
+	}
+	return authority, nil
+}
+
+// nameNodes gives the addresses behind an authority: those of the one name service it names (never of others, which
+// the client library would mix), or itself.
+func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
+	if ids := fields(conf.Get("dfs.ha.namenodes."+authority, "")); len(ids) > 0 {
+		return serviceAddresses(conf, authority, ids)
+	}
+	if address := conf.Get("dfs.namenode.rpc-address."+authority, ""); address != "" {
+		return []string{withPort(address)}, nil
+	}
+	for _, service := range fields(conf.Get("dfs.nameservices", "")) {
+		if service == authority {
+			return nil, fmt.Errorf("dfs.nameservices (%s) names %s, but neither dfs.ha.namenodes.%s nor dfs.namenode.rpc-address.%s is set",
+				conf.Source("dfs.nameservices"), service, service, service)
+		}
+	}
+	return []string{withPort(authority)}, nil
+}
+
+func serviceAddresses(conf *siteconf.Conf, service string, ids []string) ([]string, error) {
+	var addresses []string
+	for _, id := range ids {
+		property := "dfs.namenode.rpc-address." + service + "." + id
+		address := conf.Get(property, "")
+		if address == "" {
+			return nil, fmt.Errorf("dfs.ha.namenodes.%s (%s) names %s, but %s is not set",
+				service, conf.Source("dfs.ha.namenodes."+service), id, property)
+		}
+		addresses = append(addresses, withPort(address))
+	}
+	return addresses, nil
+}
+
+func fields(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+}
+
+func withPort(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	return net.JoinHostPort(strings.Trim(address, "[]"), nameNodePort)
+}
+
+// hdfsUser is the name HDFS knows us by.
+func hdfsUser(name string) (string, error) {
+	if name == "" {
+		name = os.Getenv("HADOOP_USER_NAME")
+	}
+	if name != "" {
+		return name, nil
+	}
+	u, err := user.Current()
+	if err != nil {
+		return "", fmt.Errorf("find the user to be on HDFS: %w; set HADOOP_USER_NAME", err)
+	}
+	return u.Username, nil
+}

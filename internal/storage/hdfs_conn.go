@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"bulkload/internal/siteconf"
+)
+
+// patience is how long HDFS may take. The client library itself waits for ever.
+type patience struct {
+	dial     time.Duration // to connect
+	nameNode time.Duration // for the NameNode to take or send something
+	dataNode time.Duration // the same for a DataNode
+	start    time.Duration // to go on trying to reach a NameNode at all
+	retry    time.Duration // to go on trying in a call, e.g. while NameNodes change places
+	complete time.Duration // for a closed file's last block to be replicated
+}
+
+// patient gives the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
+func patient(conf *siteconf.Conf) patience {
+	dataNode := time.Minute // dfs.client.socket-timeout's default
+	if ms, err := strconv.Atoi(conf.Get("dfs.client.socket-timeout", "")); err == nil && ms > 0 {
+		dataNode = time.Duration(ms) * time.Millisecond
+	}
+	return patience{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
+		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
+}
+
+// timedConn gives each read and write a time. After a failure it is closed for good: what a late answer would belong to
+// can't be told any more, and the library, which keeps a connection whose read failed, hears of it at its next write.
+type timedConn struct {
+	net.Conn
+	wait time.Duration
+}
+
+func (c *timedConn) Read(p []byte) (int, error) {
+	if err := c.Conn.SetReadDeadline(time.Now().Add(c.wait)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.Conn.Close() // err is the one to hear of
+	}
+	return n, err
+}
+
+func (c *timedConn) Write(p []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.wait)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.Conn.Close()
+	}
+	return n, err
+}
+
+// SetDeadline does nothing: the library sets "never" on every new connection.
+func (c *timedConn) SetDeadline(time.Time) error { return nil }
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialer connects within p.dial and gives what is said over the connection the time wait.
+func (p patience) dialer(wait time.Duration) dialFunc {
+	d := &net.Dialer{Timeout: p.dial, KeepAlive: 30 * time.Second}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &timedConn{c, wait}, nil
+	}
+}

@@ -1,0 +1,126 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// failure is what an error of the client library means for trying again.
+type failure int
+
+const (
+	refused   failure = iota // an answer: trying again would give the same
+	notDone                  // the NameNode has not done it: it was not reached, is on standby or in safe mode
+	uncertain                // the connection was lost: it may have been done
+)
+
+// noNameNode is how the library's plainest error begins.
+const noNameNode = "no available namenodes: "
+
+// notNow are the exceptions by which a NameNode says that it did nothing and may do it later.
+var notNow = map[string]bool{
+	"org.apache.hadoop.ipc.StandbyException":                           true,
+	"org.apache.hadoop.ipc.ObserverRetryOnActiveException":             true,
+	"org.apache.hadoop.ipc.RetriableException":                         true,
+	"org.apache.hadoop.hdfs.server.namenode.SafeModeException":         true,
+	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException": true,
+}
+
+func kindOf(err error) failure {
+	cause := bare(err)
+	var remote hdfs.Error
+	if errors.As(cause, &remote) {
+		if notNow[remote.Exception()] {
+			return notDone
+		}
+		return refused
+	}
+	var network net.Error
+	switch {
+	case strings.HasPrefix(cause.Error(), noNameNode):
+		return notDone
+	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, net.ErrClosed),
+		errors.As(cause, &network), errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE),
+		cause.Error() == "unexpected sequence number":
+		return uncertain
+	}
+	return refused
+}
+
+// bare takes the library's *fs.PathError off.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// explain gives an error of the library the shape that this package promises.
+func (h *hdfsFS) explain(op, name string, err error) error {
+	cause := bare(err)
+	var remote hdfs.Error
+	isRemote := errors.As(cause, &remote)
+	switch {
+	case kindOf(err) != refused:
+		text := strings.TrimPrefix(cause.Error(), noNameNode)
+		if isRemote {
+			text = remoteText(remote)
+		}
+		cause = fmt.Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
+	case errors.Is(cause, fs.ErrPermission):
+		cause = fmt.Errorf("%w for the HDFS user %s", fs.ErrPermission, h.user)
+	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
+		cause = syscall.ENOTDIR
+	case isRemote:
+		cause = errors.New(remoteText(remote))
+	}
+	return &fs.PathError{Op: op, Path: name, Err: cause}
+}
+
+// remoteText is a Java exception without its package and its stack trace.
+func remoteText(e hdfs.Error) string {
+	class := e.Exception()[strings.LastIndexByte(e.Exception(), '.')+1:]
+	message, _, _ := strings.Cut(e.Message(), "\n")
+	return class + ": " + message
+}
+
+// call makes a call of the library, and again while it is sure (or, where repeatable, no matter) that it has not been
+// done, within the file system's patience.
+func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
+	begun := time.Now()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		kind := kindOf(err)
+		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.patience.retry {
+			return h.explain(op, name, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// unknownHosts says whether an address's host is one that no name server knows, of all of them.
+func unknownHosts(addresses []string) bool {
+	for _, address := range addresses {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return false
+		}
+		var dns *net.DNSError
+		if _, err := net.LookupHost(host); !errors.As(err, &dns) || !dns.IsNotFound {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+package storage
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// hdfsFile reads a file through one stream from a DataNode.
+type hdfsFile struct {
+	fs        *hdfsFS
+	name      string
+	reader    *hdfs.FileReader
+	size      int64
+	at        int64 // where the stream stands
+	streaming bool
+	next      int64 // where Read goes on
+	closed    bool
+}
+
+// readOver is how far ahead the stream is read over rather than begun anew. The library would do so itself in Seek,
+// but (v2.4.0) forgets it: when the DataNode then fails it goes on at the wrong place.
+const readOver = 64 << 10
+
+// open finds the file and its blocks, again where reading has failed.
+func (f *hdfsFile) open() error {
+	var reader *hdfs.FileReader
+	err := f.fs.call("open", f.name, true, func() (err error) {
+		reader, err = f.fs.client.Open(f.name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	info := reader.Stat()
+	switch {
+	case info.IsDir():
+		err = syscall.EISDIR
+	case status(info).GetFileEncryptionInfo() != nil:
+		err = errors.New("the file is in an encryption zone, which this program can't read")
+	case status(info).GetEcPolicy() != nil:
+		err = errors.New("the file is erasure-coded, which this program can't read; copy it to a directory with replication")
+	case f.reader != nil && info.Size() != f.size:
+		err = errors.New("the file has changed while it was read")
+	}
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: f.name, Err: err}
+	}
+	f.reader, f.size, f.at, f.streaming = reader, info.Size(), 0, false
+	return nil
+}
+
+func (f *hdfsFile) Size() int64 { return f.size }
+
+func (f *hdfsFile) Read(p []byte) (int, error) {
+	n, err := f.read(p, f.next)
+	f.next += int64(n)
+	return n, err
+}
+
+func (f *hdfsFile) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, &fs.PathError{Op: "read", Path: f.name, Err: errors.New("negative offset")}
+	}
+	total := 0
+	for total < len(p) {
+		n, err := f.read(p[total:], off+int64(total))
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// read reads something at off. What fails is tried again with the blocks' places asked for anew.
+func (f *hdfsFile) read(p []byte, off int64) (int, error) {
+	switch {
+	case f.closed:
+		return 0, &fs.PathError{Op: "read", Path: f.name, Err: errClosed}
+	case len(p) == 0:
+		return 0, nil
+	case off >= f.size:
+		return 0, io.EOF
+	}
+	begun := time.Now()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		n, err := f.readStream(p, off)
+		if n > 0 {
+			return n, nil
+		}
+		if time.Since(begun) >= f.fs.patience.retry {
+			return 0, f.fs.explain("read", f.name, err)
+		}
+		time.Sleep(pause)
+		f.reader.Close() // only read
+		if err := f.open(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (f *hdfsFile) readStream(p []byte, off int64) (int, error) {
+	if err := f.moveTo(off); err != nil {
+		return 0, err
+	}
+	n, err := f.reader.Read(p)
+	f.at += int64(n)
+	f.streaming = err == nil
+	if n == 0 && (err == nil || err == io.EOF) {
+		err = io.ErrUnexpectedEOF // the NameNode's size says there is more
+	}
+	return n, err
+}
+
+func (f *hdfsFile) moveTo(off int64) error {
+	gap := off - f.at
+	if gap == 0 {
+		return nil
+	}
+	if f.streaming && gap > 0 && gap <= readOver {
+		n, err := io.CopyN(io.Discard, f.reader, gap)
+		f.at += n
+		return err
+	}
+	at, err := f.reader.Seek(off, io.SeekStart)
+	f.at, f.streaming = at, false
+	return err
+}
+
+func (f *hdfsFile) Close() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	return f.reader.Close()
+}

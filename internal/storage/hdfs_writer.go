@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// hdfsWriter writes a file in pieces of writeBuffer. The library does not mend a broken pipeline: when a DataNode fails
+// the whole file has to be written again.
+type hdfsWriter struct {
+	fs     *hdfsFS
+	name   string
+	file   *hdfs.FileWriter
+	buf    *bufio.Writer
+	err    error // of the first call that failed
+	closed bool
+}
+
+func newHDFSWriter(h *hdfsFS, name string, file *hdfs.FileWriter) *hdfsWriter {
+	return &hdfsWriter{fs: h, name: name, file: file, buf: bufio.NewWriterSize(file, writeBuffer)}
+}
+
+func (w *hdfsWriter) Write(p []byte) (int, error) {
+	if w.closed {
+		return 0, &fs.PathError{Op: "write", Path: w.name, Err: errClosed}
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.buf.Write(p)
+	if err != nil {
+		w.err = w.fs.explain("write", w.name, err)
+	}
+	return n, w.err
+}
+
+func (w *hdfsWriter) Close() error {
+	if w.closed || w.err != nil {
+		return w.err
+	}
+	w.closed = true
+	if err := w.buf.Flush(); err != nil {
+		w.err = w.fs.explain("write", w.name, err)
+		return w.err
+	}
+	w.err = w.complete()
+	return w.err
+}
+
+// complete ends the last block and has the NameNode close the file, which it does as soon as one DataNode has told it
+// of the block (FSNamesystem.completeFile): until then the file is not to be given to anyone.
+func (w *hdfsWriter) complete() error {
+	begun := time.Now()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := w.file.Close()
+		if err == nil {
+			return nil
+		}
+		waiting := hdfs.IsErrReplicating(err)
+		late := time.Since(begun)
+		switch {
+		case waiting && late >= w.fs.patience.complete:
+			return &fs.PathError{Op: "close", Path: w.name, Err: fmt.Errorf(
+				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable, w.fs.uri, late.Round(time.Second))}
+		case !waiting && (kindOf(err) != notDone || late >= w.fs.patience.retry):
+			return w.fs.explain("close", w.name, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func (w *hdfsWriter) Abort() error {
+	if w.closed && w.err == nil {
+		return nil
+	}
+	if errors.Is(w.err, errAborted) {
+		return nil
+	}
+	w.closed, w.err = true, &fs.PathError{Op: "write", Path: w.name, Err: errAborted}
+	err := w.fs.Remove(w.name)
+	w.file.Close() // ends the connection to the DataNode; fails, for the file is gone
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err
+}
