@@ -1,0 +1,143 @@
+// Package hbasetest is a small HBase server for tests of faults that a real one does not show on demand. It takes
+// connections as a real one does and answers calls as the test says.
+package hbasetest
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Request is a call that came in.
+type Request struct {
+	Method string
+	Param  []byte
+}
+
+// Answer is what a call is answered with: a message, an exception, or nothing at all.
+type Answer struct {
+	Param     []byte
+	Exception string // class
+	Stack     string
+	Hangup    bool // close the connection instead
+	Silence   bool // answer nothing
+}
+
+// Server listens on a port of its own until the test ends.
+type Server struct {
+	Addr string
+
+	handle func(Request) Answer
+
+	mu          sync.Mutex
+	connections [][]byte // what each one began with: preamble and connection header
+}
+
+// Serve starts a server. handle is called once a request, by several goroutines.
+func Serve(t testing.TB, handle func(Request) Answer) *Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	s := &Server{Addr: listener.Addr().String(), handle: handle}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			go s.serve(conn)
+		}
+	}()
+	return s
+}
+
+// Connections are the preamble and connection header that each connection began with.
+func (s *Server) Connections() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connections
+}
+
+func (s *Server) serve(conn net.Conn) {
+	defer conn.Close()
+	preamble := make([]byte, 6)
+	if _, err := io.ReadFull(conn, preamble); err != nil {
+		return
+	}
+	header, err := frame(conn)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.connections = append(s.connections, append(preamble, header...))
+	s.mu.Unlock()
+	var write sync.Mutex
+	for {
+		request, err := frame(conn)
+		if err != nil {
+			return
+		}
+		go func() {
+			id, r := parse(request)
+			a := s.handle(r)
+			write.Lock()
+			defer write.Unlock()
+			switch {
+			case a.Hangup:
+				conn.Close()
+			case !a.Silence:
+				_, _ = conn.Write(encode(id, a))
+			}
+		}()
+	}
+}
+
+func frame(r io.Reader) ([]byte, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(size[:]))
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+func parse(b []byte) (id uint64, r Request) {
+	header, n := protowire.ConsumeBytes(b)
+	r.Param, _ = protowire.ConsumeBytes(b[n:])
+	for len(header) > 0 {
+		number, t, n := protowire.ConsumeTag(header)
+		header = header[n:]
+		switch number {
+		case 1:
+			id, _ = protowire.ConsumeVarint(header)
+		case 3:
+			method, _ := protowire.ConsumeBytes(header)
+			r.Method = string(method)
+		}
+		header = header[protowire.ConsumeFieldValue(number, t, header):]
+	}
+	return id, r
+}
+
+func encode(id uint64, a Answer) []byte {
+	header := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), id)
+	if a.Exception != "" {
+		exception := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), a.Exception)
+		exception = protowire.AppendString(protowire.AppendTag(exception, 2, protowire.BytesType), a.Stack)
+		header = protowire.AppendBytes(protowire.AppendTag(header, 2, protowire.BytesType), exception)
+	}
+	body := protowire.AppendBytes(nil, header)
+	if a.Exception == "" {
+		body = protowire.AppendBytes(body, a.Param)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+}

@@ -1,0 +1,64 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+)
+
+// group is one request: a region and its files.
+type group struct {
+	region Region
+	files  []*handover
+}
+
+// assign finds each file's region. It refuses a file that reaches into a second region, and more than perFamily files
+// of a family in one.
+func assign(files []*handover, regions []Region, perFamily int) ([]group, error) {
+	byRegion := make([][]*handover, len(regions))
+	for _, f := range files {
+		i, err := find(f, regions)
+		if err != nil {
+			return nil, err
+		}
+		byRegion[i] = append(byRegion[i], f)
+	}
+	var groups []group
+	for i, files := range byRegion {
+		if len(files) == 0 {
+			continue
+		}
+		if err := checkCount(files, &regions[i], perFamily); err != nil {
+			return nil, err
+		}
+		groups = append(groups, group{regions[i], files})
+	}
+	return groups, nil
+}
+
+// find is the index of the region that holds all rows of a file.
+func find(f *handover, regions []Region) (int, error) {
+	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
+		return 0, fmt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
+	}
+	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, f.FirstRow) > 0 }) - 1
+	if i < 0 {
+		return 0, fmt.Errorf("no region holds row %q: %w", f.FirstRow, errInTransition)
+	}
+	if r := &regions[i]; !r.holds(f.LastRow) {
+		return 0, fmt.Errorf("%w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
+			ErrRefused, f.URI, f.FirstRow, f.LastRow, r, r.End)
+	}
+	return i, nil
+}
+
+func checkCount(files []*handover, r *Region, perFamily int) error {
+	count := make(map[string]int)
+	for _, f := range files {
+		if count[f.Family]++; count[f.Family] > perFamily {
+			return fmt.Errorf("%w: more than %d files of family %s for %s (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
+				ErrRefused, perFamily, f.Family, r)
+		}
+	}
+	return nil
+}

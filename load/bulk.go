@@ -1,0 +1,263 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"bulkload/internal/hbase"
+	"bulkload/internal/storage"
+)
+
+// HFile is a finished file to hand over.
+type HFile struct {
+	Family   string
+	URI      string // hdfs://…
+	FirstRow []byte
+	LastRow  []byte
+}
+
+// Report says what a load did. After an error it says how far it came.
+type Report struct {
+	Files   int // that the table has
+	Regions int // requests that loaded something
+	Rounds  int
+	// Staging is the staging folder where it is still there: after an error because files may be in it still or may yet
+	// come there, so that it must not be deleted unseen; after success because HBase did not delete it.
+	Staging string
+}
+
+// Load hands files to the regions that hold their rows: one request a region, with all its files. done, which may be
+// nil, is told of each file once it is certain that the table has it.
+//
+// HBase moves the files: afterwards they are not where they were. A file that can't be loaded stays there, or is moved
+// back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
+// a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
+// (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
+func (c *Cluster) Load(ctx context.Context, table string, files []HFile, done func(HFile) error) (*Report, error) {
+	if len(files) == 0 {
+		return &Report{}, nil
+	}
+	fs, _, err := storage.Resolve(files[0].URI, "/", c.conf, c.user)
+	if err != nil {
+		return &Report{}, fmt.Errorf("load into table %s: %w", table, err)
+	}
+	defer fs.Close()
+	return c.LoadFrom(ctx, fs, table, files, done)
+}
+
+// LoadFrom is Load with a file system that is open already: the one that all the files are on.
+func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, done func(HFile) error) (*Report, error) {
+	l := &loading{cluster: c, fs: fs, done: done}
+	if err := l.run(ctx, table, files); err != nil {
+		return &l.report, fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
+	}
+	return &l.report, nil
+}
+
+// loading is one Load.
+type loading struct {
+	cluster *Cluster
+	fs      storage.FS
+	done    func(HFile) error
+	table   hbase.TableName
+	token   string // the staging folder's URI
+	// goneIsLoaded: a file that is neither at its place nor in the staging folder is in the table. Not so with the store
+	// file tracker FILE, which stages in the region's own folder.
+	goneIsLoaded bool
+	left         []*handover
+	report       Report
+}
+
+// handover is a file on its way.
+type handover struct {
+	HFile
+	path      string // in the file system
+	staged    string // where a region server puts it before it is the region's
+	refusedBy string // the region that did not load it
+	refusals  int    // how often that one did not
+	adrift    bool   // a server may still be at it, or it is not known where the file is
+}
+
+func (l *loading) run(ctx context.Context, name string, files []HFile) error {
+	if len(files) == 0 {
+		return nil
+	}
+	table, err := l.cluster.Table(ctx, name)
+	if err != nil {
+		return err
+	}
+	if l.table, err = parseName(name); err != nil {
+		return err
+	}
+	if err := l.check(table, files); err != nil {
+		return err
+	}
+	if err := l.prepare(ctx, table); err != nil {
+		return err
+	}
+	err = l.rounds(ctx)
+	l.cleanup(ctx)
+	return err
+}
+
+// check refuses, before anything is sent, what can't be loaded.
+func (l *loading) check(table *Table, files []HFile) error {
+	names := make(map[string]string) // family and base name, by which files are told apart in the staging folder
+	for _, f := range files {
+		if !table.hasFamily(f.Family) {
+			return fmt.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
+		}
+		_, p := splitURI(f.URI)
+		name := f.Family + "/" + path.Base(p)
+		if other, ok := names[name]; ok {
+			return fmt.Errorf("%w: %s and %s have the same name and family: HBase can't take them in one load", ErrRefused, other, f.URI)
+		}
+		names[name] = f.URI
+		l.left = append(l.left, &handover{HFile: f, path: p})
+	}
+	if _, err := assign(l.left, table.Regions, l.cluster.limits.filesPerFamily); err != nil {
+		return err
+	}
+	for _, f := range l.left {
+		if err := l.checkSource(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSource checks that a file is at its place.
+func (l *loading) checkSource(f *handover) error {
+	info, err := l.fs.Stat(f.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at file %s: %w", f.URI, err)
+	case info.Dir:
+		return fmt.Errorf("%w: %s is a folder", ErrRefused, f.URI)
+	case info.Size == 0:
+		return fmt.Errorf("%w: %s is empty, no HFile", ErrRefused, f.URI)
+	}
+	return nil
+}
+
+// prepare makes the staging folder and checks that files can go through it.
+func (l *loading) prepare(ctx context.Context, table *Table) error {
+	ctx, cancel := l.cluster.limit(ctx)
+	defer cancel()
+	err := l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
+		l.token, err = conn.PrepareBulkLoad(ctx, l.table, region)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	l.report.Staging = l.token
+	if err := l.checkStaging(table); err != nil {
+		l.cleanup(ctx)
+		return err
+	}
+	return nil
+}
+
+func (l *loading) checkStaging(table *Table) error {
+	authority, folder := splitURI(l.token)
+	for _, f := range l.left {
+		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
+			return fmt.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
+		}
+		f.staged = path.Join(folder, f.Family, path.Base(f.path))
+	}
+	tracker := fileTracker(table)
+	l.goneIsLoaded = tracker == ""
+	if tracker == "" {
+		return nil
+	}
+	info, err := l.fs.Stat(folder)
+	if err != nil {
+		return fmt.Errorf("look at staging folder: %w", err)
+	}
+	if info.Owner != l.cluster.user {
+		return fmt.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
+			ErrRefused, trackerProperty, tracker, info.Owner, l.cluster.user)
+	}
+	return nil
+}
+
+const trackerProperty = "hbase.store.file-tracker.impl"
+
+// fileTracker is the table's or a family's store file tracker where it is not the default one.
+func fileTracker(table *Table) string {
+	all := []map[string]string{table.Attributes}
+	for _, f := range table.Families {
+		all = append(all, f.Attributes)
+	}
+	for _, attributes := range all {
+		if value := attributes[trackerProperty]; value != "" && !strings.EqualFold(value, "DEFAULT") {
+			return value
+		}
+	}
+	return ""
+}
+
+// cleanup has the staging folder deleted, with what is in it: only where every file is accounted for.
+func (l *loading) cleanup(ctx context.Context) {
+	for _, f := range l.left {
+		if f.adrift {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) error {
+		return conn.CleanupBulkLoad(ctx, l.token, region)
+	})
+	if err == nil {
+		l.report.Staging = ""
+	}
+}
+
+// onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging.
+func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
+	var pause backoff
+	for {
+		regions, err := l.cluster.regions(ctx, l.table)
+		if err != nil {
+			return err
+		}
+		first := &regions[0]
+		conn, err := l.cluster.servers.region(ctx, first.Server)
+		if err == nil {
+			err = l.cluster.withTimeout(ctx, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
+		}
+		if err == nil || !isPassing(err) && !neverSent(err) || !pause.wait(ctx) {
+			return err
+		}
+	}
+}
+
+// splitURI takes "scheme://authority/path", "scheme:/path" or "/path" apart. Hadoop escapes nothing in them.
+func splitURI(uri string) (authority, name string) {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	if !ok || strings.Contains(scheme, "/") {
+		return "", uri
+	}
+	rest, ok = strings.CutPrefix(rest, "//")
+	if !ok {
+		return "", rest
+	}
+	slash := strings.IndexByte(rest, '/')
+	if slash < 0 {
+		return rest, "/"
+	}
+	return rest[:slash], rest[slash:]
+}
+
+// withPort adds the NameNode's default port, for comparing. (It does so to a name service, too, on both sides.)
+func withPort(authority string) string {
+	if strings.Contains(authority, ":") {
+		return authority
+	}
+	return authority + ":8020"
+}
