@@ -17,7 +17,10 @@ package digest
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"bulkload/keys"
 
@@ -100,6 +103,12 @@ func (t *Stream) Add(c *keys.Cell) {
 	t.Sum.Cell(t.rowHash, t.column(c), c.Value, c.Type, c.Timestamp)
 }
 
+// Visit is Add as hfilewriter's Verify wants it; it never fails.
+func (t *Stream) Visit(c *keys.Cell) error {
+	t.Add(c)
+	return nil
+}
+
 func (t *Stream) column(c *keys.Cell) uint64 {
 	for i := t.next; i < len(t.columns); i++ {
 		if m := &t.columns[i]; bytes.Equal(m.qualifier, c.Qualifier) && bytes.Equal(m.family, c.Family) {
@@ -116,4 +125,31 @@ func (t *Stream) column(c *keys.Cell) uint64 {
 		t.next = len(t.columns)
 	}
 	return hash
+}
+
+// sumJSON is a Sum as a manifest and a summary hold it: 64-bit numbers are more than every reader of JSON can take.
+type sumJSON struct {
+	Cells    int64  `json:"cells"`
+	Timed    string `json:"with_timestamp"`
+	Timeless string `json:"without_timestamp"`
+}
+
+// MarshalJSON writes the two sums as 16 hex digits each.
+func (s Sum) MarshalJSON() ([]byte, error) {
+	return json.Marshal(sumJSON{s.Cells, fmt.Sprintf("%016x", s.Timed), fmt.Sprintf("%016x", s.Timeless)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Sum) UnmarshalJSON(text []byte) error {
+	var j sumJSON
+	if err := json.Unmarshal(text, &j); err != nil {
+		return err
+	}
+	timed, err1 := strconv.ParseUint(j.Timed, 16, 64)
+	timeless, err2 := strconv.ParseUint(j.Timeless, 16, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("read a digest: %w", err)
+	}
+	*s = Sum{j.Cells, timed, timeless}
+	return nil
 }

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math/rand/v2"
 	"testing"
 
@@ -119,5 +120,23 @@ func BenchmarkStream(b *testing.B) {
 		for _, c := range all {
 			s.Add(c)
 		}
+	}
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	want := Sum{3, 1<<64 - 1, 5}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(text); s != `{"cells":3,"with_timestamp":"ffffffffffffffff","without_timestamp":"0000000000000005"}` {
+		t.Errorf("written as %s", s)
+	}
+	var got Sum
+	if err := json.Unmarshal(text, &got); err != nil || got != want {
+		t.Errorf("read back as %v, %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(`{"cells":3,"with_timestamp":"x"}`), &got); err == nil {
+		t.Error("a digest that is no number is accepted")
 	}
 }

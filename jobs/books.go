@@ -1,0 +1,51 @@
+package jobs
+
+import "fmt"
+
+// Books account for every row and cell of a run.
+type Books struct {
+	Read         int64 `json:"rows_read"`
+	Written      int64 `json:"rows_written"`
+	Rejected     int64 `json:"rows_rejected"`
+	Duplicates   int64 `json:"rows_duplicate"` // identical and differing ones
+	Differing    int64 `json:"rows_differing"` // of the duplicates, those whose columns differ from the winner's
+	Filtered     int64 `json:"rows_filtered"`
+	CellsWritten int64 `json:"cells_written"`
+	Nulls        int64 `json:"nulls_omitted"`
+	Columns      int   `json:"columns"` // that become cells
+}
+
+// regionBooks are a region's share.
+type regionBooks struct {
+	Rows       int64 `json:"rows"`
+	Duplicates int64 `json:"rows_duplicate"`
+	Differing  int64 `json:"rows_differing"`
+	Cells      int64 `json:"cells"`
+	Nulls      int64 `json:"nulls"`
+}
+
+func (b *Books) add(r regionBooks) {
+	b.Written += r.Rows
+	b.Duplicates += r.Duplicates
+	b.Differing += r.Differing
+	b.CellsWritten += r.Cells
+	b.Nulls += r.Nulls
+}
+
+// check says what does not add up.
+func (b Books) check() error {
+	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
+		return differsf("the books do not balance: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
+	}
+	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
+		return differsf("the books do not balance: %d cells written + %d nulls are not %d rows × %d columns",
+			b.CellsWritten, b.Nulls, b.Written, b.Columns)
+	}
+	return nil
+}
+
+func (b Books) String() string {
+	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
+		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)
+}

@@ -1,0 +1,62 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+	"bulkload/load"
+)
+
+// Kind says what sort of failure an error is, and with it what the operator can do.
+type Kind int
+
+// The kinds of failure; each has its exit code.
+const (
+	Failed      Kind = iota // it went wrong
+	Usage                   // the command line or the job file is wrong
+	Rejects                 // more bad records than the job bears
+	Interrupted             // stopped from outside; the same command goes on
+	Refused                 // a check failed before anything was changed
+	Differs                 // a verification found a difference
+	Later                   // worth another try: locked, or a server is down
+)
+
+// kindError gives an error its kind.
+type kindError struct {
+	kind Kind
+	err  error
+}
+
+func (e *kindError) Error() string { return e.err.Error() }
+func (e *kindError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error   { return kindf(Usage, format, args...) }
+func refusef(format string, args ...any) error  { return kindf(Refused, format, args...) }
+func differsf(format string, args ...any) error { return kindf(Differs, format, args...) }
+func laterf(format string, args ...any) error   { return kindf(Later, format, args...) }
+
+func kindf(kind Kind, format string, args ...any) error {
+	return &kindError{kind, fmt.Errorf(format, args...)}
+}
+
+// KindOf tells the kind of an error of this package.
+func KindOf(err error) Kind {
+	var kinded *kindError
+	var limit *ingest.LimitError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, load.ErrUnavailable):
+		return Later
+	case errors.As(err, &kinded):
+		return kinded.kind
+	case errors.As(err, &limit):
+		return Rejects
+	case errors.Is(err, load.ErrNotFound):
+		return Refused
+	}
+	return Failed
+}

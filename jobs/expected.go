@@ -1,0 +1,98 @@
+package jobs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"bulkload/ingest"
+	"bulkload/keys"
+	"bulkload/partition"
+)
+
+// countedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
+type countedRejects struct{ n atomic.Int64 }
+
+func (c *countedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
+func (c *countedRejects) Count() int64                { return c.n.Load() }
+func (c *countedRejects) Close(int64) error           { return nil }
+
+// expected gives the cells that the source asks for in one region, in HBase's order.
+type expected struct {
+	layout    *layout
+	timestamp int64
+	run       *partition.Run
+	next      *partition.Entry // read ahead; nil at the end
+	values    [][]byte
+	row       []byte
+	cells     []keys.Cell // of the present row that are still to come
+	all       []keys.Cell
+	rows      int64
+}
+
+func newExpected(j *Job, t *target, sorted *partition.Sorted, region int) (*expected, error) {
+	run, err := sorted.Region(region)
+	if err != nil {
+		return nil, err
+	}
+	e := &expected{layout: t.layout, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
+	if e.next, err = nextEntry(run); err != nil {
+		return nil, errors.Join(err, run.Close())
+	}
+	return e, nil
+}
+
+// nextEntry is nil at the end.
+func nextEntry(run *partition.Run) (*partition.Entry, error) {
+	entry, err := run.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return entry, err
+}
+
+// cell is the next cell, valid until the call after; nil at the end.
+func (e *expected) cell() (*keys.Cell, error) {
+	for len(e.cells) == 0 {
+		if e.next == nil {
+			return nil, nil
+		}
+		if err := e.nextRow(); err != nil {
+			return nil, err
+		}
+	}
+	c := &e.cells[0]
+	e.cells = e.cells[1:]
+	return c, nil
+}
+
+// nextRow takes the last of the records with one row key, as writing does.
+func (e *expected) nextRow() error {
+	entry := e.next
+	for {
+		next, err := nextEntry(e.run)
+		if err != nil {
+			return err
+		}
+		e.next = next
+		if next == nil || !bytes.Equal(next.Key, entry.Key) {
+			break
+		}
+		entry = next
+	}
+	e.rows++
+	e.row = append(e.row[:0], entry.Key...)
+	if err := e.layout.unpack(entry.Payload, e.values); err != nil {
+		return err
+	}
+	e.all = e.all[:0]
+	err := e.layout.cells(e.row, e.values, e.timestamp, func(c *keys.Cell) error {
+		e.all = append(e.all, *c)
+		return nil
+	})
+	e.cells = e.all
+	return err
+}
+
+func (e *expected) close() error { return e.run.Close() }

@@ -1,0 +1,72 @@
+package jobs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"bulkload/internal/storage"
+)
+
+const (
+	dirPerm  fs.FileMode = 0o755
+	filePerm fs.FileMode = 0o644
+)
+
+// readFile is a whole file of at most limit bytes.
+func readFile(fsys storage.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are expected", fsys.URI(name), f.Size(), limit)
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// createFile makes a new file with that content; fs.ErrExist where it is there.
+func createFile(fsys storage.FS, name string, content []byte) error {
+	w, err := fsys.Create(name, filePerm)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Close()
+}
+
+// replaceFile puts a file with that content in the place of another, atomically. temp is a name in the same file
+// system that nobody else uses.
+func replaceFile(fsys storage.FS, name, temp string, content []byte) error {
+	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := createFile(fsys, temp, content); err != nil {
+		return err
+	}
+	return fsys.Replace(temp, name)
+}
+
+// list is a directory's content; nothing where there is none.
+func list(fsys storage.FS, dir string) ([]storage.Info, error) {
+	infos, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return infos, err
+}
+
+// removeIfThere deletes a file or an empty directory.
+func removeIfThere(fsys storage.FS, elements ...string) error {
+	err := fsys.Remove(path.Join(elements...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"bulkload/keys"
+)
+
+// GetReport is the rows of one query key.
+type GetReport struct {
+	Outcome
+	Table string   `json:"table"`
+	From  string   `json:"from"`
+	Query []string `json:"query"`
+	Rows  []GotRow `json:"rows"`
+}
+
+// GotRow is one row.
+type GotRow struct {
+	Row   string    `json:"row"` // in the notation of Printable
+	Cells []GotCell `json:"cells"`
+}
+
+// GotCell is one cell; a value that is not UTF-8 is given as base64.
+type GotCell struct {
+	Family    string `json:"family"`
+	Qualifier string `json:"qualifier"`
+	Timestamp int64  `json:"timestamp"`
+	Value     string `json:"value"`
+	Base64    string `json:"value_base64,omitempty"`
+}
+
+// Get finds the rows of a query key, which has a value for each of the job's query columns: in the live table, or in the
+// HFiles below the directory from. A null can't be asked for.
+func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*GetReport, error) {
+	report := &GetReport{Outcome: newOutcome(), Table: j.Table, Query: query, Rows: []GotRow{}}
+	q, err := newQuery(j, query)
+	if err != nil {
+		return report, err
+	}
+	s, err := openSite(o, j.HBase.Conf, from == "" || isRemote(from))
+	if err != nil {
+		return report, err
+	}
+	if from == "" {
+		report.From = "table " + j.Table
+		err = q.fromTable(ctx, s, j.Table)
+	} else {
+		err = q.fromDirectory(s, from, report)
+	}
+	if err != nil {
+		return report, err
+	}
+	report.Rows, report.Status = append(report.Rows, q.finish()...), StatusDone
+	return report, nil
+}
+
+// query is a key prefix, and the columns that tell whose rows they are where the prefix does not.
+type query struct {
+	start, end []byte
+	wanted     []wantedCell
+	rows       []GotRow
+	row        []byte // the present one
+	cells      []GotCell
+	matched    int
+}
+
+// wantedCell is a query column's cell and the value that it must have.
+type wantedCell struct {
+	family, qualifier, value []byte
+}
+
+func newQuery(j *Job, values []string) (*query, error) {
+	if len(j.Query) == 0 {
+		return nil, usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
+	}
+	if len(values) != len(j.Query) {
+		return nil, usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(values))
+	}
+	prefix, err := j.RowKey.Prefix(j.Query)
+	if err != nil {
+		return nil, usagef("rowkey %s: %w", j.RowKey, err)
+	}
+	q := &query{}
+	fields := make([][]byte, len(j.Columns))
+	for i, name := range j.Query {
+		at, _ := j.column(name) // reading the job file has checked that it is there
+		fields[at] = []byte(values[i])
+		if c := j.Columns[at]; !c.Skip {
+			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), fields[at]})
+		}
+	}
+	if q.start, err = prefix.Append(nil, fields); err != nil {
+		return nil, usagef("build the key of %v: %w", values, err)
+	}
+	q.end = after(q.start)
+	return q, nil
+}
+
+// after is the first row behind all rows with a prefix; nil where there is none.
+func after(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for len(end) > 0 {
+		if last := len(end) - 1; end[last] < 0xff {
+			end[last]++
+			return end
+		}
+		end = end[:len(end)-1]
+	}
+	return nil
+}
+
+func (q *query) fromTable(ctx context.Context, s *site, table string) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.ScanRange(ctx, table, q.start, q.end, q.visit), c.Close())
+}
+
+func (q *query) fromDirectory(s *site, from string, report *GetReport) error {
+	fsys, dir, err := s.resolve(from, ".")
+	if err != nil {
+		return fmt.Errorf("open the directory %s: %w", from, err)
+	}
+	report.From = fsys.URI(dir)
+	d, err := openDirectory(fsys, dir)
+	if err != nil {
+		return errors.Join(err, fsys.Close())
+	}
+	return errors.Join(d.scan(q.start, q.end, q.visit), d.close(), fsys.Close())
+}
+
+// visit takes the next cell of the range.
+func (q *query) visit(c *keys.Cell) error {
+	if !bytes.Equal(c.Row, q.row) || q.cells == nil {
+		q.endRow()
+		q.row = append(q.row[:0], c.Row...)
+	}
+	for _, w := range q.wanted {
+		if bytes.Equal(c.Qualifier, w.qualifier) && bytes.Equal(c.Family, w.family) && bytes.Equal(c.Value, w.value) {
+			q.matched++
+		}
+	}
+	q.cells = append(q.cells, gotCell(c))
+	return nil
+}
+
+// endRow keeps the present row if its query columns are those asked for.
+func (q *query) endRow() {
+	if q.cells != nil && q.matched >= len(q.wanted) {
+		q.rows = append(q.rows, GotRow{Printable(q.row), q.cells})
+	}
+	q.cells, q.matched = nil, 0
+}
+
+func (q *query) finish() []GotRow {
+	q.endRow()
+	return q.rows
+}
+
+func gotCell(c *keys.Cell) GotCell {
+	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
+	if utf8.Valid(c.Value) {
+		g.Value = string(c.Value)
+	} else {
+		g.Base64 = base64.StdEncoding.EncodeToString(c.Value)
+	}
+	return g
+}

@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+)
+
+// FileSummary describes one finished HFile.
+type FileSummary struct {
+	Path     string     `json:"path"` // below the output: family/name
+	Family   string     `json:"family"`
+	Region   int        `json:"region"`
+	Sequence int        `json:"sequence"`
+	Bytes    int64      `json:"bytes"`
+	Raw      int64      `json:"raw_bytes"` // KeyValue lengths
+	Rows     int64      `json:"rows"`
+	Cells    int64      `json:"cells"`
+	FirstRow string     `json:"first_row"` // in the notation of Printable
+	LastRow  string     `json:"last_row"`
+	Digest   digest.Sum `json:"digest"`
+	Loaded   bool       `json:"loaded"`
+}
+
+// fileName is a file's name: 32 hex digits that follow from the run and the file's place in it.
+func fileName(run string, region int, family string, sequence int) string {
+	sum := md5.Sum(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%d", run, region, family, sequence))
+	return hex.EncodeToString(sum[:])
+}
+
+// hfile is one file being written under its temporary name.
+type hfile struct {
+	FileSummary
+	fsys storage.FS
+	temp string
+	out  storage.Writer
+	w    *hfilewriter.Writer
+}
+
+func createHFile(w *writing, region int, family *targetFamily, sequence int) (*hfile, error) {
+	name := fileName(w.manifest.Run.ID, region, family.name, sequence)
+	f := &hfile{fsys: w.fsys, temp: path.Join(w.dir, tempDir, name)}
+	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Sequence: sequence}
+	if err := removeIfThere(w.fsys, f.temp); err != nil {
+		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
+	}
+	var err error
+	if f.out, err = w.fsys.Create(f.temp, filePerm); err != nil {
+		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
+	}
+	instant := w.job.instant()
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%s_%04d", region, family.name, sequence)}
+	if f.w, err = hfilewriter.NewWriter(f.out, family.settings, stamp); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.fsys.URI(f.temp), err), f.out.Abort())
+	}
+	return f, nil
+}
+
+// abort deletes an unfinished file.
+func (f *hfile) abort() error { return f.out.Abort() }
+
+// finish ends the file and makes it durable, still under its temporary name.
+func (f *hfile) finish() error {
+	summary, err := f.w.Close()
+	if err != nil {
+		return errors.Join(fmt.Errorf("end %s: %w", f.fsys.URI(f.temp), err), f.out.Abort())
+	}
+	if err := f.out.Close(); err != nil {
+		return fmt.Errorf("end %s: %w", f.fsys.URI(f.temp), err)
+	}
+	f.w, f.out = nil, nil
+	f.Bytes, f.Raw, f.Cells = summary.Bytes, summary.RawSize, summary.Cells
+	f.FirstRow, f.LastRow = Printable(summary.FirstRow), Printable(summary.LastRow)
+	return nil
+}
+
+// verify reads the file back and holds it against what was written.
+func (f *hfile) verify() error {
+	in, err := f.fsys.Open(f.temp)
+	if err != nil {
+		return fmt.Errorf("read back %s: %w", f.fsys.URI(f.temp), err)
+	}
+	defer in.Close()
+	report, sum, err := verifyHFile(in)
+	if err != nil {
+		return differsf("read back %s: %w", f.fsys.URI(f.temp), err)
+	}
+	if in.Size() != f.Bytes || report.Cells != f.Cells || report.Rows != f.Rows {
+		return differsf("read back %s: %d bytes, %d rows, %d cells; written were %d, %d, %d",
+			f.fsys.URI(f.temp), in.Size(), report.Rows, report.Cells, f.Bytes, f.Rows, f.Cells)
+	}
+	f.Digest = sum
+	return nil
+}
+
+// verifyHFile checks a whole file and adds up its cells.
+func verifyHFile(in storage.File) (*hfilewriter.Report, digest.Sum, error) {
+	r, err := hfilewriter.Open(in, in.Size())
+	if err != nil {
+		return nil, digest.Sum{}, err
+	}
+	var cells digest.Stream
+	report, err := r.Verify(cells.Visit)
+	return report, cells.Sum, err
+}

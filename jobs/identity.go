@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"bulkload/ingest"
+)
+
+// identity is the hash of all that the job file says of the files' content. What decides only whether and how the job
+// runs (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose
+// files a run names one by one.
+func (j *Job) identity() (string, error) {
+	text, err := json.Marshal(struct {
+		Table     string
+		Columns   []Column
+		Timestamp int64
+		RowKey    string
+		Form      ingest.Delimited
+		NoNull    bool
+		Regions   Regions
+		HFile     HFile
+		Strict    bool
+	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Input.Form, j.Input.Form.Null == nil, j.Regions, j.HFile, j.Strict})
+	if err != nil {
+		return "", fmt.Errorf("hash the job: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// runID names a run: the job, the logical date, and the input files with their sizes and times.
+func (j *Job) runID(inputs []manifestInput) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n", j.hash, j.dateText())
+	for _, f := range inputs {
+		fmt.Fprintf(h, "%q %d %s\n", f.Path, f.Size, f.ModTime)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

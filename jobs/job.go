@@ -1,0 +1,108 @@
+// Package jobs knows a job: its file, its plan, its run with the manifest that makes it resumable, and the ways to look
+// at what it made. It puts the other packages together and knows nothing of command-line flags.
+package jobs
+
+import (
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/ingest"
+	"bulkload/keys"
+)
+
+// Job is a job file that was read and found right.
+type Job struct {
+	Path      string    // of the job file
+	Dir       string    // its folder, from which its paths are taken
+	Date      time.Time // the logical date, midnight UTC; zero where none was given and none is needed
+	Table     string    // namespace:name, or name in the default namespace
+	Columns   []Column  // in the order of the input
+	Timestamp int64     // of the cells, epoch milliseconds
+	RowKey    *keys.Expr
+	Query     []string // the columns that a reader has
+	Input     Input
+	Regions   Regions
+	HFile     HFile
+	HBase     HBase
+	Output    string // as written: a path or an hdfs: URI
+	Load      bool
+	Strict    bool // duplicates: error
+
+	hash string // of all that decides the content of the files
+}
+
+// Column is one input column and the cell it becomes.
+type Column struct {
+	Name      string
+	Family    string
+	Qualifier string
+	Skip      bool // no cell
+	Width     int  // declared fixed width in bytes; 0: none
+}
+
+// Input says where records come from and how they are written.
+type Input struct {
+	Path           string
+	Form           ingest.Delimited
+	MaxRejects     ingest.Limit
+	RequireSuccess bool  // a _SUCCESS file must be there
+	Rows           int64 // expected records; -1: not told
+	RowsAtLeast    bool  // Rows is a minimum
+	EmptyFails     bool  // an input without records is a failure
+}
+
+// Regions says where the table's region boundaries come from.
+type Regions struct {
+	From   string // "splits", "file" or "table"
+	Splits [][]byte
+}
+
+// HFile is what the job file says of the files' form. Settings holds what is set there and HBase's defaults.
+type HFile struct {
+	Settings hfilewriter.Settings
+	Given    map[string]bool // which of compression, encoding, bloom and block_size the file names
+	MaxSize  int64           // raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize
+}
+
+// HBase says where the site files are.
+type HBase struct {
+	Conf string // folder; "": from the environment
+}
+
+// cellColumns lists the columns that become cells.
+func (j *Job) cellColumns() []Column {
+	var out []Column
+	for _, c := range j.Columns {
+		if !c.Skip {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// column is a column's place in the input.
+func (j *Job) column(name string) (int, bool) {
+	for i, c := range j.Columns {
+		if c.Name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// dateText is the logical date as people and file names write it; "" where there is none.
+func (j *Job) dateText() string {
+	if j.Date.IsZero() {
+		return ""
+	}
+	return j.Date.Format(time.DateOnly)
+}
+
+// instant is what all clock values of the files are taken from: the logical date, or the cells' timestamp where the job
+// has no date.
+func (j *Job) instant() int64 {
+	if j.Date.IsZero() {
+		return j.Timestamp
+	}
+	return j.Date.UnixMilli()
+}

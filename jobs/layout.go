@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/digest"
+	"bulkload/keys"
+)
+
+// layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
+// holds the values in this order.
+type layout struct {
+	sources  []int // of each cell: the input column
+	hashes   []uint64
+	families []layoutFamily
+}
+
+// layoutFamily is one family's cells: those from first to before last.
+type layoutFamily struct {
+	name        string
+	first, last int
+	columns     *hfilewriter.Columns
+	qualifiers  [][]byte
+}
+
+func newLayout(columns []Column) (*layout, error) {
+	l := &layout{}
+	for i, c := range columns {
+		if !c.Skip {
+			l.sources = append(l.sources, i)
+		}
+	}
+	slices.SortFunc(l.sources, func(a, b int) int {
+		if by := strings.Compare(columns[a].Family, columns[b].Family); by != 0 {
+			return by
+		}
+		return strings.Compare(columns[a].Qualifier, columns[b].Qualifier)
+	})
+	for i, source := range l.sources {
+		c := columns[source]
+		if len(l.families) == 0 || l.families[len(l.families)-1].name != c.Family {
+			l.families = append(l.families, layoutFamily{name: c.Family, first: i})
+		}
+		f := &l.families[len(l.families)-1]
+		f.qualifiers = append(f.qualifiers, []byte(c.Qualifier))
+		f.last = i + 1
+		l.hashes = append(l.hashes, digest.Column([]byte(c.Family), []byte(c.Qualifier)))
+	}
+	for i := range l.families {
+		f := &l.families[i]
+		var err error
+		if f.columns, err = hfilewriter.NewColumns([]byte(f.name), f.qualifiers); err != nil {
+			return nil, fmt.Errorf("lay out family %s: %w", f.name, err)
+		}
+	}
+	return l, nil
+}
+
+// pack appends a record's values: each its length and one as a uvarint, 0 for a null, and its bytes.
+func (l *layout) pack(dst []byte, fields [][]byte) []byte {
+	for _, source := range l.sources {
+		value := fields[source]
+		if value == nil {
+			dst = append(dst, 0)
+			continue
+		}
+		dst = binary.AppendUvarint(dst, uint64(len(value))+1)
+		dst = append(dst, value...)
+	}
+	return dst
+}
+
+var errPayload = errors.New("a sort entry's payload is damaged")
+
+// unpack fills values with views of a payload; nil for a null.
+func (l *layout) unpack(payload []byte, values [][]byte) error {
+	for i := range values {
+		n, size := binary.Uvarint(payload)
+		if size <= 0 || n > uint64(len(payload)-size)+1 {
+			return errPayload
+		}
+		payload = payload[size:]
+		if n == 0 {
+			values[i] = nil
+			continue
+		}
+		values[i] = payload[: n-1 : n-1]
+		payload = payload[n-1:]
+	}
+	if len(payload) != 0 {
+		return errPayload
+	}
+	return nil
+}
+
+// digestFields adds a record's cells, taken from its fields, to a sum.
+func (l *layout) digestFields(sum *digest.Sum, row []byte, fields [][]byte, timestamp int64) {
+	hash := digest.Row(row)
+	for i, source := range l.sources {
+		if value := fields[source]; value != nil {
+			sum.Cell(hash, l.hashes[i], value, keys.Put, timestamp)
+		}
+	}
+}
+
+// digestValues adds a record's cells, taken from its unpacked values, to a sum.
+func (l *layout) digestValues(sum *digest.Sum, row []byte, values [][]byte, timestamp int64) {
+	hash := digest.Row(row)
+	for i, value := range values {
+		if value != nil {
+			sum.Cell(hash, l.hashes[i], value, keys.Put, timestamp)
+		}
+	}
+}
+
+// cells visits a row's cells in order. The cell is valid during the call.
+func (l *layout) cells(row []byte, values [][]byte, timestamp int64, visit func(*keys.Cell) error) error {
+	for _, f := range l.families {
+		family := []byte(f.name)
+		for i := f.first; i < f.last; i++ {
+			if values[i] == nil {
+				continue
+			}
+			cell := keys.Cell{Row: row, Family: family, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
+			if err := visit(&cell); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count is how many of a family's values are cells.
+func (f *layoutFamily) count(values [][]byte) int64 {
+	var n int64
+	for _, v := range values[f.first:f.last] {
+		if v != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,192 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bulkload/internal/storage"
+)
+
+const (
+	lockName    = "_lock"
+	lockRefresh = time.Minute      // how often the holder touches it
+	lockStale   = 10 * time.Minute // untouched for this long, another machine's lock is given up
+)
+
+// owner says who holds a lock.
+type owner struct {
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Process string    `json:"process"` // when the process began, so that a reused pid is not taken for it
+	User    string    `json:"user"`
+	Since   time.Time `json:"since"`
+}
+
+func (o owner) String() string {
+	return fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
+}
+
+func (o owner) same(p owner) bool {
+	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Since.Equal(p.Since)
+}
+
+func thisProcess(user string) owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	pid := os.Getpid()
+	return owner{host, pid, processStart(pid), user, time.Now().UTC().Truncate(time.Second)}
+}
+
+// processStart tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say.
+func processStart(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it the start time alone has to do
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19] + "@" + strings.TrimSpace(string(boot))
+}
+
+// dead tells whether the owner is known to be gone: a process of this machine that is not there any more.
+func (o owner) dead(me owner) bool {
+	if o.Host != me.Host {
+		return false
+	}
+	if errors.Is(syscall.Kill(o.PID, 0), syscall.ESRCH) {
+		return true
+	}
+	return o.Process != "" && processStart(o.PID) != o.Process
+}
+
+// lock keeps other runs out of an output directory.
+type lock struct {
+	fsys storage.FS
+	dir  string
+	me   owner
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// takeLock locks an output directory, which must be there, or says who holds it (try later). lost is called when the
+// lock turns out to be somebody else's later.
+func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*lock, error) {
+	l := &lock{fsys: fsys, dir: dir, me: thisProcess(user), stop: make(chan struct{})}
+	text, err := json.Marshal(l.me)
+	if err != nil {
+		return nil, fmt.Errorf("write the lock: %w", err)
+	}
+	for range 3 {
+		err = createFile(fsys, l.name(), text)
+		if err == nil {
+			l.done.Add(1)
+			go l.refresh(ctx, text, lost)
+			return l, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("lock %s: %w", fsys.URI(dir), err)
+		}
+		if err := l.takeOver(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, laterf("lock %s: others keep taking it; try again later", fsys.URI(dir))
+}
+
+func (l *lock) name() string { return path.Join(l.dir, lockName) }
+
+// takeOver moves the lock of a dead owner away; an error where the owner may be alive.
+func (l *lock) takeOver() error {
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	if !held.dead(l.me) && !l.old(held) {
+		return laterf("%s is locked by %v; try again when it is done, or delete %s if you know that it is gone",
+			l.fsys.URI(l.dir), held, l.fsys.URI(l.name()))
+	}
+	aside := fmt.Sprintf("%s_stale_%d_%d", l.name(), l.me.PID, time.Now().UnixNano())
+	if err := l.fsys.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take over the lock of %v: %w", held, err)
+	}
+	// Between the look and the move another run may have taken over: then it is its lock that was moved.
+	if moved, err := l.read(aside); err == nil && !moved.same(held) {
+		return errors.Join(laterf("%s was just locked by %v", l.fsys.URI(l.dir), moved), l.fsys.Rename(aside, l.name()))
+	}
+	return removeIfThere(l.fsys, aside)
+}
+
+func (l *lock) read(name string) (owner, error) {
+	var o owner
+	text, err := readFile(l.fsys, name, 64<<10)
+	if err == nil && json.Unmarshal(text, &o) != nil {
+		// A crash may leave it empty; its age decides then.
+		o = owner{Host: "an unknown host"}
+	}
+	return o, err
+}
+
+// old tells whether another machine's lock was not touched for too long, by the file system's own clock.
+func (l *lock) old(held owner) bool {
+	if held.Host == l.me.Host {
+		return false
+	}
+	probe := fmt.Sprintf("%s_probe_%d", l.name(), l.me.PID)
+	if createFile(l.fsys, probe, nil) != nil {
+		return false
+	}
+	defer l.fsys.Remove(probe)
+	now, err1 := l.fsys.Stat(probe)
+	then, err2 := l.fsys.Stat(l.name())
+	return err1 == nil && err2 == nil && now.ModTime.Sub(then.ModTime) > lockStale
+}
+
+// refresh touches the lock now and then, so that other machines see that we live.
+func (l *lock) refresh(ctx context.Context, text []byte, lost func(error)) {
+	defer l.done.Done()
+	tick := time.NewTicker(lockRefresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if held, err := l.read(l.name()); err == nil && !held.same(l.me) {
+			lost(fmt.Errorf("the lock of %s was taken by %v", l.fsys.URI(l.dir), held))
+			return
+		}
+		// A failure to touch is no failure of the run: the next tick tries again, well before the lock is given up.
+		_ = replaceFile(l.fsys, l.name(), fmt.Sprintf("%s_%d", l.name(), l.me.PID), text)
+	}
+}
+
+// release gives the directory free.
+func (l *lock) release() error {
+	close(l.stop)
+	l.done.Wait()
+	if held, err := l.read(l.name()); err != nil || !held.same(l.me) {
+		return nil
+	}
+	return removeIfThere(l.fsys, l.name())
+}

@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/ingest"
+	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+	"bulkload/load"
+)
+
+// The names in an output directory. HBase's loader takes every other folder for a family.
+const (
+	manifestName = "_manifest.json"
+	successName  = "_SUCCESS"
+	tempDir      = ".tmp"
+	rejectsDir   = ".rejects"
+)
+
+const (
+	manifestSchema   = 1
+	manifestMaxBytes = 256 << 20
+)
+
+// The states of a run, in order.
+const (
+	stateWriting = "writing"
+	stateWritten = "written" // all files are there and verified
+	stateLoading = "loading" // HBase may have moved some of them away
+	stateLoaded  = "loaded"
+)
+
+// manifest is what a run has done, durably: it makes the same command go on, or do nothing.
+type manifest struct {
+	Schema   int               `json:"schema"`
+	State    string            `json:"state"`
+	Run      RunInfo           `json:"run"`
+	JobHash  string            `json:"job_hash"`
+	Inputs   []manifestInput   `json:"inputs"`
+	Splits   []string          `json:"splits"` // in the notation of Printable
+	Families map[string]string `json:"families"`
+	Regions  []regionRecord    `json:"regions"` // the finished ones, by region
+	Books    Books             `json:"books"`
+	Digest   digest.Sum        `json:"digest"`
+	Finished time.Time         `json:"finished,omitzero"`
+}
+
+// RunInfo names a run.
+type RunInfo struct {
+	Job   string `json:"job"`
+	Table string `json:"table"`
+	Date  string `json:"date,omitempty"`
+	ID    string `json:"id"`
+}
+
+// manifestInput is one input file as it was when the run began.
+type manifestInput struct {
+	Path    string `json:"path"`
+	Size    int64  `json:"size"`
+	ModTime string `json:"mtime"`
+}
+
+// regionRecord is a finished region.
+type regionRecord struct {
+	Region  int           `json:"region"`
+	Entries int64         `json:"entries"`
+	Books   regionBooks   `json:"books"`
+	Digest  digest.Sum    `json:"digest"`
+	Files   []FileSummary `json:"files"`
+}
+
+func inputRecords(files []ingest.File) []manifestInput {
+	records := make([]manifestInput, len(files))
+	for i, f := range files {
+		records[i] = manifestInput{f.Path, f.Size, f.ModTime.UTC().Format(time.RFC3339Nano)}
+	}
+	return records
+}
+
+// readManifest is the manifest of an output directory; nil where there is none.
+func readManifest(fsys storage.FS, dir string) (*manifest, error) {
+	name := path.Join(dir, manifestName)
+	text, err := readFile(fsys, name, manifestMaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	m := new(manifest)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, refusef("%s is not a manifest of ours (%w); move the directory away or choose another output",
+			fsys.URI(name), err)
+	}
+	if m.Schema != manifestSchema {
+		return nil, refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+			fsys.URI(name), m.Schema, manifestSchema)
+	}
+	return m, nil
+}
+
+// save replaces the manifest of an output directory.
+func (m *manifest) save(fsys storage.FS, dir string) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	if err := fsys.MkdirAll(path.Join(dir, tempDir), dirPerm); err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	if err := replaceFile(fsys, path.Join(dir, manifestName), path.Join(dir, tempDir, manifestName), append(text, '\n')); err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	return nil
+}
+
+// differences says in words what tells this run from another one.
+func (m *manifest) differences(other *manifest) []string {
+	var out []string
+	if m.Run.Date != other.Run.Date {
+		out = append(out, fmt.Sprintf("its logical date is %q, not %q", m.Run.Date, other.Run.Date))
+	}
+	if m.Run.Table != other.Run.Table {
+		out = append(out, fmt.Sprintf("its table is %s, not %s", m.Run.Table, other.Run.Table))
+	} else if m.JobHash != other.JobHash {
+		out = append(out, "the job file says something else now")
+	}
+	for _, in := range other.Inputs {
+		i := slices.IndexFunc(m.Inputs, func(o manifestInput) bool { return o.Path == in.Path })
+		switch {
+		case i < 0:
+			out = append(out, fmt.Sprintf("the input has a new file %s", in.Path))
+		case m.Inputs[i] != in:
+			out = append(out, fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now",
+				in.Path, m.Inputs[i].Size, m.Inputs[i].ModTime, in.Size, in.ModTime))
+		}
+	}
+	for _, in := range m.Inputs {
+		if !slices.ContainsFunc(other.Inputs, func(o manifestInput) bool { return o.Path == in.Path }) {
+			out = append(out, fmt.Sprintf("the input file %s is gone", in.Path))
+		}
+	}
+	return out
+}
+
+// sameTable tells whether the boundaries and the family settings are still those the files were made for.
+func (m *manifest) sameTable(t *target) bool {
+	if len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
+		return false
+	}
+	for _, f := range t.families {
+		if m.Families[f.name] != settingsText(f.settings) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *manifest) setTable(t *target) {
+	m.Splits = printables(t.splits)
+	m.Families = map[string]string{}
+	for _, f := range t.families {
+		m.Families[f.name] = settingsText(f.settings)
+	}
+}
+
+func settingsText(s hfilewriter.Settings) string { return fmt.Sprintf("%+v", s) }
+
+func printables(all [][]byte) []string {
+	out := make([]string, len(all))
+	for i, b := range all {
+		out[i] = Printable(b)
+	}
+	return out
+}
+
+// done is the record of a finished region, nil where it is not.
+func (m *manifest) done(region int) *regionRecord {
+	for i := range m.Regions {
+		if m.Regions[i].Region == region {
+			return &m.Regions[i]
+		}
+	}
+	return nil
+}
+
+// add records a finished region.
+func (m *manifest) add(r regionRecord) {
+	m.Regions = append(m.Regions, r)
+	slices.SortFunc(m.Regions, func(a, b regionRecord) int { return a.Region - b.Region })
+}
+
+// files lists all files of the run.
+func (m *manifest) files() []*FileSummary {
+	var out []*FileSummary
+	for i := range m.Regions {
+		for k := range m.Regions[i].Files {
+			out = append(out, &m.Regions[i].Files[k])
+		}
+	}
+	return out
+}
+
+// unloaded lists what HBase does not have yet, as it takes it.
+func (m *manifest) unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
+	var out []load.HFile
+	for _, f := range m.files() {
+		if f.Loaded {
+			continue
+		}
+		first, err1 := ParseBinary(f.FirstRow)
+		last, err2 := ParseBinary(f.LastRow)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("read the manifest: %w", err)
+		}
+		out = append(out, load.HFile{Family: f.Family, URI: fsys.URI(path.Join(dir, f.Path)), FirstRow: first, LastRow: last})
+	}
+	return out, nil
+}

@@ -1,0 +1,272 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+	"bulkload/load"
+)
+
+// source is a job's input: its files, found and in order.
+type source struct {
+	job   *Job
+	fsys  storage.FS
+	files []ingest.File
+	bytes int64
+}
+
+// openSource finds the input. A path that names nothing is refused.
+func openSource(j *Job, s *site) (*source, error) {
+	fsys, name, err := s.resolve(j.Input.Path, j.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
+	}
+	files, err := ingest.List(fsys, name)
+	if err == nil && j.Input.RequireSuccess {
+		_, err = fsys.Stat(path.Join(name, successName))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = refusef("the input %s has no %s: its export is not finished (input.require_success)", fsys.URI(name), successName)
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
+	}
+	if err != nil {
+		return nil, errors.Join(err, fsys.Close())
+	}
+	src := &source{job: j, fsys: fsys, files: files}
+	for _, f := range files {
+		src.bytes += f.Size
+	}
+	return src, nil
+}
+
+func (s *source) close() error { return s.fsys.Close() }
+
+// workplace is a locked output directory with the manifest of this run: the first stage's result.
+type workplace struct {
+	job      *Job
+	options  Options
+	site     *site
+	source   *source
+	fsys     storage.FS
+	dir      string
+	lock     *lock
+	manifest *manifest
+	cluster  *load.Cluster // nil where the job needs none
+}
+
+// remote tells whether a job leaves the local disks.
+func (j *Job) remote(o Options) bool {
+	return j.Regions.From == "table" || j.Load && !o.NoLoad || isRemote(j.Input.Path) || isRemote(j.Output)
+}
+
+// openWorkplace finds the input, connects, and locks the output. lost is called when the lock is lost later.
+func openWorkplace(ctx context.Context, j *Job, o Options, lost func(error)) (w *workplace, err error) {
+	w = &workplace{job: j, options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	if w.site, err = openSite(o, j.HBase.Conf, j.remote(o)); err != nil {
+		return w, err
+	}
+	if w.source, err = openSource(j, w.site); err != nil {
+		return w, err
+	}
+	if w.fsys, w.dir, err = w.site.resolve(j.Output, j.Dir); err != nil {
+		return w, fmt.Errorf("open the output %s: %w", j.Output, err)
+	}
+	if j.Regions.From == "table" || j.Load && !o.NoLoad {
+		if w.cluster, err = w.site.connect(ctx); err != nil {
+			return w, err
+		}
+	}
+	if err = w.fsys.MkdirAll(w.dir, dirPerm); err != nil {
+		return w, fmt.Errorf("make the output directory: %w", err)
+	}
+	w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost)
+	return w, err
+}
+
+// close gives everything back. An output directory in which nothing was left goes with it.
+func (w *workplace) close() error {
+	var errs []error
+	if w.lock != nil {
+		errs = append(errs, w.lock.release())
+		w.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
+		w.fsys.Remove(w.dir)                     // likewise
+	}
+	if w.cluster != nil {
+		errs = append(errs, w.cluster.Close())
+	}
+	if w.source != nil {
+		errs = append(errs, w.source.close())
+	}
+	if w.fsys != nil {
+		errs = append(errs, w.fsys.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
+// left to write.
+func (w *workplace) resume() (finished bool, err error) {
+	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash}
+	fresh.Run = RunInfo{Job: path.Base(w.job.Path), Table: w.job.Table, Date: w.job.dateText(), ID: w.job.runID(fresh.Inputs)}
+	old, err := readManifest(w.fsys, w.dir)
+	if err != nil {
+		return false, err
+	}
+	w.manifest = fresh
+	switch {
+	case old == nil:
+	case w.options.Force && (old.State != stateWriting || old.Run.ID != fresh.Run.ID):
+		sayf(w.options, "cleaning the output of run %s (--force)", old.Run.ID)
+		if err := w.clean(old); err != nil {
+			return false, err
+		}
+	case old.Run.ID != fresh.Run.ID:
+		return false, refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
+			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
+	default:
+		w.manifest = old
+	}
+	if err := w.checkContent(); err != nil {
+		return false, err
+	}
+	return w.manifest.State != stateWriting, nil
+}
+
+// clean deletes what a manifest names, and the manifest last.
+func (w *workplace) clean(m *manifest) error {
+	var errs []error
+	errs = append(errs, removeIfThere(w.fsys, w.dir, successName))
+	families := map[string]bool{}
+	for _, f := range m.files() {
+		families[f.Family] = true
+		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
+	}
+	for family := range families {
+		w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
+	}
+	errs = append(errs, w.fsys.RemoveAll(path.Join(w.dir, tempDir)))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return removeIfThere(w.fsys, w.dir, manifestName)
+}
+
+// checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
+func (w *workplace) checkContent() error {
+	infos, err := list(w.fsys, w.dir)
+	if err != nil {
+		return fmt.Errorf("list the output: %w", err)
+	}
+	known := map[string]*FileSummary{}
+	for _, f := range w.manifest.files() {
+		known[f.Path] = f
+	}
+	var foreign []string
+	for _, info := range infos {
+		switch {
+		case info.Dir && strings.HasPrefix(info.Name, "."), !info.Dir && strings.HasPrefix(info.Name, "_"):
+		case !info.Dir:
+			foreign = append(foreign, info.Name)
+		default:
+			strange, err := w.checkFamilyDir(info.Name, known)
+			if err != nil {
+				return err
+			}
+			foreign = append(foreign, strange...)
+		}
+	}
+	if foreign != nil {
+		return refusef("%s holds what this run did not write: %s. Move it away or choose another output",
+			w.fsys.URI(w.dir), some(foreign))
+	}
+	return w.checkKnown(known)
+}
+
+// checkFamilyDir lists what is foreign in a family's folder. Files that a killed run renamed but did not record are
+// ours: they are deleted.
+func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) ([]string, error) {
+	infos, err := list(w.fsys, path.Join(w.dir, family))
+	if err != nil {
+		return nil, fmt.Errorf("list the output: %w", err)
+	}
+	present := map[string]bool{}
+	for _, info := range infos {
+		present[info.Name] = true
+	}
+	if w.manifest.State == stateWriting {
+		if err := w.removeUnrecorded(family, present, known); err != nil {
+			return nil, err
+		}
+	}
+	var foreign []string
+	for _, info := range infos {
+		name := path.Join(family, info.Name)
+		f := known[name]
+		switch {
+		case !present[info.Name]:
+		case f == nil:
+			foreign = append(foreign, name)
+		case f.Bytes != info.Size:
+			foreign = append(foreign, fmt.Sprintf("%s (changed: %d bytes, written were %d)", name, info.Size, f.Bytes))
+		default:
+			delete(known, name)
+		}
+	}
+	return foreign, nil
+}
+
+// removeUnrecorded deletes files of regions that the manifest does not have as finished.
+func (w *workplace) removeUnrecorded(family string, present map[string]bool, known map[string]*FileSummary) error {
+	for region := range len(w.manifest.Splits) + 1 {
+		for sequence := 0; ; sequence++ {
+			name := fileName(w.manifest.Run.ID, region, family, sequence)
+			if !present[name] {
+				break
+			}
+			if known[path.Join(family, name)] != nil {
+				continue
+			}
+			if err := removeIfThere(w.fsys, w.dir, family, name); err != nil {
+				return fmt.Errorf("clean the output: %w", err)
+			}
+			delete(present, name)
+		}
+	}
+	return nil
+}
+
+// checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
+func (w *workplace) checkKnown(known map[string]*FileSummary) error {
+	var gone []string
+	for name, f := range known {
+		if !f.Loaded {
+			gone = append(gone, name)
+		}
+	}
+	if gone == nil || w.manifest.State == stateLoading { // settleGone looks into those
+		return nil
+	}
+	return refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
+		w.fsys.URI(w.dir), some(gone))
+}
+
+// some names the first few of many.
+func some(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}

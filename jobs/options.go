@@ -1,0 +1,60 @@
+package jobs
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// Options say how a job is run, not what it does: none of them changes a byte of the output.
+type Options struct {
+	Memory     int64             // bytes for the sort, open writers and buffers; 0: 512 MiB
+	WorkDir    string            // for spilled runs; "": the system's temporary folder
+	Conf       string            // folder of the site files; "": the job's, then the environment's
+	Properties map[string]string // Hadoop and HBase properties that win over the site files
+	Force      bool              // do a finished run again
+	NoLoad     bool              // stop before the load
+	Say        func(string)      // takes notes for people; nil: nobody listens
+	Watch      func(Progress)    // takes progress, from several goroutines; nil: nobody listens
+}
+
+// Progress says how far a phase is.
+type Progress struct {
+	Phase       string
+	Done, Total int64 // bytes
+}
+
+const (
+	defaultMemory = 512 << 20
+	minMemory     = 16 << 20
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Memory == 0 {
+		o.Memory = defaultMemory
+	}
+	if o.Memory < minMemory {
+		return o, usagef("%s of memory are too few; give at least %s", FormatSize(o.Memory), FormatSize(minMemory))
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	if o.Watch == nil {
+		o.Watch = func(Progress) {}
+	}
+	return o, nil
+}
+
+// workers is how many goroutines compute side by side.
+func workers() int { return runtime.GOMAXPROCS(0) }
+
+// meter counts a phase's bytes from several goroutines and passes them on.
+type meter struct {
+	watch func(Progress)
+	phase string
+	total int64
+	done  atomic.Int64
+}
+
+func (m *meter) add(n int64) {
+	m.watch(Progress{m.phase, m.done.Add(n), m.total})
+}

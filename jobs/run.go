@@ -1,0 +1,173 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"bulkload/ingest"
+)
+
+// Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
+// too. Canceling the context stops it; the same call goes on then.
+func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
+	summary := newSummary(j)
+	o, err := o.withDefaults()
+	if err != nil {
+		return summary, err
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, err := openWorkplace(running, j, o, func(err error) { cancel(laterf("%w", err)) })
+	if err == nil {
+		err = errors.Join(w.run(running, summary), w.close())
+	}
+	switch cause := context.Cause(running); {
+	case err == nil:
+		return summary, nil
+	case ctx.Err() != nil:
+		err = &kindError{Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err)}
+	case cause != nil && KindOf(cause) == Later:
+		err = cause
+	}
+	return summary, err
+}
+
+func (w *workplace) run(ctx context.Context, summary *Summary) error {
+	summary.Output = w.fsys.URI(w.dir)
+	finished, err := w.resume()
+	if err != nil {
+		return err
+	}
+	if !finished {
+		if err := w.write(ctx, summary); err != nil {
+			return err
+		}
+	}
+	summary.fill(w.manifest)
+	wanted := w.job.Load && !w.options.NoLoad
+	summary.Load.Wanted = wanted
+	switch {
+	case wanted && w.manifest.State != stateLoaded:
+		if err := w.load(ctx, summary); err != nil {
+			return err
+		}
+		summary.fill(w.manifest)
+		summary.Status = StatusDone
+	case finished:
+		summary.Status = StatusNothing
+	default:
+		summary.Status = StatusDone
+	}
+	if summary.Books.Read == 0 && summary.Status == StatusDone {
+		summary.Status = StatusEmpty
+	}
+	return nil
+}
+
+// write does the stages from the table's plan to the finished manifest.
+func (w *workplace) write(ctx context.Context, summary *Summary) error {
+	t, err := w.plan(ctx)
+	if err != nil {
+		return err
+	}
+	rejects := ingest.NewRejects(w.fsys, path.Join(w.dir, rejectsDir), w.job.Input.MaxRejects, w.job.Input.Form.RecordDelimiter)
+	var rows *sortedRows
+	err = summary.phase("sort", func() (int64, error) {
+		s := sorting{job: w.job, source: w.source, target: t, rejects: rejects}
+		rows, err = s.sortRows(ctx, w.options)
+		return w.source.bytes, err
+	})
+	w.sumRejects(summary, rejects.Count())
+	if err != nil {
+		return err
+	}
+	stats := rows.sorted.Stats()
+	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
+	writing := &writing{workplace: w, target: t, rows: rows,
+		writes: &meter{watch: w.options.Watch, phase: "write", total: stats.Entries},
+		checks: &meter{watch: func(Progress) {}}}
+	err = summary.phase("write", func() (int64, error) {
+		err := writing.writeRegions(ctx)
+		return writing.checks.done.Load(), err
+	})
+	summary.Duplicates = writing.samples
+	if err := errors.Join(err, rows.sorted.Close()); err != nil {
+		return err
+	}
+	if err := w.balance(rows); err != nil {
+		return err
+	}
+	return w.succeed()
+}
+
+// plan makes the target and gets the output ready for it.
+func (w *workplace) plan(ctx context.Context) (*target, error) {
+	table, err := w.liveTable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := planTarget(w.job, w.site, table)
+	if err != nil {
+		return nil, err
+	}
+	if m := w.manifest; len(m.Regions) > 0 && !m.sameTable(t) {
+		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
+		if err := w.clean(m); err != nil {
+			return nil, err
+		}
+		m.Regions = nil
+	} else if len(m.Regions) > 0 {
+		sayf(w.options, "going on with run %s: %d of %d regions are finished", m.Run.ID, len(m.Regions), t.regions.Len())
+	}
+	w.manifest.setTable(t)
+	for _, dir := range []string{tempDir, rejectsDir} {
+		if err := w.fsys.RemoveAll(path.Join(w.dir, dir)); err != nil {
+			return nil, fmt.Errorf("clean the output: %w", err)
+		}
+	}
+	return t, w.manifest.save(w.fsys, w.dir)
+}
+
+func (w *workplace) sumRejects(summary *Summary, records int64) {
+	if records == 0 {
+		return
+	}
+	dir := path.Join(w.dir, rejectsDir)
+	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, "rejects.dat")), records}}
+}
+
+// balance closes the books: every row and cell is accounted for, before anything is loaded.
+func (w *workplace) balance(rows *sortedRows) error {
+	m := w.manifest
+	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Columns: len(w.job.cellColumns())}
+	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
+	for _, r := range m.Regions {
+		m.Books.add(r.Books)
+		m.Digest.Add(r.Digest)
+	}
+	if m.Digest.Cells != m.Books.CellsWritten {
+		return differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+	}
+	return m.Books.check()
+}
+
+// succeed marks the output as complete.
+func (w *workplace) succeed() error {
+	w.manifest.State = stateWritten
+	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
+	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+		return err
+	}
+	text, err := json.Marshal(w.manifest.Run)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", successName, err)
+	}
+	if err := replaceFile(w.fsys, path.Join(w.dir, successName), path.Join(w.dir, tempDir, successName), append(text, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w", successName, err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/load"
+)
+
+// site is where a job runs: the cluster's site files and who we are there.
+type site struct {
+	conf *siteconf.Conf
+	user string
+}
+
+// openSite reads the site files where something needs them: remote is false for a job that stays on local disks, which
+// must work whatever the environment points to.
+func openSite(o Options, jobConf string, remote bool) (*site, error) {
+	var dirs []string
+	if remote {
+		dirs = siteDirs(o.Conf, jobConf)
+	}
+	conf, err := siteconf.Load(dirs...)
+	if err != nil {
+		return nil, usagef("read the site files: %w", err)
+	}
+	for name, value := range o.Properties {
+		conf.Set(name, value)
+	}
+	return &site{conf, userName()}, nil
+}
+
+// siteDirs are the folders of site files: what the command line says, else the job, else the environment, else where
+// packages put them.
+func siteDirs(flag, job string) []string {
+	switch {
+	case flag != "":
+		return []string{flag}
+	case job != "":
+		return []string{job}
+	}
+	return siteconf.FindDirs()
+}
+
+// userName is who HDFS and HBase take us for.
+func userName() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// isRemote tells whether a path is in HDFS.
+func isRemote(path string) bool { return strings.HasPrefix(path, "hdfs:") }
+
+// resolve finds a path's file system.
+func (s *site) resolve(path, base string) (storage.FS, string, error) {
+	return storage.Resolve(path, base, s.conf, s.user)
+}
+
+// connect reaches HBase.
+func (s *site) connect(ctx context.Context) (*load.Cluster, error) {
+	return load.Connect(ctx, s.conf, s.user)
+}
+
+// adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
+func (s *site) adjust(settings *hfilewriter.Settings) error {
+	for name, into := range map[string]*int{
+		"hfile.index.block.max.size":      &settings.IndexBlockSize,
+		"hfile.index.block.min.entries":   &settings.IndexMinEntries,
+		"io.storefile.bloom.block.size":   &settings.BloomBlockSize,
+		"io.storefile.bloom.max.fold":     &settings.BloomMaxFold,
+		"hbase.hstore.bytes.per.checksum": &settings.BytesPerChecksum,
+	} {
+		text := s.conf.Get(name, "")
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return refusef("property %s is %q, not a number", name, text)
+		}
+		*into = n
+	}
+	if text := s.conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
+		rate, err := strconv.ParseFloat(text, 32)
+		if err != nil {
+			return refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
+		}
+		settings.BloomErrorRate = float32(rate)
+	}
+	if text := s.conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
+		sum, err := hfilewriter.ParseChecksum(text)
+		if err != nil {
+			return refusef("property hbase.hstore.checksum.algorithm: %w", err)
+		}
+		settings.Checksum = sum
+	}
+	return nil
+}
+
+// maxSize is hbase.hregion.max.filesize, or def where the site does not say.
+func (s *site) maxSize(def int64) (int64, error) {
+	text := s.conf.Get("hbase.hregion.max.filesize", "")
+	if text == "" {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
+	}
+	return n, nil
+}
+
+func sayf(o Options, format string, args ...any) { o.Say(fmt.Sprintf(format, args...)) }

@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"time"
+
+	"bulkload/internal/digest"
+	"bulkload/load"
+)
+
+// SummarySchema is the version of the summary's JSON form.
+const SummarySchema = 1
+
+// The values of Summary.Status.
+const (
+	StatusDone    = "done"
+	StatusNothing = "nothing to do" // the run was finished before
+	StatusEmpty   = "empty input"
+	StatusFailed  = "failed"
+)
+
+// Outcome is how a command ended: every report begins with it.
+type Outcome struct {
+	Schema int    `json:"schema"`
+	Status string `json:"status"`
+	Exit   int    `json:"exit"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Result gives a report's outcome to fill in.
+func (o *Outcome) Result() *Outcome { return o }
+
+func newOutcome() Outcome { return Outcome{Schema: SummarySchema, Status: StatusFailed} }
+
+// Summary is what a run did, for people and programs. It is given on failure too, with what there is.
+type Summary struct {
+	Outcome
+	Run     RunInfo       `json:"run"`
+	Books   Books         `json:"books"`
+	Phases  []Phase       `json:"phases"`
+	Regions []RegionShare `json:"regions"`
+	Files   []FileSummary `json:"files"`
+	Rejects []RejectFile  `json:"rejects"`
+	Digest  digest.Sum    `json:"digest"`
+	Load    LoadSummary   `json:"load"`
+
+	Output     string            `json:"output,omitempty"`
+	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
+	Sort       *SortSummary      `json:"sort,omitempty"`
+}
+
+// Phase is a part of a run and how long it took.
+type Phase struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Bytes   int64   `json:"bytes"`
+	Rate    float64 `json:"bytes_per_second"`
+}
+
+// RegionShare is a region's part of a run.
+type RegionShare struct {
+	Region int    `json:"region"`
+	Start  string `json:"start"`
+	End    string `json:"end"`
+	Rows   int64  `json:"rows"`
+	Cells  int64  `json:"cells"`
+	Bytes  int64  `json:"bytes"`
+	Files  int    `json:"files"`
+}
+
+// RejectFile is where a run's rejects are.
+type RejectFile struct {
+	Path    string `json:"path"`
+	Records int64  `json:"records"`
+}
+
+// SortSummary says what the sort needed.
+type SortSummary struct {
+	Entries int64 `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+	Runs    int   `json:"spilled_runs"`
+	Spilled int64 `json:"spilled_bytes"`
+}
+
+// LoadSummary says what HBase was given.
+type LoadSummary struct {
+	Wanted  bool   `json:"wanted"`
+	Files   int    `json:"files"`
+	Regions int    `json:"regions"`
+	Rounds  int    `json:"rounds"`
+	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
+}
+
+func newSummary(j *Job) *Summary {
+	return &Summary{
+		Outcome: newOutcome(), Run: RunInfo{Job: j.Path, Table: j.Table, Date: j.dateText()},
+		Phases: []Phase{}, Regions: []RegionShare{}, Files: []FileSummary{}, Rejects: []RejectFile{},
+	}
+}
+
+// phase times one part of a run.
+func (s *Summary) phase(name string, do func() (bytes int64, err error)) error {
+	start := time.Now()
+	bytes, err := do()
+	p := Phase{Name: name, Seconds: time.Since(start).Seconds(), Bytes: bytes}
+	if p.Seconds > 0 {
+		p.Rate = float64(bytes) / p.Seconds
+	}
+	s.Phases = append(s.Phases, p)
+	return err
+}
+
+// fill takes over what the manifest holds.
+func (s *Summary) fill(m *manifest) {
+	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
+	s.Files = []FileSummary{}
+	for _, f := range m.files() {
+		s.Files = append(s.Files, *f)
+	}
+	s.Regions = []RegionShare{}
+	bounds := append(append([]string{""}, m.Splits...), "")
+	for i := range len(bounds) - 1 {
+		share := RegionShare{Region: i, Start: bounds[i], End: bounds[i+1]}
+		if done := m.done(i); done != nil {
+			share.Rows, share.Cells, share.Files = done.Books.Rows, done.Books.Cells, len(done.Files)
+			for _, f := range done.Files {
+				share.Bytes += f.Bytes
+			}
+		}
+		s.Regions = append(s.Regions, share)
+	}
+}
+
+// take takes over a load's report, which may be nil.
+func (l *LoadSummary) take(r *load.Report) {
+	if r != nil {
+		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging
+	}
+}

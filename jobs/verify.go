@@ -1,0 +1,188 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/internal/digest"
+	"bulkload/keys"
+	"bulkload/load"
+	"bulkload/partition"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// VerifyReport is what a verification found.
+type VerifyReport struct {
+	Outcome
+	Against     string         `json:"against"` // what was held against the source, or looked at alone
+	Rows        int64          `json:"rows"`
+	Cells       int64          `json:"cells"`
+	Rejected    int64          `json:"rows_rejected"`
+	Missing     int64          `json:"cells_missing"`
+	Different   int64          `json:"cells_different"`
+	Extra       int64          `json:"cells_extra"`
+	ExtraRows   int64          `json:"rows_extra"` // of a live table, which may hold more than this source
+	Differences []Difference   `json:"differences"`
+	Files       []VerifiedFile `json:"files,omitempty"`
+	Digest      digest.Sum     `json:"digest"`
+}
+
+// VerifyJob holds what a job has written, or with live the table, against its source, cell by cell.
+func VerifyJob(ctx context.Context, j *Job, o Options, live bool) (report *VerifyReport, err error) {
+	report = &VerifyReport{Outcome: newOutcome(), Differences: []Difference{}}
+	o, err = o.withDefaults()
+	if err != nil {
+		return report, err
+	}
+	v, err := openVerification(ctx, j, o, live)
+	if err == nil {
+		err = v.run(ctx, report)
+	}
+	err = errors.Join(err, v.close())
+	if ctx.Err() != nil && err != nil {
+		err = &kindError{Interrupted, err}
+	}
+	return report, err
+}
+
+// verification is a source and what is held against it.
+type verification struct {
+	job     *Job
+	options Options
+	site    *site
+	source  *source
+	target  *target
+	cluster *load.Cluster // nil where files are looked at
+	files   *directory    // nil where the table is
+}
+
+func openVerification(ctx context.Context, j *Job, o Options, live bool) (v *verification, err error) {
+	v = &verification{job: j, options: o}
+	if v.site, err = openSite(o, j.HBase.Conf, live || j.remote(Options{NoLoad: true})); err != nil {
+		return v, err
+	}
+	if v.source, err = openSource(j, v.site); err != nil {
+		return v, err
+	}
+	var table *load.Table
+	if live || j.Regions.From == "table" {
+		if v.cluster, err = v.site.connect(ctx); err != nil {
+			return v, err
+		}
+		if table, err = lookUp(ctx, v.cluster, j.Table); err != nil {
+			return v, err
+		}
+	}
+	if v.target, err = planTarget(j, v.site, table); err != nil || live {
+		return v, err
+	}
+	fsys, dir, err := v.site.resolve(j.Output, j.Dir)
+	if err != nil {
+		return v, fmt.Errorf("open the output %s: %w", j.Output, err)
+	}
+	if v.files, err = openDirectory(fsys, dir); err != nil {
+		return v, err
+	}
+	m, err := readManifest(fsys, dir)
+	if err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
+		err = refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
+	}
+	return v, err
+}
+
+func (v *verification) close() error {
+	var errs []error
+	if v.files != nil {
+		errs = append(errs, v.files.close(), v.files.fsys.Close())
+	}
+	if v.cluster != nil {
+		errs = append(errs, v.cluster.Close())
+	}
+	if v.source != nil {
+		errs = append(errs, v.source.close())
+	}
+	return errors.Join(errs...)
+}
+
+// run sorts the source and joins it with what is there, region by region.
+func (v *verification) run(ctx context.Context, report *VerifyReport) error {
+	report.Against = "table " + v.job.Table
+	if v.files != nil {
+		report.Against = v.files.fsys.URI(v.files.dir)
+	}
+	rejects := &countedRejects{}
+	s := sorting{job: v.job, source: v.source, target: v.target, rejects: rejects}
+	rows, err := s.sortRows(ctx, v.options)
+	if err != nil {
+		return err
+	}
+	report.Rejected = rejects.Count()
+	found := &differences{}
+	joined, err := v.joinAll(ctx, rows.sorted, found)
+	if err := errors.Join(err, rows.sorted.Close()); err != nil {
+		return err
+	}
+	for _, j := range joined {
+		report.Rows += j.want.rows
+		report.Cells += j.matched
+		report.ExtraRows += j.extraRows
+		report.Extra += j.extraCells
+	}
+	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
+	report.Differences = append(report.Differences, found.listed...)
+	if n := found.count(); n > 0 {
+		return differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+			report.Against, n, found.missing, found.different, found.extra)
+	}
+	report.Status = StatusDone
+	return nil
+}
+
+func (v *verification) joinAll(ctx context.Context, sorted *partition.Sorted, found *differences) ([]*joiner, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers())
+	joined := make([]*joiner, v.target.regions.Len())
+	for region := range joined {
+		group.Go(func() error {
+			j, err := v.join(ctx, sorted, region, found)
+			joined[region] = j
+			if err != nil {
+				return fmt.Errorf("region %d: %w", region, err)
+			}
+			return nil
+		})
+	}
+	return joined, group.Wait()
+}
+
+func (v *verification) join(ctx context.Context, sorted *partition.Sorted, region int, found *differences) (*joiner, error) {
+	want, err := newExpected(v.job, v.target, sorted, region)
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJoiner(want, found, v.files != nil)
+	if err == nil {
+		err = v.scan(ctx, region, j.visit)
+	}
+	if err == nil {
+		err = j.end()
+	}
+	return j, errors.Join(err, want.close())
+}
+
+// scan visits what is there of a region.
+func (v *verification) scan(ctx context.Context, region int, visit func(*keys.Cell) error) error {
+	start, end := v.target.regions.Start(region), v.target.regions.End(region)
+	if v.files == nil {
+		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
+	}
+	n := 0
+	return v.files.scan(start, end, func(c *keys.Cell) error {
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return visit(c)
+	})
+}

@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"bulkload/internal/digest"
+	"bulkload/keys"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// VerifiedFile is what a sound HFile holds.
+type VerifiedFile struct {
+	Path     string     `json:"path"`
+	Bytes    int64      `json:"bytes"`
+	Blocks   int64      `json:"blocks"`
+	Rows     int64      `json:"rows"`
+	Cells    int64      `json:"cells"`
+	FirstRow string     `json:"first_row"`
+	LastRow  string     `json:"last_row"`
+	Digest   digest.Sum `json:"digest"`
+}
+
+// VerifyDir checks a directory of HFiles alone: each file in itself, one family a folder, no two files of a family with
+// rows of the same range, and the files against the manifest where there is one.
+func VerifyDir(ctx context.Context, dir string, o Options) (report *VerifyReport, err error) {
+	report = &VerifyReport{Outcome: newOutcome(), Against: dir, Differences: []Difference{}}
+	s, err := openSite(o, "", isRemote(dir))
+	if err != nil {
+		return report, err
+	}
+	fsys, name, err := s.resolve(dir, ".")
+	if err != nil {
+		return report, fmt.Errorf("open the directory %s: %w", dir, err)
+	}
+	report.Against = fsys.URI(name)
+	d, err := openDirectory(fsys, name)
+	if err != nil {
+		return report, errors.Join(err, fsys.Close())
+	}
+	err = errors.Join(d.verify(ctx, report), d.close(), fsys.Close())
+	if err == nil {
+		report.Status = StatusDone
+	}
+	return report, err
+}
+
+func (d *directory) verify(ctx context.Context, report *VerifyReport) error {
+	m, err := readManifest(d.fsys, d.dir)
+	if err != nil {
+		return err
+	}
+	if len(d.files) == 0 && m == nil {
+		return refusef("%s holds no HFiles in folders of families", d.fsys.URI(d.dir))
+	}
+	if err := d.verifyFiles(ctx, report); err != nil {
+		return err
+	}
+	for _, f := range report.Files {
+		report.Rows += f.Rows
+		report.Cells += f.Cells
+		report.Digest.Add(f.Digest)
+	}
+	if err := d.checkOverlap(); err != nil {
+		return err
+	}
+	return checkManifest(m, report)
+}
+
+// verifyFiles reads the files, several at a time.
+func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error {
+	report.Files = make([]VerifiedFile, len(d.files))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers())
+	for i, f := range d.files {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			found, err := f.verify()
+			if err != nil {
+				return differsf("%s: %w", path.Join(d.dir, f.path), err)
+			}
+			report.Files[i] = *found
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (f *directoryFile) verify() (*VerifiedFile, error) {
+	var cells digest.Stream
+	family := []byte(f.family)
+	report, err := f.reader.Verify(func(c *keys.Cell) error {
+		if !bytes.Equal(c.Family, family) {
+			return fmt.Errorf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
+		}
+		cells.Add(c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &VerifiedFile{Path: f.path, Bytes: f.file.Size(), Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
+		FirstRow: Printable(f.reader.FirstRow()), LastRow: Printable(f.reader.LastRow()), Digest: cells.Sum}, nil
+}
+
+// checkOverlap wants the files of a family to follow each other.
+func (d *directory) checkOverlap() error {
+	for i := 1; i < len(d.files); i++ {
+		a, b := d.files[i-1], d.files[i]
+		if a.family == b.family && bytes.Compare(a.reader.LastRow(), b.reader.FirstRow()) >= 0 {
+			return differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
+				a.path, Printable(a.reader.LastRow()), b.path, Printable(b.reader.FirstRow()))
+		}
+	}
+	return nil
+}
+
+// checkManifest holds the files against what was recorded when they were written.
+func checkManifest(m *manifest, report *VerifyReport) error {
+	if m == nil {
+		return nil
+	}
+	present := map[string]VerifiedFile{}
+	for _, f := range report.Files {
+		present[f.Path] = f
+	}
+	for _, want := range m.files() {
+		got, ok := present[want.Path]
+		switch {
+		case !ok && want.Loaded:
+		case !ok:
+			return differsf("%s is in the manifest and not in the directory", want.Path)
+		case got.Bytes != want.Bytes || got.Rows != want.Rows || got.Digest != want.Digest:
+			return differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
+				want.Path, got.Bytes, got.Rows, got.Digest, want.Bytes, want.Rows, want.Digest)
+		}
+		delete(present, want.Path)
+	}
+	for name := range present {
+		return differsf("%s is not in the manifest", name)
+	}
+	return nil
+}
