@@ -1,0 +1,147 @@
+// Package sample makes rows such as the check and opinion tables hold: exports to try and test the program with. The
+// same options give the same bytes, everywhere and always.
+package sample
+
+//go:generate go run ./generate -rows 1500 -seed 1 -first-key A208849559 -o ../../jobs/examples/testdata/check/2026-11-20/part-m-00000
+//go:generate go run ./generate -rows 1500 -seed 2 -o ../../jobs/examples/testdata/check/2026-11-20/part-m-00001
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+)
+
+// CheckColumns are the columns of the check table, in the order of the export: one row for each rule that was applied
+// to an application.
+var CheckColumns = []string{
+	"id", "check_id", "rule_no", "rule_type", "rule_desc", "hit_flag", "deleted", "score", "created_at", "updated_at",
+	"operator", "city", "result", "amount", "ext_info", "version", "comments", "remark",
+}
+
+// OpinionColumns are the columns of the opinion table: what people wrote about an application.
+var OpinionColumns = []string{
+	"id", "apply_no", "node_code", "conclusion", "opinion", "created_at", "operator", "status",
+}
+
+// Delimiters of the exports where Options names none.
+const (
+	FieldDelimiter  = "\x01"
+	RecordDelimiter = "\x10"
+)
+
+// Options say what to make.
+type Options struct {
+	Rows int
+	// Seed picks the content. Rows of different seeds below 2^16 never share an id, so that each can be one night's batch.
+	Seed uint64
+	// FieldDelimiter and RecordDelimiter are written between columns and after records; "" is the package's own.
+	FieldDelimiter, RecordDelimiter string
+	// FirstKey is the check_id of the first rows; "" leaves it to the seed.
+	FirstKey string
+	// Null is the text of a null; "" makes none.
+	Null string
+	// KeyRows is how many rows share a key at most; 0 is 12.
+	KeyRows int
+}
+
+// Check writes rows of the check table.
+func Check(w io.Writer, o Options) error { return generate(w, o, 1, (*rows).check) }
+
+// Opinion writes rows of the opinion table.
+func Opinion(w io.Writer, o Options) error { return generate(w, o, 2, (*rows).opinion) }
+
+// rows makes one table's rows.
+type rows struct {
+	*rand.Rand
+	options Options
+	out     *bufio.Writer
+	guids   guids
+	key     string
+	left    int    // rows still to come of the key
+	row     []byte // the one being made
+}
+
+func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
+	if o.FieldDelimiter == "" {
+		o.FieldDelimiter = FieldDelimiter
+	}
+	if o.RecordDelimiter == "" {
+		o.RecordDelimiter = RecordDelimiter
+	}
+	if o.KeyRows == 0 {
+		o.KeyRows = 12
+	}
+	r := &rows{Rand: rand.New(rand.NewPCG(o.Seed, table)), options: o, out: bufio.NewWriterSize(w, 1<<16)}
+	r.guids = newGUIDs(r.Rand, o.Seed, table)
+	r.key = o.FirstKey
+	if r.key != "" {
+		r.left = 1 + r.IntN(o.KeyRows)
+	}
+	for range o.Rows {
+		r.nextKey()
+		next(r)
+		if _, err := r.out.Write(r.row); err != nil {
+			return fmt.Errorf("write sample rows: %w", err)
+		}
+		r.row = r.row[:0]
+	}
+	if err := r.out.Flush(); err != nil {
+		return fmt.Errorf("write sample rows: %w", err)
+	}
+	return nil
+}
+
+// nextKey goes on to another application when the last one has all its rows.
+func (r *rows) nextKey() {
+	if r.left == 0 {
+		// 4 digits to 11: numbers of all ages, the old ones short
+		r.key = "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8))
+		r.left = 1 + r.IntN(r.options.KeyRows)
+	}
+	r.left--
+}
+
+func pad(n, width int) string {
+	s := strconv.Itoa(n)
+	for len(s) < width {
+		s = "0" + s
+	}
+	return s
+}
+
+// guids counts as SYS_GUID of an Oracle server process does: 16 bytes, of which only some in the middle change from one
+// row to the next, the rest being the host and the process.
+type guids struct {
+	head, tail [6]byte
+	counter    uint32
+}
+
+func newGUIDs(r *rand.Rand, seed, table uint64) guids {
+	var g guids
+	for i := range g.head {
+		g.head[i], g.tail[i] = byte(r.Uint32()), byte(r.Uint32())
+	}
+	// The seed itself is in the id, so that two seeds' ids differ for certain.
+	binary.BigEndian.PutUint16(g.head[:], uint16(seed))
+	g.tail[5] = byte(table)
+	g.counter = r.Uint32()
+	return g
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// append adds the next id's 32 hex digits.
+func (g *guids) append(to []byte) []byte {
+	g.counter++
+	var id [16]byte
+	copy(id[:], g.head[:])
+	binary.BigEndian.PutUint32(id[6:], g.counter)
+	copy(id[10:], g.tail[:])
+	for _, b := range id {
+		to = append(to, upperHex[b>>4], upperHex[b&15])
+	}
+	return to
+}
