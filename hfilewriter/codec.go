@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/gzip"
@@ -44,9 +45,7 @@ func (c Compression) sliceLen() int {
 type codec struct {
 	kind Compression
 	gz   *gzip.Writer
-	zw   *zstd.Encoder
-	zr   *zstd.Decoder
-	lz   lz4.Compressor
+	lz   *lz4.Compressor
 }
 
 func newCodec(kind Compression) *codec { return &codec{kind: kind} }
@@ -85,18 +84,14 @@ func (c *codec) compressSlice(dst, src []byte) ([]byte, error) {
 		dst = grow(dst, snappy.MaxEncodedLen(len(src)))
 		return dst[:at+len(snappy.Encode(dst[at:cap(dst)], src))], nil
 	case CompressLZ4:
+		if c.lz == nil {
+			c.lz = new(lz4.Compressor)
+		}
 		dst = grow(dst, lz4.CompressBlockBound(len(src)))
 		n, err := c.lz.CompressBlock(src, dst[at:cap(dst)])
 		return dst[:at+n], err
 	case CompressZSTD:
-		if c.zw == nil {
-			w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
-			if err != nil {
-				return dst, fmt.Errorf("start zstd: %w", err)
-			}
-			c.zw = w
-		}
-		return c.zw.EncodeAll(src, dst), nil
+		return zstdEncoder().EncodeAll(src, dst), nil
 	}
 	return dst, fmt.Errorf("compress: no codec for %s", c.kind)
 }
@@ -117,6 +112,19 @@ func (c *codec) gzip(dst, payload []byte) ([]byte, error) {
 	}
 	return out.buf, nil
 }
+
+// The zstd coders are costly to make and safe for concurrent use as they are used here, so the process has one of each.
+// Their options can't fail.
+var (
+	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+		w, _ := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
+		return w
+	})
+	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+		r, _ := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(2*codecBuffer))
+		return r
+	})
+)
 
 type appendWriter struct{ buf []byte }
 
@@ -178,18 +186,8 @@ func (c *codec) decompressSlice(dst, src []byte, most int) ([]byte, error) {
 		dst = grow(dst, most)
 		n, err = lz4.UncompressBlock(src, dst[at:at+most])
 	case CompressZSTD:
-		if c.zr == nil {
-			c.zr, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(codecBuffer*4))
-		}
-		if err == nil {
-			dst = grow(dst, most)
-			var out []byte
-			out, err = c.zr.DecodeAll(src, dst[:at])
-			n = len(out) - at
-			if n > 0 && n <= most && &out[0] != &dst[:at+1][0] {
-				copy(dst[at:at+n], out[at:])
-			}
-		}
+		dst, err = zstdDecoder().DecodeAll(src, grow(dst, most))
+		n = len(dst) - at
 	}
 	if err != nil || n < 1 || n > most {
 		return nil, fmt.Errorf("%w: %s slice of %d bytes does not decompress (%d bytes, at most %d wanted): %v", ErrCorrupt, c.kind, len(src), n, most, err)

@@ -24,6 +24,7 @@ type blockEncoder struct {
 	cells     int    // in this block
 	unencoded int    // sum of the cells' lengths in a block without encoding
 	rows      []uint32
+	rowAt     int // of the last plain cell's key in buf
 	prev      previous
 }
 

@@ -14,6 +14,7 @@ import (
 func (e *blockEncoder) addPlain(c *keys.Cell, keyLen int) {
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(keyLen))
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(len(c.Value)))
+	e.rowAt = len(e.buf)
 	e.buf = appendKey(e.buf, c)
 	e.appendValue(c.Value)
 }

@@ -217,13 +217,25 @@ func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	return bloomContains(bits, key, r.bloom.hashes), nil
 }
 
-// chunkOf is the chunk that would hold a key, -1 where the key is before the first.
+// chunkOf is the chunk that would hold a key, -1 where the key is before the first. Keys of columns are in the order of
+// cells, which is not that of their bytes.
 func (m *bloomMeta) chunkOf(key []byte) int {
-	i, found := slices.BinarySearchFunc(m.chunks, key, func(e indexEntry, key []byte) int { return bytes.Compare(e.key, key) })
+	compare := bytes.Compare
+	if m.comparator != "" {
+		compare = compareFlatKeys
+	}
+	i, found := slices.BinarySearchFunc(m.chunks, key, func(e indexEntry, key []byte) int { return compare(e.key, key) })
 	if found {
 		return i
 	}
 	return i - 1
+}
+
+// compareFlatKeys orders flat keys as cells; one that is none stands before all others.
+func compareFlatKeys(a, b []byte) int {
+	x, _ := parseKey(a)
+	y, _ := parseKey(b)
+	return keys.Compare(&x, &y)
 }
 
 // block is a block as read; its payload is valid until the source reads on.

@@ -2,7 +2,9 @@ package hfilewriter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"bulkload/keys"
 )
@@ -33,23 +35,204 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 }
 
 // AppendRow adds one row of Puts: values[i] is the value of column i, nil for no cell, an empty non-nil slice for an
-// empty value. It gives the same bytes as Append of each cell would, faster. A row without any value adds nothing.
+// empty value. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
+// prepared once. A row without any value adds nothing. The row and the values are not kept.
 func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values [][]byte) error {
 	if w.err != nil {
 		return w.err
 	}
 	if len(values) != len(columns.qualifiers) {
-		return fmt.Errorf("row %q has %d values for %d columns", row, len(values), len(columns.qualifiers))
+		w.err = fmt.Errorf("row %q has %d values for %d columns", row, len(values), len(columns.qualifiers))
+		return w.err
 	}
-	cell := keys.Cell{Row: row, Family: columns.family, Timestamp: timestamp, Type: keys.Put}
-	for i, v := range values {
-		if v == nil {
-			continue
-		}
-		cell.Qualifier, cell.Value = columns.qualifiers[i], v
-		if err := w.Append(&cell); err != nil {
+	i := nextValue(values, 0)
+	if i == len(values) {
+		return nil
+	}
+	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
+	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
+	if err := w.Append(&cell); err != nil {
+		return err
+	}
+	if sameRow || w.settings.Bloom == BloomRowCol || !w.plan.fits(w.settings.Encoding, columns, len(row), timestamp) {
+		return w.appendRest(&cell, columns, i+1, values)
+	}
+	w.err = w.appendPlanned(&cell, i, values)
+	return w.err
+}
+
+// nextValue is the first column from i on that has a value.
+func nextValue(values [][]byte, i int) int {
+	for i < len(values) && values[i] == nil {
+		i++
+	}
+	return i
+}
+
+// appendRest adds a row's cells from column i on, one by one.
+func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, values [][]byte) error {
+	for i = nextValue(values, i); i < len(values); i = nextValue(values, i+1) {
+		cell.Qualifier, cell.Value = columns.qualifiers[i], values[i]
+		if err := w.Append(cell); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// appendPlanned adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
+// column before has no cell, takes the way of Append.
+func (w *Writer) appendPlanned(cell *keys.Cell, i int, values [][]byte) error {
+	p, e, blockSize := &w.plan, &w.enc, w.settings.BlockSize
+	for last := i; ; {
+		i = nextValue(values, i+1)
+		if i == len(values) {
+			e.leavePlan(p, last)
+			return nil
+		}
+		v := values[i]
+		if len(v) > maxValueLen || i != last+1 || e.full(blockSize) {
+			e.leavePlan(p, last)
+			cell.Qualifier, cell.Value = p.columns.qualifiers[i], v
+			if err := w.check(cell); err != nil {
+				return err
+			}
+			if err := w.appendOrdered(cell, sameRow); err != nil {
+				return err
+			}
+		} else {
+			if e.encoding == EncodeNone {
+				e.addPlanned(&p.cells[i], cell, v)
+			} else {
+				e.addPlannedFastDiff(&p.cells[i], v)
+			}
+			w.stats.addPlanned(&p.cells[i], cell, v)
+		}
+		last = i
+	}
+}
+
+// rowPlan is what of a cell depends neither on the row's bytes nor on the value, where the cell before it is the one of
+// the column before, in the same row.
+type rowPlan struct {
+	columns   *Columns
+	rowLen    int
+	timestamp int64
+	cells     []plannedCell
+	room      []byte
+}
+
+// plannedCell is one column of a plan.
+type plannedCell struct {
+	qualifier []byte
+	keyLen    int
+	flag      byte   // FAST_DIFF: what is known to be the same
+	length    []byte // FAST_DIFF: the key's length, where it is not the same
+	rest      []byte // FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
+}
+
+// fits makes the plan fit rows of a length and timestamp, which are mostly those of the row before; false where the
+// encoding has no planned form.
+func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestamp int64) bool {
+	if encoding != EncodeFastDiff && encoding != EncodeNone {
+		return false
+	}
+	if p.columns == columns && p.rowLen == rowLen && p.timestamp == timestamp {
+		return true
+	}
+	*p = rowPlan{columns: columns, rowLen: rowLen, timestamp: timestamp, cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), room: p.room[:0]}
+	for i, q := range columns.qualifiers {
+		c := plannedCell{qualifier: q, keyLen: keyOverhead + rowLen + len(columns.family) + len(q)}
+		if encoding == EncodeNone {
+			c.rest = p.keep(append(binary.BigEndian.AppendUint64(slices.Clone(q), uint64(timestamp)), byte(keys.Put)))
+		} else if i > 0 {
+			c.planFastDiff(p, columns, i)
+		}
+		p.cells = append(p.cells, c)
+	}
+	return true
+}
+
+// planFastDiff prepares the cell of column i behind that of column i-1.
+func (c *plannedCell) planFastDiff(p *rowPlan, columns *Columns, i int) {
+	before := columns.qualifiers[i-1]
+	c.flag = fastDiffTimestamp | fastDiffSameType // all eight bytes are the same; seven is what the flag can say
+	if len(c.qualifier) == len(before) {
+		c.flag |= fastDiffSameKeyLen
+	} else {
+		c.length = p.keep(appendCompressedInt(nil, c.keyLen))
+	}
+	same := commonPrefix(before, c.qualifier)
+	rest := appendCompressedInt(nil, qualifierOffset(p.rowLen, len(columns.family))+same)
+	rest = append(rest, c.qualifier[same:]...)
+	c.rest = p.keep(append(rest, byte(p.timestamp)))
+}
+
+// keep copies bytes into the plan's room, so that a plan's bytes lie together.
+func (p *rowPlan) keep(b []byte) []byte {
+	at := len(p.room)
+	p.room = append(p.room, b...)
+	return p.room[at:len(p.room):len(p.room)]
+}
+
+// addPlannedFastDiff is addFastDiff for a planned cell.
+func (e *blockEncoder) addPlannedFastDiff(c *plannedCell, value []byte) {
+	flag, flagAt := c.flag, len(e.buf)
+	buf := append(append(e.buf, flag), c.length...)
+	sameLen := len(value) == e.prev.value.len
+	if sameLen {
+		flag |= fastDiffSameValueLen
+	} else {
+		buf = appendCompressedInt(buf, len(value))
+	}
+	buf = append(buf, c.rest...)
+	if sameLen && bytes.Equal(value, e.prev.value.of(buf)) {
+		flag |= fastDiffSameValue
+	} else {
+		e.prev.value = span{len(buf), len(value)}
+		buf = append(buf, value...)
+	}
+	buf = append(buf, 0) // sequence id
+	buf[flagAt] = flag
+	e.buf = buf
+	e.cells++
+	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
+}
+
+// addPlanned is addPlain for a planned cell.
+func (e *blockEncoder) addPlanned(c *plannedCell, cell *keys.Cell, value []byte) {
+	at := len(e.buf)
+	size := cellOverhead + c.keyLen + len(value) + mvccLen
+	e.buf = grow(e.buf, size)[:at+size]
+	b := e.buf[at:]
+	binary.BigEndian.PutUint32(b, uint32(c.keyLen))
+	binary.BigEndian.PutUint32(b[4:], uint32(len(value)))
+	// Two-byte row length, row, one-byte family length and family are those of the cell before: copied from there.
+	n := cellOverhead + copy(b[cellOverhead:], e.buf[e.rowAt:e.rowAt+qualifierOffset(len(cell.Row), len(cell.Family))])
+	n += copy(b[n:], c.rest)
+	e.prev.value = span{at + n, len(value)}
+	n += copy(b[n:], value)
+	b[n] = 0 // sequence id
+	e.rowAt = at + cellOverhead
+	e.cells++
+	e.unencoded += size
+}
+
+// leavePlan brings up to date what Append compares with and a planned cell of column i did not.
+func (e *blockEncoder) leavePlan(p *rowPlan, i int) {
+	e.prev.qualifier = append(e.prev.qualifier[:0], p.cells[i].qualifier...)
+	e.prev.keyLen = p.cells[i].keyLen
+}
+
+// addPlanned is add for a Put whose timestamp has been counted.
+func (s *stats) addPlanned(c *plannedCell, cell *keys.Cell, value []byte) {
+	s.cells++
+	s.keyBytes += int64(c.keyLen)
+	s.valueBytes += int64(len(value))
+	if size := int64(c.keyLen + len(value)); size > s.biggest {
+		s.biggest = size
+		biggest := *cell
+		biggest.Qualifier = c.qualifier
+		s.biggestKey = appendKey(s.biggestKey[:0], &biggest)
+	}
 }

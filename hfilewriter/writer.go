@@ -30,6 +30,7 @@ type Writer struct {
 	firstData int64
 	lastData  int64
 	rawTotal  int64 // see trailer.totalRawBytes
+	plan      rowPlan
 	bloomKey  []byte
 	err       error
 }

@@ -1,0 +1,77 @@
+package hfilewriter
+
+import (
+	"io"
+	"sync"
+	"testing"
+)
+
+const benchTime = 1_700_000_000_000
+
+var benchRows = sync.OnceValue(func() []tableRow { return checkRows(50_000, 1) })
+
+var benchSettings = []struct {
+	name string
+	s    Settings
+}{
+	{"SNAPPY+FAST_DIFF+ROW", Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow}},
+	{"NONE+FAST_DIFF+ROW", Settings{Compression: CompressNone, Encoding: EncodeFastDiff, Bloom: BloomRow}},
+	{"NONE+NONE+NONE", Settings{Compression: CompressNone}},
+}
+
+// BenchmarkAppendRow writes whole files, a row at a time. MB/s counts KeyValue bytes.
+func BenchmarkAppendRow(b *testing.B) {
+	rows := benchRows()
+	columns, err := NewColumns([]byte("f"), checkQualifiers)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, bs := range benchSettings {
+		b.Run(bs.name, func(b *testing.B) {
+			benchWrite(b, bs.s, len(rows)*len(checkQualifiers), func(w *Writer) error {
+				for i := range rows {
+					if err := w.AppendRow(columns, rows[i].row, benchTime, rows[i].values); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// BenchmarkAppend writes the same files a cell at a time.
+func BenchmarkAppend(b *testing.B) {
+	cells := cellsOf(benchRows(), "f", checkQualifiers, benchTime)
+	for _, bs := range benchSettings {
+		b.Run(bs.name, func(b *testing.B) {
+			benchWrite(b, bs.s, len(cells), func(w *Writer) error {
+				for i := range cells {
+					if err := w.Append(&cells[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
+	b.ReportAllocs()
+	for range b.N {
+		w, err := NewWriter(io.Discard, s, Stamp{})
+		if err == nil {
+			err = fill(w)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum, err := w.Close()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(sum.RawSize)
+	}
+	b.ReportMetric(float64(cells)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
+}
