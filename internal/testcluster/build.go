@@ -1,0 +1,177 @@
+package testcluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed java/pom.xml java/*.java java/*.properties
+var javaFiles embed.FS
+
+// errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the jars.
+var errNoJava = errors.New("no Java here")
+
+// classpath gives HBase's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom; the answer is kept in the user's cache folder.
+func classpath(ctx context.Context) (string, error) {
+	for _, tool := range []string{"java", "javac", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", fmt.Errorf("%w: %w (install a JDK 17 and Maven)", errNoJava, err)
+		}
+	}
+	pom, err := javaFiles.ReadFile("java/pom.xml")
+	if err != nil {
+		return "", err
+	}
+	dir, err := cached("jars-"+hash(pom), func(dir string) error { return resolve(ctx, pom, dir) }, jarsPresent)
+	if err != nil {
+		return "", err
+	}
+	return readClasspath(dir)
+}
+
+func readClasspath(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "classpath"))
+	return strings.TrimSpace(string(b)), err
+}
+
+// resolve has Maven fetch the jars and write dir/classpath.
+func resolve(ctx context.Context, pom []byte, dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile="+filepath.Join(dir, "classpath"))
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: fetch HBase's jars with mvn: %w\n%s", errNoJava, err, lastLines(string(out), 20))
+	}
+	return nil
+}
+
+// jarsPresent tells whether every jar of a kept class path is still in Maven's local repository.
+func jarsPresent(dir string) bool {
+	cp, err := readClasspath(dir)
+	if err != nil || cp == "" {
+		return false
+	}
+	for _, jar := range filepath.SplitList(cp) {
+		if _, err := os.Stat(jar); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// oracleClasses gives the folder of the compiled oracle. It is compiled once for a state of its sources and of the pom.
+func oracleClasses(ctx context.Context, cp string) (string, error) {
+	all, err := fs.Glob(javaFiles, "java/*")
+	if err != nil {
+		return "", err
+	}
+	var content [][]byte
+	for _, name := range all {
+		b, err := javaFiles.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		content = append(content, []byte(name), b)
+	}
+	compiled := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "oracle", "Oracle.class"))
+		return err == nil
+	}
+	return cached("oracle-"+hash(content...), func(dir string) error { return compile(ctx, cp, all, dir) }, compiled)
+}
+
+// compile writes the oracle's sources to dir/src, javac's classes to dir, and beside them what the oracle finds by its class path.
+func compile(ctx context.Context, cp string, files []string, dir string) error {
+	args := []string{"-nowarn", "-encoding", "UTF-8", "-cp", cp, "-d", dir}
+	if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
+		return err
+	}
+	for _, name := range files {
+		b, err := javaFiles.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, path.Base(name))
+		if strings.HasSuffix(name, ".java") {
+			to = filepath.Join(dir, "src", path.Base(name))
+			args = append(args, to)
+		}
+		if err := os.WriteFile(to, b, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := writeSite(filepath.Join(dir, "hbase-site.xml"), codecs); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("compile the oracle: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// cached gives the folder name in the user's cache, filled by fill unless it is there and whole says so. It is filled aside and renamed, so that
+// builders at the same time don't see each other's halves.
+func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder for Java's class path: %w (set HOME or XDG_CACHE_HOME)", err)
+	}
+	root := filepath.Join(cache, "bulkload-testcluster")
+	dir := filepath.Join(root, name)
+	if whole(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	aside, err := os.MkdirTemp(root, name+".*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(aside) }()
+	if err := fill(aside); err != nil {
+		return "", err
+	}
+	return dir, replace(aside, dir, whole)
+}
+
+// replace puts aside in dir's place. A whole dir that another builder has put there meanwhile is as good.
+func replace(aside, dir string, whole func(string) bool) error {
+	if err := os.Rename(aside, dir); err == nil || whole(dir) {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil { // a kept one that is whole no more
+		return err
+	}
+	if err := os.Rename(aside, dir); err != nil && !whole(dir) {
+		return err
+	}
+	return nil
+}
+
+func hash(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// lastLines gives the last n lines of s.
+func lastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,291 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options say what a cluster is made of.
+type Options struct {
+	// Dir holds everything of the cluster: conf, data, log (a file a role), run (process ids), tmp. It is made where it is missing.
+	Dir string `json:"-"`
+	// Port is the first of the 200 ports from which the cluster takes its own. 0: the first base from 29000 on whose ports are free.
+	Port int `json:"port"`
+	// RegionServers and DataNodes count the processes; 0 is 1.
+	RegionServers int `json:"region_servers"`
+	DataNodes     int `json:"data_nodes"`
+	// HA makes two NameNodes, nn1 and nn2, under the name service "bulkload". nn1 is active first; see Failover.
+	HA bool `json:"ha"`
+	// HDFSOnly leaves ZooKeeper and HBase out.
+	HDFSOnly bool `json:"hdfs_only"`
+}
+
+// Cluster is a running, or once running, HBase on HDFS.
+type Cluster struct {
+	Options
+	jars    string // class path of HBase's and Hadoop's jars
+	classes string // folder of the oracle's classes
+}
+
+// stateFile tells in Dir what the cluster is made of.
+const stateFile = "cluster.json"
+
+// Start starts a cluster and returns when it is usable, in about 15 s. It begins empty: what an earlier cluster left in Dir is deleted.
+// Where a part doesn't start, everything is stopped again and the error names the role and quotes its log.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	c, err := newCluster(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	if err := c.startAll(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// Open gives the cluster that another process has started in dir. See Alive.
+func Open(ctx context.Context, dir string) (*Cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no test cluster in %s (start one: go run ./internal/testcluster/cluster up -dir %s)", dir, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := Options{Dir: dir}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+	}
+	return newCluster(ctx, o)
+}
+
+func newCluster(ctx context.Context, o Options) (*Cluster, error) {
+	if o.Dir == "" {
+		return nil, errors.New("a test cluster needs a folder")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	o.RegionServers, o.DataNodes = max(o.RegionServers, 1), max(o.DataNodes, 1)
+	if o.RegionServers > maxRegionServers || o.DataNodes > maxDataNodes {
+		return nil, fmt.Errorf("%d RegionServers and %d DataNodes are too many, at most %d and %d", o.RegionServers, o.DataNodes, maxRegionServers, maxDataNodes)
+	}
+	c := &Cluster{Options: o}
+	if c.jars, err = classpath(ctx); err != nil {
+		return nil, err
+	}
+	c.classes, err = oracleClasses(ctx, c.jars)
+	return c, err
+}
+
+// path gives a path below Dir.
+func (c *Cluster) path(parts ...string) string {
+	return filepath.Join(append([]string{c.Dir}, parts...)...)
+}
+
+// ConfDir gives the folder of the cluster's site files, as HBASE_CONF_DIR and HADOOP_CONF_DIR take it.
+func (c *Cluster) ConfDir() string { return c.path("conf") }
+
+// prepare makes Dir ready for an empty cluster: ports, folders, configuration.
+func (c *Cluster) prepare() error {
+	if up := c.running(); len(up) > 0 {
+		return fmt.Errorf("a test cluster is running in %s already (%s); take it down first", c.Dir, strings.Join(up, ", "))
+	}
+	if err := c.claimPorts(); err != nil {
+		return err
+	}
+	if err := c.clear(); err != nil {
+		return err
+	}
+	state, err := json.MarshalIndent(c.Options, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path(stateFile), append(state, '\n'), 0o644); err != nil {
+		return err
+	}
+	return c.writeConf()
+}
+
+func (c *Cluster) claimPorts() error {
+	if c.Port != 0 {
+		return portsFree(c.Port, c.ports())
+	}
+	base, err := choosePort(c.ports())
+	c.Port = base
+	return err
+}
+
+// clear deletes what an earlier cluster left, and nothing that isn't a cluster's.
+func (c *Cluster) clear() error {
+	_, err := os.Stat(c.path(stateFile))
+	ours := err == nil
+	for _, dir := range []string{"conf", "data", "log", "run", "tmp"} {
+		if entries, err := os.ReadDir(c.path(dir)); err == nil && len(entries) > 0 && !ours {
+			return fmt.Errorf("%s has a folder %s that no test cluster made; choose another folder", c.Dir, dir)
+		}
+		if err := os.RemoveAll(c.path(dir)); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) startAll(ctx context.Context) error {
+	if err := c.format(ctx); err != nil {
+		return err
+	}
+	for stage := stageStore; stage <= stageServers; stage++ {
+		var roles []role
+		for _, r := range c.roles() {
+			if r.stage == stage {
+				roles = append(roles, r)
+			}
+		}
+		if err := c.startRoles(ctx, roles); err != nil {
+			return err
+		}
+		if stage == stageStore && c.HA {
+			if err := c.activate(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// startRoles launches the roles together and returns when all are ready.
+func (c *Cluster) startRoles(ctx context.Context, roles []role) error {
+	logged := make([]int64, len(roles))
+	for i, r := range roles {
+		var err error
+		if logged[i], err = c.launch(r); err != nil {
+			return err
+		}
+	}
+	for i, r := range roles {
+		if err := c.waitReady(ctx, r, logged[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// format makes the file system that the NameNode serves.
+func (c *Cluster) format(ctx context.Context) error {
+	first := c.nameNodes()[0]
+	j := c.jvm(first)
+	j.args = append(slices.Clone(first.args), "-format", "-nonInteractive")
+	if _, err := output(ctx, j); err != nil {
+		return fmt.Errorf("format HDFS: %w", err)
+	}
+	if c.HA {
+		return c.copyNames()
+	}
+	return nil
+}
+
+// output runs a Java program to its end and gives what it wrote to stdout. The error quotes stderr.
+func output(ctx context.Context, j jvm) (string, error) {
+	cmd := j.command()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return stdout.String(), fmt.Errorf("%s: %w\n%s", j.class, err, lastLines(stderr.String(), tailLines))
+	}
+	return stdout.String(), nil
+}
+
+// Stop kills every process of the cluster. Logs and data stay for a look.
+func (c *Cluster) Stop() error {
+	var errs []error
+	for _, r := range slices.Backward(c.roles()) {
+		_, err := c.kill(r.name)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would.
+func (c *Cluster) Kill(name string) error {
+	if _, err := c.role(name); err != nil {
+		return err
+	}
+	was, err := c.kill(name)
+	if err == nil && !was {
+		err = fmt.Errorf("kill %s: it isn't running", name)
+	}
+	return err
+}
+
+// StartRole starts a role that was killed, and returns when its port is open, the master when it has initialized. A NameNode may then still be in
+// safe mode, with HA it is standby; regions take some seconds to be assigned.
+func (c *Cluster) StartRole(ctx context.Context, name string) error {
+	r, err := c.role(name)
+	if err != nil {
+		return err
+	}
+	if pid, alive := c.pid(name); alive {
+		return fmt.Errorf("start %s: it is running already as process %d", name, pid)
+	}
+	return c.startRoles(ctx, []role{r})
+}
+
+// Roles gives the names of the cluster's processes.
+func (c *Cluster) Roles() []string {
+	var names []string
+	for _, r := range c.roles() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func (c *Cluster) running() []string {
+	return slices.DeleteFunc(c.Roles(), func(name string) bool {
+		_, alive := c.pid(name)
+		return !alive
+	})
+}
+
+// Alive fails where a role isn't running, and names it.
+func (c *Cluster) Alive() error {
+	up := c.running()
+	dead := slices.DeleteFunc(c.Roles(), func(name string) bool { return slices.Contains(up, name) })
+	if len(dead) > 0 {
+		return fmt.Errorf("of the test cluster in %s %s isn't running (logs in %s)", c.Dir, strings.Join(dead, ", "), c.path("log"))
+	}
+	return nil
+}
+
+// Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, to its end, and gives what it wrote to stdout.
+func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
+	return output(ctx, toolJVM(c.ConfDir(), c.classes, c.jars, class, args))
+}

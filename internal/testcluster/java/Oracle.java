@@ -1,0 +1,176 @@
+package oracle;
+
+import java.io.BufferedReader;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+
+/**
+ * A second opinion on HFiles and tables, by HBase's own classes. It shares no code with the Go program.
+ *
+ * <p>Files and directories of HFiles are Hadoop paths (file:///…, hdfs://…, or of the default file system); CELLS, SQOOPTEXT and OUT are local
+ * files. Rows, split points and boundaries are written as HBase's shell does (\xNN for what is not printable).
+ *
+ * <pre>
+ * HFiles
+ *   write CELLS OUTDIR KEY=VALUE…   the cells (one family, in order) by HBase's StoreFileWriter into OUTDIR/FAMILY/; prints the file's path.
+ *                                   No tags; the file info of a bulk load. Keys: see Settings.
+ *   cells PATH [-o OUT]             every cell of a file or directory, a line each: see CellLine
+ *   dump FILE                       trailer, blocks with the hash of their payload, file info
+ *   diff FILE FILE                  fails unless all those are alike, save what holds a clock or a task name: see Structure
+ *   check PATH [-all]               checksums, block chains, order, counts, seeks, seekBefore, reverse reading, blooms: see Check
+ *   bench CELLS TIMES KEY=VALUE…    speed of HBase's writer on cells in memory: see Bench
+ * The rule
+ *   expect SQOOPTEXT COLUMNS QUERYCOLUMNS ID REGIONS FAMILY TIMESTAMP [-digest | -o OUT]
+ *                                   the cells that the key salt(q, REGIONS) + md5(q) + ID gives: see Rule
+ * Tables (with a cluster's conf on the class path)
+ *   create TABLE FAMILY[,FAMILY…] SPLIT,…|'' KEY=VALUE…
+ *   drop TABLE [-if-exists]
+ *   load DIR TABLE                  HBase's own BulkLoadHFiles
+ *   scan TABLE [-digest | -o OUT]   every version of every cell, lines as of cells
+ *   regions TABLE                   start, end, server, encoded name; TAB between
+ *   split TABLE ROW                 splits a region there and waits until both halves serve
+ * Many commands in one JVM
+ *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
+ *                                   each line that begins with '.' with a further '.' before it, then a line ".ok" or ".err MESSAGE".
+ * </pre>
+ *
+ * Exit status: 0 done and alike, 1 failed or not alike, 2 usage.
+ */
+public final class Oracle {
+  static final Configuration CONF = HBaseConfiguration.create();
+
+  private Oracle() {}
+
+  /** What was asked was done, and the answer is no: a difference, a fault. */
+  static final class Unlike extends Exception {
+    Unlike(String message) {
+      super(message);
+    }
+  }
+
+  static final class Usage extends Exception {
+    Usage(String message) {
+      super(message);
+    }
+  }
+
+  public static void main(String[] args) throws IOException {
+    PrintStream out = print(new FileOutputStream(FileDescriptor.out));
+    // HBase's and Hadoop's classes print here and there; stdout is the answer's alone.
+    System.setOut(System.err);
+    if (args.length == 1 && args[0].equals("serve")) {
+      serve(new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)), out);
+      System.exit(0);
+    }
+    int status = 0;
+    try {
+      run(args, out);
+    } catch (Usage | Unlike e) {
+      out.flush();
+      System.err.println("oracle: " + e.getMessage());
+      status = e instanceof Usage ? 2 : 1;
+    } catch (Exception e) {
+      out.flush();
+      e.printStackTrace();
+      status = 1;
+    }
+    out.flush();
+    System.exit(status); // HBase's client leaves threads behind
+  }
+
+  static void serve(BufferedReader in, PrintStream out) throws IOException {
+    for (String line; (line = in.readLine()) != null; ) {
+      String end = ".ok";
+      ByteArrayOutputStream answer = new ByteArrayOutputStream();
+      PrintStream p = print(answer);
+      try {
+        run(line.split("\t", -1), p);
+      } catch (Usage | Unlike e) {
+        end = ".err " + oneLine(e.getMessage());
+      } catch (Throwable e) { // the next command may well succeed, after an OutOfMemoryError too
+        end = ".err " + oneLine(e.toString());
+        e.printStackTrace();
+      }
+      p.flush();
+      stuffed(answer.toByteArray(), out);
+      out.println(end);
+      out.flush();
+    }
+  }
+
+  static void run(String[] a, PrintStream out) throws Exception {
+    switch (a[0]) {
+      case "write": Writing.write(need(a, 3, -1), out); break;
+      case "bench": Bench.run(need(a, 3, -1), out); break;
+      case "cells": Reading.cells(need(a, 2, 4), out); break;
+      case "dump": Structure.dump(need(a, 2, 2)[1], out); break;
+      case "diff": Structure.diff(need(a, 3, 3)[1], a[2], out); break;
+      case "check": Check.run(need(a, 2, 3)[1], flag(a, "-all"), out); break;
+      case "expect": Rule.expect(need(a, 8, 10), out); break;
+      case "create": Tables.create(need(a, 4, -1)); break;
+      case "drop": Tables.drop(need(a, 2, 3)[1], flag(a, "-if-exists")); break;
+      case "load": Tables.load(need(a, 3, 3)[1], a[2], out); break;
+      case "scan": Tables.scan(need(a, 2, 4), out); break;
+      case "regions": Tables.regions(need(a, 2, 2)[1], out); break;
+      case "split": Tables.split(need(a, 3, 3)[1], a[2], out); break;
+      default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");
+    }
+  }
+
+  private static String[] need(String[] a, int least, int most) throws Usage {
+    if (a.length < least || (most >= 0 && a.length > most)) {
+      throw new Usage(a[0] + " got " + (a.length - 1) + " arguments; the head of Oracle.java tells which it takes");
+    }
+    return a;
+  }
+
+  static boolean flag(String[] a, String name) {
+    return Arrays.asList(a).contains(name);
+  }
+
+  /** The argument behind -o as a stream to print to, else the command's own output. */
+  static PrintStream outputOf(String[] a, PrintStream out) throws IOException, Usage {
+    int i = Arrays.asList(a).indexOf("-o");
+    if (i < 0) {
+      return out;
+    }
+    if (i + 1 == a.length) {
+      throw new Usage("-o wants a file");
+    }
+    return print(new FileOutputStream(a[i + 1]));
+  }
+
+  private static PrintStream print(OutputStream out) throws IOException {
+    return new PrintStream(new BufferedOutputStream(out, 1 << 16), false, "UTF-8");
+  }
+
+  private static String oneLine(String s) {
+    return String.valueOf(s).replaceAll("\\s+", " ").trim();
+  }
+
+  private static void stuffed(byte[] answer, PrintStream out) {
+    boolean lineStart = true;
+    for (byte b : answer) {
+      if (lineStart && b == '.') {
+        out.write('.');
+      }
+      out.write(b);
+      lineStart = b == '\n';
+    }
+    if (!lineStart) {
+      out.println();
+    }
+  }
+}

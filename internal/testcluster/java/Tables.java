@@ -1,0 +1,128 @@
+package oracle;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.HRegionLocation;
+import org.apache.hadoop.hbase.NamespaceDescriptor;
+import org.apache.hadoop.hbase.NamespaceExistException;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionLocator;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.ResultScanner;
+import org.apache.hadoop.hbase.client.Scan;
+import org.apache.hadoop.hbase.client.Table;
+import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
+import org.apache.hadoop.hbase.util.Bytes;
+
+/** What is done to and read from tables, by HBase's client. */
+final class Tables {
+  private static final int SPLIT_SECONDS = 60;
+  private static final int ROWS_A_CALL = 1000;
+  private static Connection connection;
+
+  private Tables() {}
+
+  /** One connection a process: opening one takes longer than most commands. */
+  private static Connection connection() throws IOException {
+    if (connection == null || connection.isClosed()) {
+      connection = ConnectionFactory.createConnection(Oracle.CONF);
+    }
+    return connection;
+  }
+
+  static void create(String[] a) throws Exception {
+    TableName table = TableName.valueOf(a[1]);
+    TableDescriptorBuilder b = TableDescriptorBuilder.newBuilder(table);
+    for (String family : a[2].split(",")) {
+      b.setColumnFamily(new Settings(a, 4).family(family));
+    }
+    byte[][] splits = a[3].isEmpty() ? null : Arrays.stream(a[3].split(",")).map(Bytes::toBytesBinary).toArray(byte[][]::new);
+    try (Admin admin = connection().getAdmin()) {
+      namespace(admin, table.getNamespaceAsString());
+      admin.createTable(b.build(), splits);
+    }
+  }
+
+  private static void namespace(Admin admin, String name) throws IOException {
+    try {
+      if (!Arrays.asList(admin.listNamespaces()).contains(name)) {
+        admin.createNamespace(NamespaceDescriptor.create(name).build());
+      }
+    } catch (NamespaceExistException e) {
+      // another has just made it
+    }
+  }
+
+  static void drop(String name, boolean ifExists) throws Exception {
+    TableName table = TableName.valueOf(name);
+    try (Admin admin = connection().getAdmin()) {
+      if (ifExists && !admin.tableExists(table)) {
+        return;
+      }
+      if (!admin.isTableDisabled(table)) {
+        admin.disableTable(table);
+      }
+      admin.deleteTable(table);
+    }
+  }
+
+  static void load(String dir, String table, PrintStream out) throws Exception {
+    out.println(BulkLoadHFiles.create(Oracle.CONF).bulkLoad(TableName.valueOf(table), new Path(dir)).size() + " files loaded");
+  }
+
+  static void scan(String[] a, PrintStream out) throws Exception {
+    PrintStream to = Oracle.outputOf(a, out);
+    CellLine.Sink sink = new CellLine.Sink(to, Oracle.flag(a, "-digest"));
+    try (Table t = connection().getTable(TableName.valueOf(a[1])); ResultScanner rows = t.getScanner(new Scan().setCaching(ROWS_A_CALL).readAllVersions())) {
+      for (Result row : rows) {
+        for (Cell c : row.rawCells()) {
+          sink.add(c);
+        }
+      }
+    }
+    sink.finish();
+    if (to != out) {
+      to.close();
+    }
+  }
+
+  static void regions(String table, PrintStream out) throws Exception {
+    for (HRegionLocation l : locations(table)) {
+      RegionInfo r = l.getRegion();
+      out.println(Bytes.toStringBinary(r.getStartKey()) + "\t" + Bytes.toStringBinary(r.getEndKey()) + "\t" + l.getServerName() + "\t" + r.getEncodedName());
+    }
+  }
+
+  /** From hbase:meta, not from the connection's memory: regions split and move. */
+  private static List<HRegionLocation> locations(String table) throws IOException {
+    connection().clearRegionLocationCache();
+    try (RegionLocator l = connection().getRegionLocator(TableName.valueOf(table))) {
+      return l.getAllRegionLocations();
+    }
+  }
+
+  static void split(String name, String row, PrintStream out) throws Exception {
+    TableName table = TableName.valueOf(name);
+    try (Admin admin = connection().getAdmin()) {
+      int before = admin.getRegions(table).size();
+      admin.split(table, Bytes.toBytesBinary(row));
+      long end = System.nanoTime() + SPLIT_SECONDS * 1_000_000_000L;
+      while (admin.getRegions(table).size() <= before || !admin.isTableAvailable(table)) {
+        if (System.nanoTime() > end) {
+          throw new IOException(name + " has not split at " + row + " after " + SPLIT_SECONDS + " s");
+        }
+        Thread.sleep(100);
+      }
+      out.println(admin.getRegions(table).size() + " regions");
+    }
+  }
+}

@@ -1,0 +1,41 @@
+package testcluster
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Hadoop and HBase reach into these packages of the JDK; Java 17 wants to be told.
+var opened = strings.Fields(`
+	java.base/java.io java.base/java.lang java.base/java.lang.reflect java.base/java.math java.base/java.net java.base/java.nio java.base/java.text
+	java.base/java.util java.base/java.util.concurrent java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch
+	java.security.jgss/sun.security.krb5`)
+
+var exported = strings.Fields(`java.base/jdk.internal.misc java.security.jgss/sun.security.krb5`)
+
+// jvm is a Java program to be started.
+type jvm struct {
+	heap       string   // as of -Xmx, such as 384m
+	classpath  []string // folders and jars, first found first
+	properties []string // as of -D
+	class      string
+	args       []string
+}
+
+// command gives the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.
+func (j jvm) command() *exec.Cmd {
+	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
+	for _, p := range opened {
+		args = append(args, "--add-opens="+p+"=ALL-UNNAMED")
+	}
+	for _, p := range exported {
+		args = append(args, "--add-exports="+p+"=ALL-UNNAMED")
+	}
+	for _, p := range j.properties {
+		args = append(args, "-D"+p)
+	}
+	cmd := exec.Command("java", append(append(args, j.class), j.args...)...)
+	cmd.Env = append(os.Environ(), "CLASSPATH="+strings.Join(j.classpath, string(os.PathListSeparator)), "LC_ALL=C.UTF-8")
+	return cmd
+}

@@ -1,0 +1,67 @@
+package testcluster
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+)
+
+// Ports are the cluster's base port and these offsets.
+const (
+	portNameNode      = 0
+	portNameNodeHTTP  = 1
+	portNameNode2     = 2
+	portNameNode2HTTP = 3
+	portZooKeeper     = 5
+	portMaster        = 10
+	portRegionServer  = 20  // of rs1, the next ones behind it
+	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's ten further
+	portDataNodeStep  = 10
+
+	portSpan = 200 // what a cluster may take
+
+	maxRegionServers = portDataNode - portRegionServer
+	maxDataNodes     = (portSpan - portDataNode) / portDataNodeStep
+
+	firstPort = 29000
+	lastPort  = 32700 // above it the kernel gives ports to connections
+)
+
+// address gives localhost and the port at an offset.
+func (c *Cluster) address(offset int) string {
+	return net.JoinHostPort("localhost", strconv.Itoa(c.Port+offset))
+}
+
+// choosePort gives the first base port whose ports are all free.
+func choosePort(offsets []int) (int, error) {
+	for base := firstPort; base+portSpan <= lastPort; base += portSpan {
+		if portsFree(base, offsets) == nil {
+			return base, nil
+		}
+	}
+	return 0, fmt.Errorf("choose ports for a test cluster: none free from %d to %d (take down a cluster that is not needed, or name a port)", firstPort, lastPort)
+}
+
+// portsFree fails where one of the ports is in use.
+func portsFree(base int, offsets []int) error {
+	for _, o := range offsets {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+o)))
+		if err != nil {
+			return fmt.Errorf("start a test cluster at port %d: port %d is taken: %w (choose another base port)", base, base+o, err)
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func portOpen(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}

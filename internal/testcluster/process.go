@@ -1,0 +1,141 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// readyIn is how long a role may take to get ready; on a busy machine of two cores.
+const readyIn = 2 * time.Minute
+
+// tailLines is how much of a role's log an error quotes.
+const tailLines = 25
+
+// pause is how often a condition is looked at.
+const pause = 100 * time.Millisecond
+
+func (c *Cluster) logFile(role string) string { return c.path("log", role+".log") }
+func (c *Cluster) pidFile(role string) string { return c.path("run", role+".pid") }
+
+// marker is a property on a role's command line that tells its process from any other.
+func (c *Cluster) marker(role string) string {
+	return "bulkload.testcluster=" + filepath.Join(c.Dir, role)
+}
+
+// launch starts a role's JVM in a process group of its own, which outlives this process, and gives the size its log had before.
+func (c *Cluster) launch(r role) (logged int64, err error) {
+	log, err := os.OpenFile(c.logFile(r.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", r.name, err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	info, err := log.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", r.name, err)
+	}
+	cmd := c.jvm(r).command()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", r.name, err)
+	}
+	go func() { _ = cmd.Wait() }() // lest it stays as a zombie when it ends before us
+	if err := os.WriteFile(c.pidFile(r.name), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		return 0, fmt.Errorf("start %s: %w", r.name, err)
+	}
+	return info.Size(), nil
+}
+
+func (c *Cluster) jvm(r role) jvm {
+	return jvm{
+		heap:       r.heap,
+		classpath:  []string{c.ConfDir(), c.jars},
+		properties: []string{c.marker(r.name), "java.io.tmpdir=" + c.path("tmp"), "zookeeper.admin.enableServer=false"},
+		class:      r.class,
+		args:       r.args,
+	}
+}
+
+// waitReady returns when a role that was launched is ready; logged is what launch gave.
+func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyIn, fmt.Errorf("not ready after %v", readyIn))
+	defer cancel()
+	for {
+		if _, alive := c.pid(r.name); !alive {
+			return c.failed(r, errors.New("it has ended"), logged)
+		}
+		if portOpen(c.address(r.port)) && c.says(r, logged) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return c.failed(r, context.Cause(ctx), logged)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// says tells whether the role's log, from a size on, has the line that tells it is ready.
+func (c *Cluster) says(r role, from int64) bool {
+	return r.ready == "" || bytes.Contains(c.logSince(r.name, from), []byte(r.ready))
+}
+
+func (c *Cluster) logSince(role string, from int64) []byte {
+	b, err := os.ReadFile(c.logFile(role))
+	if err != nil || from > int64(len(b)) {
+		return nil
+	}
+	return b[from:]
+}
+
+func (c *Cluster) failed(r role, err error, from int64) error {
+	return fmt.Errorf("start %s: %w; the last lines of %s:\n%s", r.name, err, c.logFile(r.name), lastLines(string(c.logSince(r.name, from)), tailLines))
+}
+
+// pid gives a role's process id; false where it isn't running.
+func (c *Cluster) pid(role string) (int, bool) {
+	b, err := os.ReadFile(c.pidFile(role))
+	if err != nil {
+		return 0, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 {
+		return 0, false
+	}
+	// The number may long be another's; a process that has ended and is not yet waited for has an empty command line.
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return pid, err == nil && bytes.Contains(line, []byte("-D"+c.marker(role)+"\x00"))
+}
+
+// kill ends a role's process group at once (SIGKILL) and waits until it is gone; false where it wasn't running.
+func (c *Cluster) kill(role string) (bool, error) {
+	pid, alive := c.pid(role)
+	if alive {
+		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return true, fmt.Errorf("kill %s (process %d): %w", role, pid, err)
+		}
+		for range 100 {
+			if _, still := c.pid(role); !still {
+				break
+			}
+			time.Sleep(pause)
+		}
+		if _, still := c.pid(role); still {
+			return true, fmt.Errorf("kill %s: process %d is still there", role, pid)
+		}
+	}
+	if err := os.Remove(c.pidFile(role)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return alive, err
+	}
+	return alive, nil
+}

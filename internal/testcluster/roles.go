@@ -1,0 +1,101 @@
+package testcluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// role is one of the cluster's processes.
+type role struct {
+	name  string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
+	stage int    // a stage's roles start together, once the stage before is ready
+	heap  string
+	class string
+	args  []string
+	port  int    // offset of the port that is open when the role is ready
+	ready string // what its log says when it is ready; "" where the port tells
+}
+
+const (
+	stageStore   = iota // name nodes and ZooKeeper
+	stageBlocks         // data nodes
+	stageServers        // master and region servers
+)
+
+// roles gives the cluster's roles in the order in which they are started.
+func (c *Cluster) roles() []role {
+	roles := c.nameNodes()
+	for i := range c.DataNodes {
+		roles = append(roles, c.dataNode(i+1))
+	}
+	if c.HDFSOnly {
+		return roles
+	}
+	roles = append(roles,
+		role{name: "zk", stage: stageStore, heap: "192m", class: "org.apache.hadoop.hbase.zookeeper.HQuorumPeer", args: []string{"start"}, port: portZooKeeper},
+		role{name: "master", stage: stageServers, heap: "512m", class: "org.apache.hadoop.hbase.master.HMaster", args: []string{"start"}, port: portMaster,
+			ready: "Master has completed initialization"},
+	)
+	for i := range c.RegionServers {
+		roles = append(roles, c.regionServer(i+1))
+	}
+	slices.SortStableFunc(roles, func(a, b role) int { return a.stage - b.stage })
+	return roles
+}
+
+func (c *Cluster) nameNodes() []role {
+	nn := role{name: "nn", stage: stageStore, heap: "384m", class: nameNodeClass, port: portNameNode}
+	if !c.HA {
+		return []role{nn}
+	}
+	nn1, nn2 := nn, nn
+	nn1.name, nn1.args = "nn1", []string{"-Ddfs.ha.namenode.id=nn1"}
+	nn2.name, nn2.args, nn2.port = "nn2", []string{"-Ddfs.ha.namenode.id=nn2"}, portNameNode2
+	return []role{nn1, nn2}
+}
+
+const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+
+func (c *Cluster) dataNode(i int) role {
+	name := fmt.Sprintf("dn%d", i)
+	port := portDataNode + (i-1)*portDataNodeStep
+	return role{name: name, stage: stageBlocks, heap: "384m", class: "org.apache.hadoop.hdfs.server.datanode.DataNode", port: port, args: []string{
+		"-Ddfs.datanode.data.dir=file://" + c.path("data", name),
+		"-Ddfs.datanode.address=" + c.address(port),
+		"-Ddfs.datanode.http.address=" + c.address(port+1),
+		"-Ddfs.datanode.ipc.address=" + c.address(port+2),
+	}}
+}
+
+func (c *Cluster) regionServer(i int) role {
+	port := portRegionServer + i - 1
+	return role{name: fmt.Sprintf("rs%d", i), stage: stageServers, heap: "1g", class: "org.apache.hadoop.hbase.regionserver.HRegionServer", port: port,
+		args: []string{"-D", fmt.Sprintf("hbase.regionserver.port=%d", c.Port+port), "start"}}
+}
+
+func (c *Cluster) role(name string) (role, error) {
+	var names []string
+	for _, r := range c.roles() {
+		if r.name == name {
+			return r, nil
+		}
+		names = append(names, r.name)
+	}
+	return role{}, fmt.Errorf("the test cluster in %s has no role %q, only %s", c.Dir, name, strings.Join(names, ", "))
+}
+
+// ports gives the offsets of every port the cluster listens on.
+func (c *Cluster) ports() []int {
+	offsets := []int{portNameNodeHTTP}
+	if c.HA {
+		offsets = append(offsets, portNameNode2HTTP)
+	}
+	for _, r := range c.roles() {
+		offsets = append(offsets, r.port)
+		if r.stage == stageBlocks {
+			offsets = append(offsets, r.port+1, r.port+2)
+		}
+	}
+	return offsets
+}

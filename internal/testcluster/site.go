@@ -1,0 +1,118 @@
+package testcluster
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// property is one of a Hadoop site file.
+type property struct {
+	Name  string `xml:"name"`
+	Value string `xml:"value"`
+}
+
+// codecs are HBase's codecs of Java and of bundled native code: none needs libhadoop.so.
+var codecs = []property{
+	{"hbase.io.compress.snappy.codec", "org.apache.hadoop.hbase.io.compress.xerial.SnappyCodec"},
+	{"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
+	{"hbase.io.compress.lz4.codec", "org.apache.hadoop.hbase.io.compress.lz4.Lz4Codec"},
+}
+
+func writeSite(file string, properties []property) error {
+	site := struct {
+		XMLName    xml.Name   `xml:"configuration"`
+		Properties []property `xml:"property"`
+	}{Properties: properties}
+	b, err := xml.MarshalIndent(site, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append([]byte(xml.Header), append(b, '\n')...), 0o644)
+}
+
+// writeConf fills the cluster's conf folder.
+func (c *Cluster) writeConf() error {
+	conf := c.ConfDir()
+	// NameNode and DataNode refuse to start without folders of these names on the class path; empty ones do.
+	for _, dir := range []string{"hdfs", "datanode", "static", "secondary"} {
+		if err := os.MkdirAll(filepath.Join(conf, "webapps", dir), 0o755); err != nil {
+			return err
+		}
+	}
+	log4j, err := javaFiles.ReadFile("java/cluster.log4j.properties")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(conf, "log4j.properties"), log4j, 0o644); err != nil {
+		return err
+	}
+	for file, properties := range map[string][]property{"core-site.xml": c.coreSite(), "hdfs-site.xml": c.hdfsSite(), "hbase-site.xml": c.hbaseSite()} {
+		if err := writeSite(filepath.Join(conf, file), properties); err != nil {
+			return fmt.Errorf("write the cluster's configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// FS gives the cluster's default file system, such as hdfs://localhost:29000, or hdfs://bulkload with two NameNodes.
+func (c *Cluster) FS() string {
+	if c.HA {
+		return "hdfs://" + nameService
+	}
+	return "hdfs://" + c.address(portNameNode)
+}
+
+// nameService is the name of the two NameNodes together.
+const nameService = "bulkload"
+
+func (c *Cluster) coreSite() []property {
+	return []property{
+		{"fs.defaultFS", c.FS()},
+		{"hadoop.tmp.dir", c.path("data", "tmp")},
+	}
+}
+
+func (c *Cluster) hdfsSite() []property {
+	p := []property{
+		{"dfs.replication", fmt.Sprint(min(c.DataNodes, 3))},
+		{"dfs.namenode.fs-limits.min-block-size", "1024"},
+		{"dfs.namenode.safemode.extension", "0"},
+		{"dfs.client.socket-timeout", "60000"},
+	}
+	if c.HA {
+		return append(p, c.haSite()...)
+	}
+	return append(p,
+		property{"dfs.namenode.name.dir", "file://" + c.path("data", "nn")},
+		property{"dfs.namenode.rpc-address", c.address(portNameNode)},
+		property{"dfs.namenode.http-address", c.address(portNameNodeHTTP)},
+	)
+}
+
+func (c *Cluster) hbaseSite() []property {
+	return append([]property{
+		{"hbase.rootdir", c.FS() + "/hbase"},
+		{"hbase.cluster.distributed", "true"},
+		{"hbase.zookeeper.quorum", "localhost"},
+		{"hbase.zookeeper.property.clientPort", fmt.Sprint(c.Port + portZooKeeper)},
+		{"hbase.zookeeper.property.dataDir", c.path("data", "zk")},
+		{"zookeeper.session.timeout", "20000"},
+		{"hbase.master.hostname", "localhost"},
+		{"hbase.master.port", fmt.Sprint(c.Port + portMaster)},
+		{"hbase.master.info.port", "-1"},
+		{"hbase.regionserver.hostname", "localhost"},
+		{"hbase.regionserver.info.port", "-1"},
+		{"hbase.regionserver.msginterval", "500"},
+		// The master waits for just the servers that are started, and not a moment longer.
+		{"hbase.master.wait.on.regionservers.mintostart", fmt.Sprint(c.RegionServers)},
+		{"hbase.master.wait.on.regionservers.maxtostart", fmt.Sprint(c.RegionServers)},
+		{"hbase.master.wait.on.regionservers.interval", "300"},
+		{"hbase.balancer.period", "3600000"},
+		{"hbase.wal.provider", "filesystem"},
+		{"hbase.wal.hsync", "false"},
+		{"hbase.procedure.store.wal.use.hsync", "false"},
+		{"hbase.client.retries.number", "8"},
+	}, codecs...)
+}

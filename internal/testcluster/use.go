@@ -1,0 +1,111 @@
+package testcluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Environment names the variable that holds the folder of the cluster that tests use.
+const Environment = "BULKLOAD_CLUSTER"
+
+// Use gives the running cluster that the environment names. Where none is named the test is skipped, or fails where CI=true. A named one that isn't
+// running as a whole fails the test.
+func Use(t testing.TB) *Cluster {
+	t.Helper()
+	dir := os.Getenv(Environment)
+	if dir == "" {
+		without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
+	}
+	if !filepath.IsAbs(dir) {
+		t.Fatalf("%s=%s must be an absolute path: tests run in the folders of their packages", Environment, dir)
+	}
+	c, err := Open(t.Context(), dir)
+	if errors.Is(err, errNoJava) {
+		without(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Alive(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Java gives the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
+func Java(t testing.TB) *Oracle {
+	t.Helper()
+	jars, err := classpath(t.Context())
+	if errors.Is(err, errNoJava) {
+		without(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := oracleClasses(t.Context(), jars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sharedOracle("", classes, jars)
+}
+
+// Oracle gives the oracle with the cluster's configuration.
+func (c *Cluster) Oracle(t testing.TB) *Oracle {
+	t.Helper()
+	return sharedOracle(c.ConfDir(), c.classes, c.jars)
+}
+
+var oracles struct {
+	sync.Mutex
+	of map[string]*Oracle // by conf folder
+}
+
+// sharedOracle gives this process's one oracle for a conf folder.
+func sharedOracle(conf, classes, jars string) *Oracle {
+	oracles.Lock()
+	defer oracles.Unlock()
+	if oracles.of == nil {
+		oracles.of = map[string]*Oracle{}
+	}
+	if oracles.of[conf] == nil {
+		oracles.of[conf] = newOracle(conf, classes, jars)
+	}
+	return oracles.of[conf]
+}
+
+// without ends a test that can't run here: loudly, and where all must run (CI=true) as a failure.
+func without(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s (CI=true: it must not be skipped)", why)
+	}
+	fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
+	t.Skip(why)
+}
+
+// UniqueTable gives a name, in HBase's default namespace, that no other test has. A table of that name is dropped at the end of the test.
+func (c *Cluster) UniqueTable(t testing.TB) string {
+	t.Helper()
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	plain := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, t.Name())
+	table := plain + "_" + hex.EncodeToString(b[:])
+	t.Cleanup(func() {
+		if _, err := c.Oracle(t).Run("drop", table, "-if-exists"); err != nil {
+			t.Errorf("drop the test's table: %v", err)
+		}
+	})
+	return table
+}
