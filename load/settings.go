@@ -30,6 +30,7 @@ type settings struct {
 	rounds         int           // of Load
 	parallel       int           // regions loaded at a time
 	filesPerFamily int           // in one region
+	settle         time.Duration // between two looks at files that a server may still be moving
 }
 
 func readSettings(conf *siteconf.Conf) (settings, error) {
@@ -45,6 +46,7 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		rounds:         r.number("hbase.bulkload.retries.number", 10),
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
 		filesPerFamily: r.number("hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", 32),
+		settle:         2 * time.Second,
 	}
 	return s, r.err
 }

@@ -18,9 +18,6 @@ const (
 	gone                   // HBase has renamed it: loaded
 )
 
-// settleEvery is the pause between two looks at files that a server may still be moving.
-const settleEvery = 2 * time.Second
-
 // recover finds out which files HBase took and brings those that it left in staging back to where they were. Where a
 // server may still be at it (unclear), it first waits until nothing moves any more; files that are left are adrift
 // then, because even so the server may come back to them. With an error it is not known where all of them are.
@@ -65,7 +62,7 @@ func (l *loading) settle(ctx context.Context, files []*handover) ([]place, error
 	places, err := l.look(files)
 	for err == nil && slices.ContainsFunc(places, func(p place) bool { return p != gone }) {
 		select {
-		case <-time.After(settleEvery):
+		case <-time.After(l.cluster.limits.settle):
 		case <-ctx.Done():
 			return places, nil
 		}

@@ -31,7 +31,7 @@ func ParseTableName(name string) (TableName, error) {
 	case strings.ContainsFunc(t.Namespace, func(r rune) bool { return !wordRune(r) }):
 		return t, fmt.Errorf("table name %q: a namespace has only letters, digits and _", name)
 	case strings.ContainsFunc(t.Qualifier, func(r rune) bool { return !wordRune(r) && r != '-' && r != '.' }):
-		return t, fmt.Errorf("table name %q: a table's name has only letters, digits, _, - and .", name)
+		return t, fmt.Errorf("table name %q: a table has only letters, digits, _, . and - in its name", name)
 	}
 	return t, nil
 }

@@ -1,0 +1,119 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func between(start, end string) Region {
+	return Region{Name: []byte("t," + start), Start: []byte(start), End: []byte(end), Server: "h:1"}
+}
+
+func file(uri, first, last string) *handover {
+	return &handover{HFile: HFile{Family: "f", URI: uri, FirstRow: []byte(first), LastRow: []byte(last)}}
+}
+
+func TestAssign(t *testing.T) {
+	regions := []Region{between("", "b"), between("b", "c"), between("c", "")}
+	groups, err := assign([]*handover{
+		file("u1", "z", "zz"), file("u2", "\x00", "a"), file("u3", "b", "bzzz"), file("u4", "c", "c"), file("u5", "a", "a\xff\xff"),
+	}, regions, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range groups {
+		text := string(g.region.Start) + ":"
+		for _, f := range g.files {
+			text += " " + f.URI
+		}
+		got = append(got, text)
+	}
+	if text := strings.Join(got, "; "); text != ": u2 u5; b: u3; c: u1 u4" {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestAssignRefuses(t *testing.T) {
+	regions := []Region{between("", "b"), between("b", "c"), between("c", "")}
+	for name, test := range map[string]struct {
+		file *handover
+		want []string
+	}{
+		"straddles":           {file("u", "a", "b"), []string{"file u", `region ["", "b")`, `before "b"`}},
+		"straddles by much":   {file("u", "bb", "z"), []string{"file u", `region ["b", "c")`}},
+		"no first row":        {file("u", "", "a"), []string{"file u"}},
+		"last before first":   {file("u", "b", "a"), []string{"file u"}},
+		"last row is the end": {file("u", "b", "c"), []string{`before "c"`}},
+	} {
+		_, err := assign([]*handover{test.file}, regions, 32)
+		if !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		for _, want := range test.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v lacks %q", name, err, want)
+			}
+		}
+	}
+}
+
+func TestFilesPerRegionAndFamily(t *testing.T) {
+	var files []*handover
+	for i := range 32 {
+		files = append(files, file(fmt.Sprint("u", i), "a", "a"))
+	}
+	other := file("g", "a", "a")
+	other.Family = "g"
+	files = append(files, other)
+	if _, err := assign(files, []Region{between("", "")}, 32); err != nil {
+		t.Error(err)
+	}
+	_, err := assign(append(files, file("u32", "a", "a")), []Region{between("", "")}, 32)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "perRegion.perFamily") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckChain(t *testing.T) {
+	for name, test := range map[string]struct {
+		regions []Region
+		want    string
+	}{
+		"one":        {[]Region{between("", "")}, ""},
+		"unordered":  {[]Region{between("c", ""), between("", "b"), between("b", "c")}, ""},
+		"none":       {nil, "no regions"},
+		"no first":   {[]Region{between("b", "")}, "below"},
+		"no last":    {[]Region{between("", "b")}, "above"},
+		"hole":       {[]Region{between("", "b"), between("c", "")}, "hole"},
+		"overlap":    {[]Region{between("", "c"), between("b", "")}, "overlap"},
+		"two lasts":  {[]Region{between("", ""), between("b", "")}, "overlap"},
+		"same start": {[]Region{between("", "b"), between("", "b"), between("b", "")}, "overlap"},
+	} {
+		err := checkChain(test.regions)
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, errInTransition) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func TestSplitURI(t *testing.T) {
+	for uri, want := range map[string][2]string{
+		"hdfs://h:1/a/b":  {"h:1", "/a/b"},
+		"hdfs://ns/a%20b": {"ns", "/a%20b"},
+		"hdfs:///a":       {"", "/a"},
+		"file:/a":         {"", "/a"},
+		"/a:b":            {"", "/a:b"},
+		"hdfs://h":        {"h", "/"},
+	} {
+		if authority, name := splitURI(uri); authority != want[0] || name != want[1] {
+			t.Errorf("%s: %q, %q", uri, authority, name)
+		}
+	}
+	if withPort("nn") != withPort("nn:8020") || withPort("nn") == withPort("nn:9000") {
+		t.Error("the default port is not 8020")
+	}
+}

@@ -1,0 +1,333 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/internal/hbase"
+	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+)
+
+// These tests have a region server that fails as a real one can't be made to, and files on the local disk.
+
+var (
+	yes = hbasetest.Answer{Param: []byte{8, 1}} // BulkLoadHFileResponse{loaded: true}
+	no  = hbasetest.Answer{Param: []byte{8, 0}}
+)
+
+// bench is a loading of files a and b of family f, in one region.
+type bench struct {
+	*loading
+	t        *testing.T
+	group    group
+	requests atomic.Int32
+	told     []string
+}
+
+// newBench makes one whose region server answers as answer says.
+func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
+	b := &bench{t: t}
+	server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+		if r.Method != "BulkLoadHFile" {
+			t.Errorf("unexpected call of %s", r.Method)
+		}
+		b.requests.Add(1)
+		return answer(b)
+	})
+	limits, err := readSettings(new(siteconf.Conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits.settle = 20 * time.Millisecond
+	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	t.Cleanup(c.servers.close)
+	b.loading = &loading{cluster: c, fs: storage.Local, token: "file://" + t.TempDir(), goneIsLoaded: true}
+	b.done = func(f HFile) error {
+		b.told = append(b.told, filepath.Base(f.URI))
+		return nil
+	}
+	b.group.region = Region{Name: []byte("t,,1.x."), Server: server.Addr}
+	source := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		b.add(filepath.Join(source, name))
+	}
+	return b
+}
+
+func (b *bench) add(path string) {
+	b.t.Helper()
+	if err := os.WriteFile(path, []byte("cells"), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	_, staging := splitURI(b.token)
+	f := &handover{HFile: HFile{Family: "f", URI: "file://" + path}, path: path, staged: filepath.Join(staging, "f", filepath.Base(path))}
+	if err := os.MkdirAll(filepath.Dir(f.staged), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	b.group.files = append(b.group.files, f)
+}
+
+// stage does what a region server does first, take does it all.
+func (b *bench) stage(i int) {
+	if err := os.Rename(b.group.files[i].path, b.group.files[i].staged); err != nil {
+		b.t.Error(err)
+	}
+}
+
+func (b *bench) take(i int) {
+	if err := os.Remove(b.group.files[i].path); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// wantLeft checks which files are left, at their place, and whether they are adrift.
+func (b *bench) wantLeft(isAdrift bool, names ...string) {
+	b.t.Helper()
+	var left []string
+	for _, f := range b.left {
+		left = append(left, filepath.Base(f.path))
+		if _, err := os.Stat(f.path); err != nil {
+			b.t.Errorf("left, but not at its place: %v", err)
+		}
+		if f.adrift != isAdrift {
+			b.t.Errorf("%s adrift: %v, want %v", f.path, f.adrift, isAdrift)
+		}
+	}
+	if !slices.Equal(left, names) {
+		b.t.Errorf("left are %q, want %q", left, names)
+	}
+}
+
+func (b *bench) wantTold(names ...string) {
+	b.t.Helper()
+	if !slices.Equal(b.told, names) || b.report.Files != len(names) {
+		b.t.Errorf("told of %q (report: %d), want %q", b.told, b.report.Files, names)
+	}
+}
+
+func (b *bench) run() (passing, err error) { return b.round(context.Background(), []group{b.group}) }
+
+func TestLoaded(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
+	passing, err := b.run()
+	if passing != nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	b.wantLeft(false)
+	b.wantTold("a", "b")
+	if b.report.Regions != 1 {
+		t.Errorf("%d regions", b.report.Regions)
+	}
+}
+
+// After a lost connection the files' places tell what happened; nothing is sent again within the round.
+func TestConnectionLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		before       func(*bench)
+		loaded, left []string
+	}{
+		"before it began":      {func(*bench) {}, nil, []string{"a", "b"}},
+		"while staging":        {func(b *bench) { b.stage(0) }, nil, []string{"a", "b"}},
+		"while taking":         {func(b *bench) { b.take(0); b.stage(1) }, []string{"a"}, []string{"b"}},
+		"when all was done":    {func(b *bench) { b.take(0); b.take(1) }, []string{"a", "b"}, nil},
+		"while it was staging": {func(b *bench) { time.AfterFunc(10*time.Millisecond, func() { b.stage(1) }) }, nil, []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(b *bench) hbasetest.Answer { test.before(b); return hbasetest.Answer{Hangup: true} })
+			passing, err := b.run()
+			if err != nil || (passing == nil) != (test.left == nil) {
+				t.Errorf("got %v, %v", passing, err)
+			}
+			b.wantLeft(true, test.left...)
+			b.wantTold(test.loaded...)
+			if n := b.requests.Load(); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// loaded=false says nothing: files are brought back from staging, and asked for once more.
+func TestNotLoadedOnce(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer {
+		if b.requests.Load() == 1 {
+			b.stage(0)
+			return no
+		}
+		b.take(0)
+		b.take(1)
+		return yes
+	})
+	passing, err := b.run()
+	if passing != nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	b.wantLeft(false, "a", "b")
+	if passing, err = b.run(); passing != nil || err != nil {
+		t.Errorf("second round: %v, %v", passing, err)
+	}
+	b.wantLeft(false)
+	b.wantTold("a", "b")
+}
+
+func TestNotLoadedTwice(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.stage(1); return no })
+	if _, err := b.run(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.run()
+	for _, want := range []string{b.group.region.Server, "Failed to complete bulk load", b.group.files[0].URI} {
+		if err == nil || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	b.wantLeft(false, "a", "b")
+	b.wantTold()
+}
+
+// A region that has changed since is asked as if for the first time.
+func TestNotLoadedByAnotherRegion(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { return no })
+	for _, name := range []string{"r1", "r2", "r3"} {
+		b.group.region.Name = []byte(name)
+		if _, err := b.run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := b.run(); !errors.Is(err, ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHalfTaken(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.stage(1); return no })
+	if passing, err := b.run(); passing != nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	b.wantLeft(false, "b")
+	b.wantTold("a")
+}
+
+func TestExceptions(t *testing.T) {
+	for class, kind := range map[string]error{
+		"org.apache.hadoop.hbase.NotServingRegionException":         nil,
+		"org.apache.hadoop.hbase.exceptions.RegionMovedException":   nil,
+		"org.apache.hadoop.hbase.RegionTooBusyException":            nil,
+		"org.apache.hadoop.hbase.CallQueueTooBigException":          nil,
+		"org.apache.hadoop.hbase.security.AccessDeniedException":    ErrRefused,
+		"org.apache.hadoop.hbase.quotas.SpaceLimitingException":     ErrRefused,
+		"org.apache.hadoop.hbase.NotServingRegionExceptionNot":      ErrRefused,
+		"org.apache.hadoop.hbase.TableNotFoundException":            ErrNotFound,
+		"org.apache.hadoop.hbase.ipc.ServerNotRunningYetException":  nil,
+		"org.apache.hadoop.hbase.regionserver.WrongRegionException": nil,
+	} {
+		b := newBench(t, func(b *bench) hbasetest.Answer { return hbasetest.Answer{Exception: class, Stack: class + ": why"} })
+		passing, err := b.run()
+		if kind == nil && (passing == nil || err != nil) || kind != nil && !errors.Is(classify(context.Background(), err), kind) {
+			t.Errorf("%s: got %v, %v", class, passing, err)
+		}
+		b.wantLeft(false, "a", "b")
+	}
+}
+
+func TestServerDown(t *testing.T) {
+	b := newBench(t, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.group.region.Server = listener.Addr().String()
+	listener.Close()
+	passing, err := b.run()
+	if passing == nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	b.wantLeft(false, "a", "b")
+}
+
+func TestFileIsGone(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { return yes })
+	b.take(1)
+	_, err := b.run()
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), b.group.files[1].URI) || b.requests.Load() != 0 {
+		t.Errorf("got %v after %d requests", err, b.requests.Load())
+	}
+	b.wantTold()
+}
+
+// A file that can't be brought back stays in staging, which then must not be deleted.
+func TestCannotMoveBack(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer {
+		b.stage(0)
+		b.take(1)
+		if err := os.Remove(filepath.Dir(b.group.files[0].path)); err != nil {
+			b.t.Error(err)
+		}
+		return no
+	})
+	b.report.Staging = b.token
+	_, err := b.run()
+	if err == nil || !strings.Contains(err.Error(), b.token) || !strings.Contains(err.Error(), b.group.files[0].URI) {
+		t.Errorf("got %v", err)
+	}
+	if len(b.left) != 1 || !b.left[0].adrift {
+		t.Errorf("left: %+v", b.left)
+	}
+	b.cleanup(context.Background()) // would panic if it asked HBase: there is none
+	if b.report.Staging != b.token {
+		t.Error("the report does not name the staging folder")
+	}
+	b.wantTold("b")
+}
+
+// The default tracker's rule does not hold for FILE: there a file that is gone may be in the region's folder, unloaded.
+func TestGoneIsNotAlwaysLoaded(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); return no })
+	b.goneIsLoaded = false
+	if _, err := b.run(); err == nil || !strings.Contains(err.Error(), "tracker") {
+		t.Errorf("got %v", err)
+	}
+	b.wantTold()
+}
+
+func TestDoneFails(t *testing.T) {
+	full := errors.New("disk full")
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
+	b.done = func(HFile) error { return full }
+	if _, err := b.run(); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A request under way when the caller gives up is waited for, and no other one is sent.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := newBench(t, func(b *bench) hbasetest.Answer {
+		cancel()
+		time.Sleep(30 * time.Millisecond)
+		b.take(0)
+		b.take(1)
+		return yes
+	})
+	b.cluster.limits.parallel = 1
+	second := group{region: b.group.region, files: []*handover{{HFile: HFile{URI: "file:///none"}, path: "/none"}}}
+	_, err := b.round(ctx, []group{b.group, second})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	b.wantTold("a", "b")
+	if len(b.left) != 1 || b.requests.Load() != 1 {
+		t.Errorf("%d left, %d requests", len(b.left), b.requests.Load())
+	}
+}
