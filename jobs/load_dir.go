@@ -36,7 +36,8 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, fsys.Close()) }()
+	w := &workplace{fsys: fsys, dir: name, site: s}
+	defer func() { err = errors.Join(err, w.close()) }()
 	report.Directory = fsys.URI(name)
 	d, err := openDirectory(fsys, name)
 	if err != nil {
@@ -47,14 +48,13 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if err := d.close(); err != nil {
 		return report, err
 	}
-	w := &workplace{fsys: fsys, dir: name, site: s}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.lock, err = takeLock(running, fsys, name, s.user, func(err error) { cancel(laterf("%w", err)) })
 	if err != nil {
 		return report, err
 	}
-	return report, errors.Join(w.loadFiles(running, files, report), w.close())
+	return report, w.loadFiles(running, files, report)
 }
 
 func (d *directory) loadable() []load.HFile {

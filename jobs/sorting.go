@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/partition"
 
 	"golang.org/x/sync/errgroup"
@@ -17,8 +15,6 @@ import (
 const (
 	splitSize  = 32 << 20 // bytes of a file that one goroutine reads at a time
 	checkEvery = 1024     // records between two looks at whether to stop
-	maxRowLen  = 1<<15 - 1
-	maxReason  = "row key has %d bytes; HBase takes 1 to 32767"
 )
 
 // sortedRows is the sorted input with its accounts.
@@ -27,13 +23,6 @@ type sortedRows struct {
 	read     int64
 	rejected int64
 	digests  []digest.Sum // a region's records as they were read, duplicates too
-}
-
-// rejectSink takes the records that can't be used.
-type rejectSink interface {
-	Add(*ingest.BadRecord) error
-	Count() int64
-	Close(read int64) error
 }
 
 // sorting is the stage from input files to sorted rows.
@@ -110,7 +99,7 @@ func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes in
 	err := group.Wait()
 	rows := &sortedRows{digests: make([]digest.Sum, s.target.regions.Len())}
 	for _, f := range feeders {
-		rows.read += f.read
+		rows.read += f.records.read
 		for i := range rows.digests {
 			rows.digests[i].Add(f.digests[i])
 		}
@@ -123,11 +112,11 @@ func (s *sorting) checkRows(rows *sortedRows) error {
 	in := s.job.Input
 	switch {
 	case rows.read == 0 && in.EmptyFails:
-		return refusef("the input %s holds no record, and input.empty is fail", s.source.where())
+		return refusef("the input %s holds no record, and input.empty is fail", in.Path)
 	case in.Rows >= 0 && rows.read < in.Rows:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", s.source.where(), rows.read, in.Rows)
+		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, rows.read, in.Rows)
 	case in.Rows >= 0 && rows.read > in.Rows && !in.RowsAtLeast:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", s.source.where(), rows.read, in.Rows)
+		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, rows.read, in.Rows)
 	}
 	return nil
 }
@@ -135,13 +124,14 @@ func (s *sorting) checkRows(rows *sortedRows) error {
 // feeder is one goroutine that reads splits into its lane of the sort.
 type feeder struct {
 	*sorting
+	records recordReader
 	lane    *partition.Lane
-	read    int64
 	digests []digest.Sum
 }
 
 func (s *sorting) newFeeder(lane *partition.Lane) *feeder {
-	return &feeder{sorting: s, lane: lane, digests: make([]digest.Sum, s.target.regions.Len())}
+	return &feeder{sorting: s, records: recordReader{job: s.job, fsys: s.source.fsys, rejects: s.rejects, meter: s.meter},
+		lane: lane, digests: make([]digest.Sum, s.target.regions.Len())}
 }
 
 func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
@@ -156,56 +146,15 @@ func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
 	return ctx.Err()
 }
 
-func (f *feeder) readSplit(ctx context.Context, split ingest.Split) (err error) {
-	r, err := f.job.Input.Form.Open(f.source.fsys, split)
-	if err != nil {
-		return fmt.Errorf("open the input: %w", err)
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	var told int64
-	for n := 1; ; n++ {
-		if err := f.readRecord(r); err != nil {
-			f.meter.add(r.Bytes() - told)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		if n%checkEvery == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			f.meter.add(r.Bytes() - told)
-			told = r.Bytes()
-		}
-	}
+func (f *feeder) readSplit(ctx context.Context, split ingest.Split) error {
+	return f.records.readSplit(ctx, split, f.add)
 }
 
-// readRecord moves one record into the sort, or among the rejects.
-func (f *feeder) readRecord(r *ingest.Reader) error {
-	record, err := r.Next()
-	if err == nil {
-		f.read++
-		return f.add(record)
-	}
-	var bad *ingest.BadRecord
-	if !errors.As(err, &bad) {
-		return err
-	}
-	f.read++
-	return f.rejects.Add(bad)
-}
-
+// add moves one record into the sort.
 func (f *feeder) add(r *ingest.Record) error {
-	if bad := f.checkWidths(r); bad != nil {
-		return f.rejects.Add(bad)
-	}
-	entry, err := f.job.RowKey.Append(f.lane.Buffer(), r.Fields)
-	if err == nil && (len(entry) == 0 || len(entry) > maxRowLen) {
-		err = &keys.ValueError{Column: -1, Reason: fmt.Sprintf(maxReason, len(entry))}
-	}
-	if err != nil {
-		return f.rejectKey(r, err)
+	entry, err := f.records.appendKey(f.lane.Buffer(), r)
+	if entry == nil {
+		return err
 	}
 	row := entry
 	f.target.layout.digestFields(&f.digests[f.target.regions.Find(row)], row, r.Fields, f.job.Timestamp)
@@ -216,28 +165,3 @@ func (f *feeder) add(r *ingest.Record) error {
 	}
 	return nil
 }
-
-// checkWidths holds values against declared widths.
-func (f *feeder) checkWidths(r *ingest.Record) *ingest.BadRecord {
-	for i := range f.job.Columns {
-		if w := f.job.Columns[i].Width; w > 0 && r.Fields[i] != nil && len(r.Fields[i]) != w {
-			return &ingest.BadRecord{Position: r.Position, Column: f.job.Columns[i].Name, Raw: r.Raw,
-				Reason: fmt.Sprintf("%d bytes, declared width %d", len(r.Fields[i]), w)}
-		}
-	}
-	return nil
-}
-
-func (f *feeder) rejectKey(r *ingest.Record, err error) error {
-	var value *keys.ValueError
-	if !errors.As(err, &value) {
-		return fmt.Errorf("build the row key of the record at %s, byte %d: %w", r.File.Path, r.Offset, err)
-	}
-	bad := &ingest.BadRecord{Position: r.Position, Reason: value.Reason, Raw: r.Raw}
-	if value.Column >= 0 && value.Column < len(f.job.Columns) {
-		bad.Column = f.job.Columns[value.Column].Name
-	}
-	return f.rejects.Add(bad)
-}
-
-func (s *source) where() string { return s.job.Input.Path }
