@@ -33,6 +33,9 @@ type kindError struct {
 func (e *kindError) Error() string { return e.err.Error() }
 func (e *kindError) Unwrap() error { return e.err }
 
+// UsageError makes an error one of the command line.
+func UsageError(err error) error { return &kindError{Usage, err} }
+
 func usagef(format string, args ...any) error   { return kindf(Usage, format, args...) }
 func refusef(format string, args ...any) error  { return kindf(Refused, format, args...) }
 func differsf(format string, args ...any) error { return kindf(Differs, format, args...) }

@@ -20,7 +20,8 @@ type Options struct {
 // Progress says how far a phase is.
 type Progress struct {
 	Phase       string
-	Done, Total int64 // bytes
+	Done, Total int64
+	Bytes       bool // what is counted: bytes, or else records
 }
 
 const (
@@ -52,9 +53,10 @@ type meter struct {
 	watch func(Progress)
 	phase string
 	total int64
+	bytes bool
 	done  atomic.Int64
 }
 
 func (m *meter) add(n int64) {
-	m.watch(Progress{m.phase, m.done.Add(n), m.total})
+	m.watch(Progress{m.phase, m.done.Add(n), m.total, m.bytes})
 }

@@ -173,7 +173,7 @@ type share struct{ rows, cells, raw int64 }
 // measure reads the records and counts what they become, region by region.
 func (p *planning) measure(ctx context.Context) error {
 	regions := p.target.regions
-	p.meter = &meter{watch: p.options.Watch, phase: "plan", total: p.source.bytes}
+	p.meter = &meter{watch: p.options.Watch, phase: "plan", total: p.source.bytes, bytes: true}
 	var mu sync.Mutex
 	total := make([]share, regions.Len())
 	group, ctx := errgroup.WithContext(ctx)

@@ -43,7 +43,7 @@ func (s *sorting) sortRows(ctx context.Context, o Options) (*sortedRows, error) 
 	if err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.rejects.Close(0)))
 	}
-	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes}
+	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes, bytes: true}
 	rows, err := s.addAll(ctx, sorter, lanes)
 	err = s.closeRejects(err, rows.read)
 	rows.rejected = s.rejects.Count()

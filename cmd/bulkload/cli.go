@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"bulkload/jobs"
+	"bulkload/keys"
+)
+
+// common are the flags of all verbs.
+type common struct {
+	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Bounds sort, open files and buffers together (default 512MiB)."`
+	WorkDir string            `placeholder:"DIR" help:"Where the sort spills to; the system's temporary folder."`
+	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml; else the job's, HADOOP_CONF_DIR and HBASE_CONF_DIR, /etc/hadoop/conf and /etc/hbase/conf."`
+	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
+	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
+	Quiet   bool              `short:"q" help:"Prints errors only."`
+	Verbose bool              `short:"v" help:"Prints more."`
+
+	memory int64
+}
+
+type cli struct {
+	common `embed:""`
+
+	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads what is not done yet."`
+	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes a region, splits, the create statement."`
+	Load    loadCommand    `cmd:"" help:"Hands an existing directory of HFiles to a table."`
+	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
+	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
+	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+}
+
+// dated is the flag of the verbs that read a job file.
+type dated struct {
+	Date string `placeholder:"YYYY-MM-DD" help:"The logical date: the job file's $${date}."`
+}
+
+func usage(err error) error { return jobs.UsageError(err) }
+
+// read reads a job file.
+func (d dated) read(path string, dateOptional bool) (*jobs.Job, error) {
+	o := jobs.ReadOptions{DateOptional: dateOptional}
+	if d.Date != "" {
+		var err error
+		if o.Date, err = jobs.ParseDate(d.Date); err != nil {
+			return nil, err
+		}
+	}
+	return jobs.Read(path, o)
+}
+
+func (s *session) options() jobs.Options {
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Say: s.note, Watch: s.bar.show}
+}
+
+type runCommand struct {
+	Job string `arg:"" help:"The job file."`
+	dated
+	Force  bool `help:"Does a finished run again."`
+	NoLoad bool `help:"Stops before the load."`
+}
+
+func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
+	job, err := c.read(c.Job, false)
+	if err != nil {
+		return nil, err
+	}
+	o := s.options()
+	o.Force, o.NoLoad = c.Force, c.NoLoad
+	began := time.Now()
+	summary, err := jobs.Run(ctx, job, o)
+	s.bar.close()
+	if !s.Quiet {
+		writeSummary(s.stderr, summary, time.Since(began), s.Verbose)
+	}
+	return summary, err
+}
+
+type planCommand struct {
+	Job string `arg:"" help:"The job file."`
+	dated
+	Sample int64 `placeholder:"ROWS" help:"Reads so many rows instead of all."`
+	Create bool  `help:"Creates the table with those splits and settings."`
+}
+
+func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
+	job, err := c.read(c.Job, false)
+	if err != nil {
+		return nil, err
+	}
+	r, err := jobs.Plan(ctx, job, s.options(), c.Sample, c.Create)
+	s.bar.close()
+	if err == nil {
+		writePlan(s.answers(), r)
+	}
+	return r, err
+}
+
+type loadCommand struct {
+	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder a family."`
+	Table string `arg:"" help:"The table: namespace:name, or name."`
+}
+
+func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	if err == nil && !s.Quiet {
+		writeLoad(s.stderr, r)
+	}
+	return r, err
+}
+
+type verifyCommand struct {
+	Target string `arg:"" help:"A job file, or a directory of HFiles."`
+	dated
+	Live bool `help:"Holds the table against the job's source, instead of the files."`
+}
+
+func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
+	r, err := c.verify(ctx, s)
+	s.bar.close()
+	if r == nil {
+		return nil, err
+	}
+	if !s.Quiet {
+		writeVerification(s.stderr, r, s.Verbose)
+	}
+	return r, err
+}
+
+func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
+	info, err := os.Stat(c.Target)
+	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
+		if c.Live {
+			return nil, usage(errors.New("--live wants a job file: a directory alone names no table"))
+		}
+		return jobs.VerifyDir(ctx, c.Target, s.options())
+	}
+	job, err := c.read(c.Target, false)
+	if err != nil {
+		return nil, err
+	}
+	return jobs.VerifyJob(ctx, job, s.options(), c.Live)
+}
+
+type inspectCommand struct {
+	File  string `arg:"" help:"The HFile: a path or hdfs://…"`
+	Cells bool   `help:"Prints the cells, too."`
+}
+
+func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
+	var visit func(*keys.Cell) error
+	if c.Cells && !s.JSON {
+		visit = func(cell *keys.Cell) error { return writeCell(s.stdout, cell) }
+	}
+	r, err := jobs.Inspect(ctx, c.File, s.options(), visit)
+	if err == nil {
+		writeInspection(s.answers(), r)
+	}
+	return r, err
+}
+
+type getCommand struct {
+	Job string   `arg:"" help:"The job file."`
+	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
+	dated
+	From string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
+}
+
+func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
+	job, err := c.read(c.Job, true)
+	if err != nil {
+		return nil, err
+	}
+	r, err := jobs.Get(ctx, job, s.options(), c.Key, c.From)
+	if err == nil {
+		writeRows(s.answers(), r)
+	}
+	return r, err
+}

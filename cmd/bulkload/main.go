@@ -1,0 +1,156 @@
+// Command bulkload turns exports into HFiles and hands them to HBase. docs/cli.md describes it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"syscall"
+
+	"bulkload/jobs"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRejects     = 3
+	exitInterrupted = 4
+	exitRefused     = 5
+	exitDiffers     = 6
+	exitLater       = 75
+)
+
+const exitHelp = `Exit codes:
+  0   done; also: nothing to do
+  1   failed
+  2   the command line or the job file is wrong
+  3   more rejects than max_rejects
+  4   interrupted; the same command goes on
+  5   a check failed before anything was changed: table, family or input missing, foreign or changed content
+  6   a verification found a difference
+  75  try again later: locked by another run, or HBase or HDFS is down`
+
+// exitCode is the one place that gives failures their codes.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	switch jobs.KindOf(err) {
+	case jobs.Usage:
+		return exitUsage
+	case jobs.Rejects:
+		return exitRejects
+	case jobs.Interrupted:
+		return exitInterrupted
+	case jobs.Refused:
+		return exitRefused
+	case jobs.Differs:
+		return exitDiffers
+	case jobs.Later:
+		return exitLater
+	default:
+		return exitFailed
+	}
+}
+
+// report is what a command gives back: the summary of a run, for instance.
+type report interface{ Result() *jobs.Outcome }
+
+// command is one verb.
+type command interface {
+	do(context.Context, *session) (report, error)
+}
+
+// session is what all verbs share: the common flags and where to write.
+type session struct {
+	common
+	stdout, stderr io.Writer
+	bar            *progressBar
+}
+
+// run is the whole program but for the process: it gives the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s := &session{stdout: stdout, stderr: stderr}
+	cmd, helped, err := parse(args, s)
+	if helped {
+		return exitDone
+	}
+	var r report
+	if err == nil {
+		tuneCollector(s.memory)
+		s.bar = newProgressBar(stderr, s.Quiet)
+		r, err = cmd.do(ctx, s)
+		s.bar.close()
+	} else {
+		s.JSON = slices.Contains(args, "--json")
+	}
+	return s.finish(r, err)
+}
+
+// finish says how it ended, to people or to a program.
+func (s *session) finish(r report, err error) int {
+	if r == nil {
+		r = &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusFailed}
+	}
+	out := r.Result()
+	out.Exit = exitCode(err)
+	if err != nil {
+		out.Status, out.Error = jobs.StatusFailed, err.Error()
+		fmt.Fprintf(s.stderr, "bulkload: %v\n", err)
+	}
+	if !s.JSON {
+		return out.Exit
+	}
+	encoder := json.NewEncoder(s.stdout)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r); err != nil {
+		fmt.Fprintf(s.stderr, "bulkload: write the summary: %v\n", err)
+		return max(out.Exit, exitFailed)
+	}
+	return out.Exit
+}
+
+// parse reads the command line. helped is true where help was asked for and printed.
+func parse(args []string, s *session) (cmd command, helped bool, err error) {
+	var c cli
+	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and hands them to HBase.\n\n"+exitHelp),
+		kong.Writers(s.stdout, s.stderr), kong.Exit(func(int) { helped = true }))
+	if err != nil {
+		return nil, false, err
+	}
+	parsed, err := k.Parse(args)
+	if helped {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, usage(err)
+	}
+	s.common = c.common
+	if s.memory, err = jobs.ParseSize(c.Memory); err != nil {
+		return nil, false, usage(fmt.Errorf("--memory: %w", err))
+	}
+	return parsed.Selected().Target.Addr().Interface().(command), false, nil
+}
+
+// tuneCollector lets garbage grow only as far as the budget allows: the arenas are most of it and hold no pointers, so
+// that collecting is cheap.
+func tuneCollector(memory int64) {
+	debug.SetMemoryLimit(memory + memory/8)
+	debug.SetGCPercent(50)
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"bulkload/jobs"
+	"bulkload/keys"
+)
+
+// note tells people what happens on the way.
+func (s *session) note(text string) {
+	if !s.Quiet {
+		s.bar.close()
+		fmt.Fprintln(s.stderr, text)
+	}
+}
+
+// answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
+// asked for.
+func (s *session) answers() io.Writer {
+	if s.JSON {
+		return io.Discard
+	}
+	return s.stdout
+}
+
+// writeSummary says what a run did.
+func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
+	title := fmt.Sprintf("%s into table %s", s.Run.Job, s.Run.Table)
+	if s.Run.Date != "" {
+		title = fmt.Sprintf("%s for %s into table %s", s.Run.Job, s.Run.Date, s.Run.Table)
+	}
+	fmt.Fprintf(w, "%s: %s\n", title, s.Status)
+	if s.Status == jobs.StatusFailed {
+		writeRejects(w, s)
+		return
+	}
+	b := s.Books
+	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
+		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
+	line(w, "cells", "%s written + %s nulls = %s rows × %d columns", count(b.CellsWritten), count(b.Nulls), count(b.Written), b.Columns)
+	writeRejects(w, s)
+	writeDuplicates(w, s)
+	var bytes int64
+	used := 0
+	for _, f := range s.Files {
+		bytes += f.Bytes
+	}
+	for _, r := range s.Regions {
+		if r.Files > 0 {
+			used++
+		}
+	}
+	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), s.Output)
+	line(w, "digest", "%v; equal at sorting and in the files read back", s.Digest)
+	writePhases(w, s, took)
+	writeLoadLine(w, s)
+	if verbose {
+		writeRegions(w, s)
+	}
+}
+
+func line(w io.Writer, name, format string, args ...any) {
+	fmt.Fprintf(w, "  %-8s "+format+"\n", append([]any{name}, args...)...)
+}
+
+func writeRejects(w io.Writer, s *jobs.Summary) {
+	for _, r := range s.Rejects {
+		line(w, "rejects", "%s in %s", count(r.Records), r.Path)
+	}
+}
+
+func writeDuplicates(w io.Writer, s *jobs.Summary) {
+	if s.Books.Differing == 0 {
+		return
+	}
+	line(w, "differ", "%s duplicates differ from the record that was kept, the last by file and offset", count(s.Books.Differing))
+	for _, d := range s.Duplicates {
+		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
+	}
+}
+
+func writePhases(w io.Writer, s *jobs.Summary, took time.Duration) {
+	for _, p := range s.Phases {
+		line(w, p.Name, "%.2f s, %s, %s/s", p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
+	}
+	if s.Sort != nil && s.Sort.Runs > 0 {
+		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, jobs.FormatSize(s.Sort.Spilled))
+	}
+	if s.Status != jobs.StatusNothing {
+		line(w, "took", "%.2f s", took.Seconds())
+	}
+}
+
+func writeLoadLine(w io.Writer, s *jobs.Summary) {
+	switch {
+	case !s.Load.Wanted:
+		line(w, "load", "not asked for")
+	case s.Status == jobs.StatusNothing:
+		line(w, "load", "done before")
+	case s.Status == jobs.StatusEmpty || len(s.Files) == 0:
+		line(w, "load", "nothing was loaded: there are no rows")
+	default:
+		line(w, "load", "%d files into %d regions, %d rounds", s.Load.Files, s.Load.Regions, s.Load.Rounds)
+	}
+	if s.Load.Staging != "" {
+		line(w, "staging", "%s is still there; look into it before deleting it", s.Load.Staging)
+	}
+}
+
+func writeRegions(w io.Writer, s *jobs.Summary) {
+	for _, r := range s.Regions {
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s cells, %d files, %s",
+			r.Start, r.End, count(r.Rows), count(r.Cells), r.Files, jobs.FormatSize(r.Bytes))
+	}
+	for _, f := range s.Files {
+		line(w, "file", "%s: %s rows, %s cells, %s", f.Path, count(f.Rows), count(f.Cells), jobs.FormatSize(f.Bytes))
+	}
+}
+
+// count writes a number with commas.
+func count(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func writePlan(w io.Writer, p *jobs.PlanReport) {
+	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
+	read := "all of it read"
+	if p.Sample {
+		read = "a sample read"
+	}
+	line(w, "input", "%d files, %s, %s", p.InputFiles, jobs.FormatSize(p.InputBytes), read)
+	line(w, "rows", "%s, %s rejected, %s cells, %s as KeyValues", count(p.Rows), count(p.Rejected), count(p.Cells), jobs.FormatSize(p.RawBytes))
+	if p.KeyBytes.Min == p.KeyBytes.Max {
+		line(w, "rowkey", "%d bytes", p.KeyBytes.Min)
+	} else {
+		line(w, "rowkey", "from %d bytes, not of fixed width", p.KeyBytes.Min)
+	}
+	for _, r := range p.Regions {
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s", r.Start, r.End, count(r.Rows), jobs.FormatSize(r.RawBytes))
+	}
+	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
+	for _, n := range p.Notes {
+		line(w, "note", "%s", n)
+	}
+	line(w, "create", "%s", p.Create)
+	if p.Created {
+		line(w, "created", "table %s", p.Run.Table)
+	}
+}
+
+func writeLoad(w io.Writer, r *jobs.LoadReport) {
+	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
+	line(w, "load", "%d files into %d regions, %d rounds", r.Load.Files, r.Load.Regions, r.Load.Rounds)
+}
+
+func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
+	fmt.Fprintf(w, "verify %s: %s\n", r.Against, r.Status)
+	for _, d := range r.Differences {
+		line(w, d.What, "%v", d)
+	}
+	line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
+	if r.Missing+r.Different+r.Extra+r.ExtraRows+r.Rejected > 0 {
+		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
+			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+	}
+	if r.Files != nil {
+		line(w, "files", "%d", len(r.Files))
+		line(w, "digest", "%v", r.Digest)
+	}
+	if verbose {
+		for _, f := range r.Files {
+			line(w, "file", "%s: %s rows, %s cells, %d blocks, %s, [%s, %s]", f.Path, count(f.Rows), count(f.Cells), f.Blocks,
+				jobs.FormatSize(f.Bytes), f.FirstRow, f.LastRow)
+		}
+	}
+}
+
+func writeInspection(w io.Writer, r *jobs.InspectReport) {
+	fmt.Fprintf(w, "%s\n", r.File)
+	line(w, "bytes", "%s", count(r.Bytes))
+	line(w, "cells", "%s", count(r.Cells))
+	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
+	line(w, "form", "compression %s, encoding %s, bloom %s", r.Compression, r.Encoding, r.Bloom)
+	for _, i := range r.Info {
+		line(w, "info", "%s = %s", i.Name, i.Value)
+	}
+}
+
+func writeCell(w io.Writer, c *keys.Cell) error {
+	_, err := fmt.Fprintf(w, "%s %s:%s %d type=%d %s\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
+		c.Timestamp, c.Type, oneLine(string(c.Value)))
+	return err
+}
+
+func writeRows(w io.Writer, r *jobs.GetReport) {
+	for _, row := range r.Rows {
+		fmt.Fprintln(w, row.Row)
+		for _, c := range row.Cells {
+			value := oneLine(c.Value)
+			if c.Base64 != "" {
+				value = "base64 " + c.Base64
+			}
+			fmt.Fprintf(w, "  %s:%s = %s\n", c.Family, c.Qualifier, value)
+		}
+	}
+	fmt.Fprintf(w, "%s rows from %s\n", count(int64(len(r.Rows))), r.From)
+}
+
+// oneLine shows control characters as escapes, so that a value stays on its line.
+func oneLine(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) < 0 {
+		return text
+	}
+	return fmt.Sprintf("%q", text)
+}
