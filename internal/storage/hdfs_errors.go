@@ -34,11 +34,14 @@ var notNow = map[string]bool{
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException": true,
 }
 
+// noDataNodes is how BlockManager.chooseTarget4NewBlock says, by a plain IOException, that no DataNode is up or has room.
+const noDataNodes = "could only be written to 0 of the "
+
 func kindOf(err error) failure {
 	cause := bare(err)
 	var remote hdfs.Error
 	if errors.As(cause, &remote) {
-		if notNow[remote.Exception()] {
+		if notNow[remote.Exception()] || strings.Contains(remote.Message(), noDataNodes) {
 			return notDone
 		}
 		return refused

@@ -1,0 +1,259 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
+)
+
+// onHDFS gives a new directory on a cluster's HDFS.
+func onHDFS(t *testing.T, conf *siteconf.Conf) (fsys FS, root string) {
+	t.Helper()
+	name := "hdfs:///tests/storage-" + t.Name() + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	fsys, root, err := Resolve(name, "/", conf, "")
+	check(t, err)
+	check(t, fsys.MkdirAll(root, 0))
+	t.Cleanup(func() {
+		if err := fsys.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+		check(t, fsys.Close())
+		check(t, fsys.Close())
+	})
+	return fsys, root
+}
+
+func siteOf(t *testing.T, c *testcluster.Cluster) *siteconf.Conf {
+	t.Helper()
+	conf, err := siteconf.Load(c.ConfDir())
+	check(t, err)
+	return conf
+}
+
+func TestHDFS(t *testing.T) {
+	fsys, root := onHDFS(t, siteOf(t, testcluster.Use(t)))
+	conforms(t, fsys, root)
+}
+
+// A file of several blocks takes the ways that one block does not.
+func TestHDFSManyBlocks(t *testing.T) {
+	conf := siteOf(t, testcluster.Use(t))
+	conf.Set("dfs.blocksize", "1m")
+	fsys, root := onHDFS(t, conf)
+	if h := fsys.(*hdfsFS); h.blockSize != 1<<20 {
+		t.Fatalf("block size %d", h.blockSize)
+	}
+	takesWritesOfAnySize(t, fsys, path.Join(root))
+	want := noise(5<<20 + 12345)
+	name := path.Join(root, "blocks")
+	write(t, fsys, name, want)
+	f, err := fsys.Open(name)
+	check(t, err)
+	defer f.Close()
+	buf := make([]byte, 300_000)
+	for _, off := range []int64{1<<20 - 100, 1<<20 + 299_900 + 1000, 3<<20 - 150_000, 3<<20 + 150_000, 0, int64(len(want)) - 300_000} {
+		if _, err := io.ReadFull(io.NewSectionReader(f, off, int64(len(buf))), buf); err != nil || !bytes.Equal(buf, want[off:off+int64(len(buf))]) {
+			t.Errorf("at %d: %v", off, err)
+		}
+	}
+	if !bytes.Equal(read(t, fsys, name), want) {
+		t.Error("content differs")
+	}
+}
+
+func TestHDFSNames(t *testing.T) {
+	conf := siteOf(t, testcluster.Use(t))
+	authority, err := defaultAuthority(conf)
+	check(t, err)
+	for _, uri := range []string{"hdfs:///a/b c", "hdfs:/a/b c", "hdfs://" + authority + "/a//b c"} {
+		fsys, name, err := Resolve(uri, "/", conf, "tina")
+		check(t, err)
+		if got, want := fsys.URI(name), "hdfs://"+authority+"/a/b c"; name != "/a/b c" || got != want {
+			t.Errorf("%s is %s, and %s to the world; want %s", uri, name, got, want)
+		}
+		check(t, fsys.Close())
+	}
+}
+
+func TestHDFSPermission(t *testing.T) {
+	conf := siteOf(t, testcluster.Use(t))
+	mine, root := onHDFS(t, conf)
+	check(t, mine.MkdirAll(path.Join(root, "locked"), 0o700))
+	fsys, _, err := Resolve("hdfs:///", "/", conf, "nobody_else")
+	check(t, err)
+	defer fsys.Close()
+	_, err = fsys.Create(path.Join(root, "locked/f"), 0)
+	wants(t, err, fs.ErrPermission)
+	if err == nil || !strings.Contains(err.Error(), "nobody_else") {
+		t.Errorf("%v does not say who", err)
+	}
+	st, err := mine.Stat(root)
+	check(t, err)
+	if user, _ := hdfsUser(""); st.Owner != user {
+		t.Errorf("owner %q, want %q", st.Owner, user)
+	}
+}
+
+// One HA cluster, of this test's own, for what is done to NameNodes and DataNodes. Takes about half a minute.
+func TestHDFSFailures(t *testing.T) {
+	testcluster.Use(t) // runs where a cluster is wanted at all
+	if testing.Short() {
+		t.Skip("starts a cluster of its own")
+	}
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: t.TempDir(), HA: true, HDFSOnly: true})
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Stop()) })
+	conf := siteOf(t, c)
+	service, err := defaultAuthority(conf)
+	check(t, err)
+
+	t.Run("start", func(t *testing.T) { waitForDataNode(t, conf) })
+	t.Run("standby first", func(t *testing.T) {
+		conf := siteOf(t, c)
+		conf.Set("dfs.ha.namenodes."+service, "nn2,nn1") // nn1 is active
+		fsys, root := onHDFS(t, conf)
+		begun := time.Now()
+		worksSideBySide(t, fsys, root)
+		if took := time.Since(begun); took > 3*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+	t.Run("failover", func(t *testing.T) {
+		fsys, root := onHDFS(t, conf)
+		check(t, roundTrip(fsys, path.Join(root, "before"), noise(100_000)))
+		w, err := fsys.Create(path.Join(root, "during"), 0)
+		check(t, err)
+		_, err = w.Write(noise(200_000))
+		check(t, err)
+		check(t, c.Failover(t.Context(), "nn2"))
+		_, err = w.Write(noise(300_000))
+		check(t, err)
+		check(t, w.Close())
+		check(t, roundTrip(fsys, path.Join(root, "after"), noise(100_000)))
+		if got := read(t, fsys, path.Join(root, "during")); len(got) != 500_000 {
+			t.Errorf("%d bytes", len(got))
+		}
+		check(t, c.Failover(t.Context(), "nn1"))
+	})
+	t.Run("DataNode restarts under a reader", func(t *testing.T) {
+		fsys, root := onHDFS(t, conf)
+		name := path.Join(root, "f")
+		want := noise(8 << 20)
+		write(t, fsys, name, want)
+		f, err := fsys.Open(name)
+		check(t, err)
+		defer f.Close()
+		head := make([]byte, 100_000)
+		_, err = io.ReadFull(f, head)
+		check(t, err)
+		check(t, c.Kill("dn1"))
+		restarted := make(chan error)
+		go func() {
+			time.Sleep(time.Second)
+			restarted <- c.StartRole(context.WithoutCancel(t.Context()), "dn1")
+		}()
+		rest, err := io.ReadAll(f)
+		check(t, err)
+		check(t, <-restarted)
+		if !bytes.Equal(append(head, rest...), want) {
+			t.Error("content differs")
+		}
+	})
+	t.Run("DataNode dies under a writer", func(t *testing.T) {
+		fsys, root := onHDFS(t, conf)
+		name := path.Join(root, "f")
+		w, err := fsys.Create(name, 0)
+		check(t, err)
+		_, err = w.Write(noise(1 << 20))
+		check(t, err)
+		check(t, c.Kill("dn1"))
+		for err == nil {
+			_, err = w.Write(noise(1 << 20))
+		}
+		wants(t, err, ErrUnavailable)
+		wants(t, w.Close(), ErrUnavailable)
+		check(t, w.Abort())
+		_, err = fsys.Stat(name)
+		wants(t, err, fs.ErrNotExist)
+		check(t, c.StartRole(t.Context(), "dn1"))
+		waitForDataNode(t, conf)
+	})
+	t.Run("NameNode hangs", func(t *testing.T) {
+		short := patient(conf)
+		short.nameNode, short.retry, short.start = time.Second, 3*time.Second, time.Second
+		addresses, err := nameNodes(conf, service)
+		check(t, err)
+		h, err := connectHDFS(conf, service, addresses, "tina", short)
+		check(t, err)
+		defer h.Close()
+		signal(t, c, "nn1", syscall.SIGSTOP)
+		defer signal(t, c, "nn1", syscall.SIGCONT)
+		begun := time.Now()
+		_, err = h.Stat("/")
+		wants(t, err, ErrUnavailable) // nn2 is on standby
+		if took := time.Since(begun); took < short.nameNode || took > 3*short.retry {
+			t.Errorf("took %v", took)
+		}
+	})
+	t.Run("all down", func(t *testing.T) {
+		short := patient(conf)
+		short.retry, short.start = time.Second, time.Second
+		addresses, err := nameNodes(conf, service)
+		check(t, err)
+		h, err := connectHDFS(conf, service, addresses, "tina", short)
+		check(t, err)
+		defer h.Close()
+		check(t, c.Kill("nn1"))
+		check(t, c.Kill("nn2"))
+		_, err = h.Stat("/")
+		wants(t, err, ErrUnavailable)
+		_, err = h.Create("/f", 0)
+		wants(t, err, ErrUnavailable)
+	})
+}
+
+// waitForDataNode waits until files can be written.
+func waitForDataNode(t *testing.T, conf *siteconf.Conf) {
+	t.Helper()
+	fsys, root := onHDFS(t, conf)
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		err := roundTrip(fsys, path.Join(root, "probe"), []byte("x"))
+		if err == nil {
+			return
+		}
+		check(t, fsys.RemoveAll(path.Join(root, "probe.tmp")))
+		if time.Now().After(until) || !errors.Is(err, ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// signal sends a signal to a role's process.
+func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(c.Dir, "run", role+"*"))
+	check(t, err)
+	if len(found) != 1 {
+		t.Fatalf("process id of %s: found %q", role, found)
+	}
+	b, err := os.ReadFile(found[0])
+	check(t, err)
+	pid, err := strconv.Atoi(strings.Fields(string(b))[0])
+	check(t, err)
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+}
