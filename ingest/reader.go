@@ -43,7 +43,7 @@ type Reader struct {
 func newReader(d *Delimited, file storage.File, split Split) *Reader {
 	r := &Reader{form: d, file: file, split: split, base: split.Start, maxRecord: maxRecord}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
-	r.rec.Fields = make([][]byte, 0, len(d.Columns))
+	r.rec.Fields = make([][]byte, len(d.Columns))
 	r.rec.File = split.File
 	return r
 }

@@ -19,7 +19,9 @@ type memoryFile struct{ *bytes.Reader }
 
 func (f memoryFile) Close() error { return nil }
 
-func (m memory) Open(string) (storage.File, error) { return memoryFile{bytes.NewReader(m.content)}, nil }
+func (m memory) Open(string) (storage.File, error) {
+	return memoryFile{bytes.NewReader(m.content)}, nil
+}
 
 func (m memory) file() File { return File{Path: "/memory", Size: int64(len(m.content))} }
 
@@ -44,4 +46,3 @@ func tree(t testing.TB, files map[string]string) string {
 	}
 	return dir
 }
-
