@@ -1,6 +1,10 @@
 package keys
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Column is an input column as the key language sees it.
 type Column struct {
@@ -9,9 +13,15 @@ type Column struct {
 }
 
 // Expr is a compiled row-key expression. It is immutable and safe for concurrent use.
-type Expr struct{}
+type Expr struct {
+	text    string
+	columns []Column
+	parts   []part
+	steps   []step // of all parts
+}
 
-// Width says how many bytes a key, or a part of one, takes.
+// Width says how many bytes a key, or a part of one, takes. What pad, substr and reverse cut to a width counts with a
+// byte a character; text outside ASCII takes more bytes there, and as many characters.
 type Width struct {
 	Min int
 	Max int // -1: unbounded
@@ -20,31 +30,119 @@ type Width struct {
 // Fixed tells whether every key has the same number of bytes.
 func (w Width) Fixed() bool { return w.Min == w.Max }
 
-var errSkeleton = errors.New("not built yet")
-
 // Parse compiles a row-key expression over the given columns. Its errors name the position in text.
-func Parse(text string, columns []Column) (*Expr, error) { return nil, errSkeleton }
+func Parse(text string, columns []Column) (*Expr, error) {
+	columns = slices.Clone(columns)
+	p := &parser{lexer: lexer{text: text}, columns: columns}
+	terms, err := p.whole()
+	if err != nil {
+		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+	}
+	e := &Expr{text: text, columns: columns}
+	for i := range terms {
+		e.addPart(e.compile(&terms[i]))
+	}
+	if w := e.Width(); w.Min > maxKey {
+		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, maxKey)
+	}
+	return e, nil
+}
 
-// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse;
-// nil is a null, which is an error in a column that the key uses. The error is a *ValueError. It allocates nothing
-// where dst has room.
-func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) { return nil, errSkeleton }
+// quoted keeps an expression readable in an error whatever is in it.
+func quoted(text string) string {
+	const most = 200
+	if len(text) > most {
+		return fmt.Sprintf("%q…", text[:most])
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+func (e *Expr) addPart(p part) {
+	e.parts = append(e.parts, p)
+	e.steps = append(e.steps, p.steps...)
+}
 
 // Width is the width of the keys.
-func (e *Expr) Width() Width { return Width{} }
+func (e *Expr) Width() Width {
+	var w Width
+	for i := range e.parts {
+		w = w.plus(e.parts[i].width)
+	}
+	return w
+}
 
 // Salts lists every value of the salt that begins the key, in order; nil where the key does not begin with one.
-func (e *Expr) Salts() [][]byte { return nil }
+func (e *Expr) Salts() [][]byte {
+	first := &e.parts[0]
+	if first.salts == 0 {
+		return nil
+	}
+	salts := make([][]byte, first.salts)
+	for i := range salts {
+		salts[i] = appendPadded(nil, uint64(i), first.width.Max)
+	}
+	return salts
+}
 
-// Columns lists the indexes of the columns that the key uses, in order of first use.
-func (e *Expr) Columns() []int { return nil }
+// Columns lists the indexes of the columns that the key uses, in order of first use. random_salt rests on all columns
+// and adds none.
+func (e *Expr) Columns() []int {
+	var all part
+	for i := range e.parts {
+		for _, c := range e.parts[i].columns {
+			all.use(c)
+		}
+	}
+	return all.columns
+}
 
 // Prefix is the expression of the longest leading part that the query columns determine; its Append takes the same
 // fields, of which only the query columns need be set. An error when not even the first part is determined.
-func (e *Expr) Prefix(query []string) (*Expr, error) { return nil, errSkeleton }
+func (e *Expr) Prefix(query []string) (*Expr, error) {
+	known := make([]bool, len(e.columns))
+	for _, name := range query {
+		c := findColumn(e.columns, name)
+		if c < 0 {
+			p := parser{columns: e.columns}
+			return nil, fmt.Errorf("query column %s is no input column%s", name, p.meantColumn(name))
+		}
+		known[c] = true
+	}
+	n := 0
+	for n < len(e.parts) && e.parts[n].determined(known) {
+		n++
+	}
+	if n == 0 {
+		return nil, errors.New(e.undetermined(known))
+	}
+	prefix := &Expr{columns: e.columns, text: e.text[:e.parts[n-1].end]}
+	for i := range n {
+		prefix.addPart(e.parts[i])
+	}
+	return prefix, nil
+}
+
+func (p *part) determined(known []bool) bool {
+	if p.everything && slices.Contains(known, false) {
+		return false
+	}
+	return !slices.ContainsFunc(p.columns, func(c int) bool { return !known[c] })
+}
+
+// undetermined says why the first part is not known from the query columns.
+func (e *Expr) undetermined(known []bool) string {
+	first := &e.parts[0]
+	text := e.text[first.start:first.end]
+	for _, c := range first.columns {
+		if !known[c] {
+			return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it needs %s too", text, e.columns[c].Name)
+		}
+	}
+	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it rests on the whole record", text)
+}
 
 // String is the expression as it was written.
-func (e *Expr) String() string { return "" }
+func (e *Expr) String() string { return e.text }
 
 // ValueError says that one record's value cannot be used in a key: a null, a text where a number is wanted, a value
 // that is too wide.

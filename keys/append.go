@@ -1,0 +1,86 @@
+package keys
+
+import "fmt"
+
+// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse;
+// nil is a null, which is an error in a column that the key uses. The error is a *ValueError, and dst comes back as it
+// was. It allocates nothing where dst has room: for the key, and for the longest argument of a function beside it.
+func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) {
+	start := len(dst)
+	if len(fields) < len(e.columns) {
+		return dst, &ValueError{-1, fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
+	}
+	var marks [maxDepth]int
+	depth := 0
+	out := dst
+	for i := range e.steps {
+		s := &e.steps[i]
+		var problem string
+		switch s.kind {
+		case stepLiteral:
+			out = append(out, s.literal...)
+		case stepMark:
+			marks[depth] = len(out)
+			depth++
+		case stepColumn, stepColumnFunction:
+			out, problem = s.appendColumn(out, fields[s.column])
+		case stepFunction:
+			depth--
+			out, problem = s.replace(out, marks[depth])
+		case stepRecordSalt:
+			out = appendPadded(out, uint64(recordHash(fields))%uint64(s.n), s.width)
+		}
+		if problem != "" {
+			return dst, e.valueError(s, problem)
+		}
+	}
+	if n := len(out) - start; n == 0 || n > maxKey {
+		return dst, &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, maxKey)}
+	}
+	return out, nil
+}
+
+const problemNull = "null"
+
+func (s *step) appendColumn(dst, x []byte) ([]byte, string) {
+	if x == nil {
+		return dst, problemNull
+	}
+	if s.kind == stepColumn {
+		if s.check > 0 && len(x) != s.check {
+			return dst, "not of the declared width"
+		}
+		return append(dst, x...), ""
+	}
+	return s.applyChecked(dst, x)
+}
+
+// replace puts the function's result in the place of its argument, which is everything from mark on.
+func (s *step) replace(dst []byte, mark int) ([]byte, string) {
+	end := len(dst)
+	out, problem := s.applyChecked(dst, dst[mark:end:end])
+	if problem != "" {
+		return dst, problem
+	}
+	n := copy(out[mark:], out[end:])
+	return out[:mark+n], ""
+}
+
+func (s *step) applyChecked(dst, x []byte) ([]byte, string) {
+	out, problem := s.apply(s, dst, x)
+	if problem == "" && s.check > 0 && len(out)-len(dst) != s.check {
+		problem = "the result has another width than the declared one"
+	}
+	return out, problem
+}
+
+func (e *Expr) valueError(s *step, problem string) *ValueError {
+	name := "the value"
+	if s.column >= 0 {
+		name = "column " + e.columns[s.column].Name
+	}
+	if problem == problemNull {
+		return &ValueError{s.column, fmt.Sprintf("%s is null and the row key needs it", name)}
+	}
+	return &ValueError{s.column, fmt.Sprintf("%s: %s, in %s of the row key", name, problem, s.text)}
+}

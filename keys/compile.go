@@ -1,0 +1,136 @@
+package keys
+
+// stepKind is what one step of a compiled expression does.
+type stepKind int
+
+const (
+	stepLiteral        stepKind = iota // append literal
+	stepColumn                         // append the column
+	stepMark                           // remember where a nested value begins
+	stepColumnFunction                 // append what apply makes of the column
+	stepFunction                       // put what apply makes of the bytes behind the last mark in their place
+	stepRecordSalt                     // append a salt of the whole record
+)
+
+// step is one step of a compiled expression.
+type step struct {
+	kind    stepKind
+	column  int // -1: none, or several
+	literal []byte
+	text    string // as written, for errors
+
+	apply  applier
+	n      int64 // divisor, base, or where a substring begins
+	width  int   // of the result: digits or UTF-16 units; -1: to the end
+	check  int   // bytes that the result must have; 0: any number
+	pad    byte
+	layout []datePart
+}
+
+// part is a term of the sum that is the key.
+type part struct {
+	start, end int // in the text
+	steps      []step
+	columns    []int // in order of first use
+	everything bool  // rests on all columns of the record
+	width      Width
+	salts      int64 // how many values, where it is a salt
+}
+
+// compile turns a term into steps.
+func (e *Expr) compile(t *term) part {
+	p := part{start: t.start, end: t.end}
+	p.width = p.add(t, e)
+	if c := t.call; c != nil {
+		switch c.name {
+		case "salt", "long_salt", "random_salt":
+			p.salts = c.numbers[0]
+		}
+	}
+	return p
+}
+
+// add appends a term's steps and says how wide its value is.
+func (p *part) add(t *term, e *Expr) Width {
+	text := e.text[t.start:t.end]
+	switch {
+	case t.call != nil:
+		return p.addCall(t.call, text, e)
+	case t.column < 0:
+		p.steps = append(p.steps, step{kind: stepLiteral, column: -1, literal: t.literal})
+		return Width{len(t.literal), len(t.literal)}
+	}
+	p.use(t.column)
+	w := columnWidth(e.columns[t.column])
+	p.steps = append(p.steps, step{kind: stepColumn, column: t.column, text: text, check: max(w.Max, 0)})
+	return w
+}
+
+func (p *part) addCall(c *call, text string, e *Expr) Width {
+	if !c.takesValue {
+		w, s := c.shape(c, Width{})
+		s.kind, s.column, s.text = stepRecordSalt, -1, text
+		p.steps = append(p.steps, s)
+		p.everything = true
+		return w
+	}
+	if len(c.value) == 1 && c.value[0].column >= 0 {
+		column := c.value[0].column
+		p.use(column)
+		return p.addFunction(c, stepColumnFunction, column, text, columnWidth(e.columns[column]))
+	}
+	p.steps = append(p.steps, step{kind: stepMark})
+	var w Width
+	first := len(p.steps)
+	for i := range c.value {
+		w = w.plus(p.add(&c.value[i], e))
+	}
+	return p.addFunction(c, stepFunction, onlyColumn(p.steps[first:]), text, w)
+}
+
+func (p *part) addFunction(c *call, kind stepKind, column int, text string, of Width) Width {
+	w, s := c.shape(c, of)
+	s.kind, s.column, s.text, s.apply = kind, column, text, c.apply
+	p.steps = append(p.steps, s)
+	return w
+}
+
+// onlyColumn is the column that steps use, where it is one; else -1.
+func onlyColumn(steps []step) int {
+	only := -1
+	for i := range steps {
+		switch c := steps[i].column; {
+		case steps[i].kind == stepRecordSalt:
+			return -1
+		case steps[i].kind != stepColumn && steps[i].kind != stepColumnFunction:
+		case only >= 0 && only != c:
+			return -1
+		default:
+			only = c
+		}
+	}
+	return only
+}
+
+func (p *part) use(column int) {
+	for _, c := range p.columns {
+		if c == column {
+			return
+		}
+	}
+	p.columns = append(p.columns, column)
+}
+
+func columnWidth(c Column) Width {
+	if c.Width > 0 {
+		return Width{c.Width, c.Width}
+	}
+	return Width{0, -1}
+}
+
+func (w Width) plus(v Width) Width {
+	if w.Max < 0 || v.Max < 0 {
+		return Width{w.Min + v.Min, -1}
+	}
+	return Width{w.Min + v.Min, w.Max + v.Max}
+}

@@ -1,0 +1,180 @@
+package keys
+
+import "math"
+
+// applier appends what a function makes of x to dst. x may lie in dst, before its end. problem says why the value
+// cannot be used; empty where it can.
+type applier func(s *step, dst, x []byte) (out []byte, problem string)
+
+// function is an entry of the key language's vocabulary.
+type function struct {
+	name       string
+	usage      string
+	takesValue bool // the first argument is an expression
+	params     []param
+	required   int // arguments that must be written, of all
+	apply      applier
+	// shape says how wide the result is, with w of the value and what else the step needs.
+	shape func(c *call, w Width) (Width, step)
+}
+
+type paramKind int
+
+const (
+	paramNumber paramKind = iota
+	paramCharacter
+	paramLayout
+)
+
+// param is an argument behind the first: always a constant.
+type param struct {
+	kind     paramKind
+	min, max int64 // of a number
+}
+
+const (
+	maxKey   = math.MaxInt16 // HConstants.MAX_ROW_LENGTH
+	maxSalts = 1_000_000
+)
+
+var (
+	saltCount    = param{paramNumber, 1, maxSalts}
+	divisor      = param{paramNumber, 1, math.MaxInt32}
+	offset       = param{paramNumber, 0, maxKey}
+	textWidth    = param{paramNumber, 1, maxKey}
+	descBase     = param{paramNumber, 0, math.MaxInt64}
+	md5Digits    = param{paramNumber, 1, 32}
+	padCharacter = param{kind: paramCharacter}
+	dateLayout   = param{kind: paramLayout}
+)
+
+// functions is the vocabulary; the table in the design and in the user's documentation follows it.
+var functions = []*function{
+	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt},
+	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5},
+	{"md5_bytes", "md5_bytes(x)", true, nil, 1, applyMD5Bytes, shapeBytes(16)},
+	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt},
+	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt},
+	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt},
+	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse},
+	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame},
+	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc},
+	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad},
+	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr},
+	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame},
+	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame},
+	{"date", "date(x, 'layout')", true, []param{dateLayout}, 2, applyDate, shapeDate},
+	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8)},
+	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4)},
+	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex},
+}
+
+// arguments is how many a call may have.
+func (f *function) arguments() int {
+	if f.takesValue {
+		return len(f.params) + 1
+	}
+	return len(f.params)
+}
+
+func findFunction(name string) *function {
+	for _, f := range functions {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func functionNames() []string {
+	names := make([]string, len(functions))
+	for i, f := range functions {
+		names[i] = f.name
+	}
+	return names
+}
+
+func shapeBytes(n int) func(*call, Width) (Width, step) {
+	return func(*call, Width) (Width, step) { return Width{n, n}, step{} }
+}
+
+// shapeSalt is that of every remainder: as many digits as the greatest has.
+func shapeSalt(c *call, _ Width) (Width, step) {
+	n := digits(c.numbers[0] - 1)
+	return Width{n, n}, step{n: c.numbers[0], width: n}
+}
+
+func shapeMD5(c *call, _ Width) (Width, step) {
+	n := 32
+	if len(c.numbers) > 0 {
+		n = int(c.numbers[0])
+	}
+	return Width{n, n}, step{width: n}
+}
+
+// shapeSame is that of functions that keep the bytes' number on plain text; where a fixed width rests on that, the step
+// holds each value against it.
+func shapeSame(c *call, w Width) (Width, step) {
+	s := step{}
+	if len(c.numbers) > 0 {
+		s.n = c.numbers[0]
+	}
+	if w.Fixed() {
+		s.check = w.Max
+		return w, s
+	}
+	return Width{0, -1}, s
+}
+
+func shapeReverse(c *call, w Width) (Width, step) {
+	if len(c.numbers) == 0 {
+		return shapeSame(c, w)
+	}
+	return shapePad(c, w)
+}
+
+func shapePad(c *call, _ Width) (Width, step) {
+	n := int(c.numbers[0])
+	s := step{width: n, pad: '0'}
+	if c.character != 0 {
+		s.pad = c.character
+	}
+	return Width{n, n}, s
+}
+
+func shapeDesc(c *call, _ Width) (Width, step) {
+	s := step{n: math.MaxInt64}
+	if len(c.numbers) > 0 {
+		s.n = c.numbers[0]
+	}
+	s.width = digits(s.n)
+	return Width{s.width, s.width}, s
+}
+
+func shapeSubstr(c *call, w Width) (Width, step) {
+	from := int(c.numbers[0])
+	if len(c.numbers) > 1 {
+		n := int(c.numbers[1])
+		return Width{n, n}, step{n: int64(from), width: n}
+	}
+	if w.Fixed() && w.Max > from {
+		n := w.Max - from
+		return Width{n, n}, step{n: int64(from), width: -1, check: n}
+	}
+	return Width{0, -1}, step{n: int64(from), width: -1}
+}
+
+func shapeDate(c *call, _ Width) (Width, step) {
+	n := 0
+	for _, p := range c.layout {
+		n += p.width()
+	}
+	return Width{n, n}, step{layout: c.layout}
+}
+
+func shapeUnhex(_ *call, w Width) (Width, step) {
+	if w.Max < 0 {
+		return Width{w.Min / 2, -1}, step{}
+	}
+	return Width{w.Min / 2, w.Max / 2}, step{}
+}

@@ -1,0 +1,171 @@
+package keys
+
+import "time"
+
+// moment is a date and a time of day as a clock shows them.
+type moment struct {
+	year, month, day, hour, minute, second, milli int
+}
+
+// parseMoment reads the forms in which dates come: 2019-01-31 or 2019/01/31, with a time 12:34:56 and a fraction behind a
+// blank or a T, with a zone behind (which is left aside); 20190131 and 20190131123456; seconds (10 digits) and
+// milliseconds (13 digits) since 1970 in UTC.
+func parseMoment(x []byte) (m moment, ok bool) {
+	if n := leadingDigits(x); n == len(x) {
+		return parseDigits(x)
+	}
+	p := momentParser{rest: x, ok: true}
+	m.year = p.number(4)
+	separator := p.oneOf("-/")
+	m.month = p.number(2)
+	p.expect(separator)
+	m.day = p.number(2)
+	if p.ok && len(p.rest) > 0 {
+		p.time(&m)
+	}
+	return m, p.ok && m.valid()
+}
+
+func parseDigits(x []byte) (m moment, ok bool) {
+	switch len(x) {
+	case 8, 14:
+		p := momentParser{rest: x, ok: true}
+		m.year, m.month, m.day = p.number(4), p.number(2), p.number(2)
+		if len(x) == 14 {
+			m.hour, m.minute, m.second = p.number(2), p.number(2), p.number(2)
+		}
+		return m, p.ok && m.valid()
+	case 10, 13:
+		n, _ := parseLong(x)
+		if len(x) == 10 {
+			n *= 1000
+		}
+		t := time.UnixMilli(n).UTC()
+		year, month, day := t.Date()
+		return moment{year, int(month), day, t.Hour(), t.Minute(), t.Second(), int(n % 1000)}, true
+	}
+	return m, false
+}
+
+func leadingDigits(x []byte) int {
+	n := 0
+	for n < len(x) && isDigit(rune(x[n])) {
+		n++
+	}
+	return n
+}
+
+// momentParser reads a date from the left; ok turns false at the first thing that doesn't fit.
+type momentParser struct {
+	rest []byte
+	ok   bool
+}
+
+func (p *momentParser) number(width int) int {
+	if !p.ok || leadingDigits(p.rest) < width {
+		p.ok = false
+		return 0
+	}
+	n := 0
+	for _, c := range p.rest[:width] {
+		n = 10*n + int(c-'0')
+	}
+	p.rest = p.rest[width:]
+	return n
+}
+
+func (p *momentParser) oneOf(set string) byte {
+	for i := range len(set) {
+		if len(p.rest) > 0 && p.rest[0] == set[i] {
+			p.rest = p.rest[1:]
+			return set[i]
+		}
+	}
+	p.ok = false
+	return 0
+}
+
+func (p *momentParser) expect(c byte) {
+	if len(p.rest) == 0 || p.rest[0] != c {
+		p.ok = false
+		return
+	}
+	p.rest = p.rest[1:]
+}
+
+// time reads what stands behind the date.
+func (p *momentParser) time(m *moment) {
+	p.oneOf(" T")
+	m.hour = p.number(2)
+	p.expect(':')
+	m.minute = p.number(2)
+	if len(p.rest) > 0 && p.rest[0] == ':' {
+		p.expect(':')
+		m.second = p.number(2)
+	}
+	if len(p.rest) > 0 && p.rest[0] == '.' {
+		p.fraction(m)
+	}
+	if p.ok && len(p.rest) > 0 {
+		p.zone()
+	}
+}
+
+func (p *momentParser) fraction(m *moment) {
+	p.expect('.')
+	n := leadingDigits(p.rest)
+	if n == 0 || n > 9 {
+		p.ok = false
+		return
+	}
+	for i := range 3 {
+		m.milli *= 10
+		if i < n {
+			m.milli += int(p.rest[i] - '0')
+		}
+	}
+	p.rest = p.rest[n:]
+}
+
+// zone reads Z, +hh:mm, +hhmm or +hh.
+func (p *momentParser) zone() {
+	if p.rest[0] == ' ' {
+		p.rest = p.rest[1:]
+	}
+	if p.oneOf("Z+-") != 'Z' && p.ok {
+		p.number(2)
+		if len(p.rest) > 0 && p.rest[0] == ':' {
+			p.rest = p.rest[1:]
+		}
+		if len(p.rest) > 0 {
+			p.number(2)
+		}
+	}
+	p.ok = p.ok && len(p.rest) == 0
+}
+
+func (m *moment) valid() bool {
+	return m.month >= 1 && m.month <= 12 && m.day >= 1 && m.day <= daysOf(m.year, m.month) &&
+		m.hour < 24 && m.minute < 60 && m.second < 60
+}
+
+func daysOf(year, month int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+func (m *moment) dayOfYear() int {
+	n := m.day
+	for month := 1; month < m.month; month++ {
+		n += daysOf(m.year, month)
+	}
+	return n
+}

@@ -1,0 +1,134 @@
+package keys
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+const (
+	problemNumber = "no whole number"
+	problemRange  = "number out of range"
+)
+
+// digits is how many decimal digits n, which is not negative, is written with.
+func digits(n int64) int {
+	count := 1
+	for n >= 10 {
+		n /= 10
+		count++
+	}
+	return count
+}
+
+// appendPadded appends n in at least width decimal digits.
+func appendPadded(dst []byte, n uint64, width int) []byte {
+	var text [20]byte
+	at := len(text)
+	for n > 0 || width > 0 {
+		at--
+		text[at] = '0' + byte(n%10)
+		n /= 10
+		width--
+	}
+	return append(dst, text[at:]...)
+}
+
+// sign splits a number's text as Long.parseLong does: one plus or minus may stand before the digits.
+func sign(x []byte) (negative bool, unsigned []byte) {
+	if len(x) > 0 && (x[0] == '-' || x[0] == '+') {
+		return x[0] == '-', x[1:]
+	}
+	return false, x
+}
+
+// parseLong reads a number as Long.parseLong does.
+func parseLong(x []byte) (n int64, problem string) {
+	negative, x := sign(x)
+	if len(x) == 0 {
+		return 0, problemNumber
+	}
+	limit := uint64(math.MaxInt64)
+	if negative {
+		limit++
+	}
+	var u uint64
+	for _, c := range x {
+		d := c - '0'
+		if d > 9 {
+			return 0, problemNumber
+		}
+		if u > (limit-uint64(d))/10 {
+			problem = problemRange // unless something that is no digit follows
+			continue
+		}
+		u = 10*u + uint64(d)
+	}
+	if negative {
+		return -int64(u), problem
+	}
+	return int64(u), problem
+}
+
+// applyMod works on numbers of any length, as Oracle's NUMBER(38) has more digits than a long.
+func applyMod(s *step, dst, x []byte) ([]byte, string) {
+	_, x = sign(x)
+	if len(x) == 0 {
+		return dst, problemNumber
+	}
+	var r uint64
+	for _, c := range x {
+		d := c - '0'
+		if d > 9 {
+			return dst, problemNumber
+		}
+		r = (10*r + uint64(d)) % uint64(s.n)
+	}
+	return appendPadded(dst, r, s.width), ""
+}
+
+func applyDesc(s *step, dst, x []byte) ([]byte, string) {
+	n, problem := parseLong(x)
+	if problem == "" && (n < 0 || n > s.n) {
+		problem = problemRange
+	}
+	if problem != "" {
+		return dst, problem
+	}
+	return appendPadded(dst, uint64(s.n-n), s.width), ""
+}
+
+// applyInt64 is Bytes.toBytes(long).
+func applyInt64(_ *step, dst, x []byte) ([]byte, string) {
+	n, problem := parseLong(x)
+	if problem != "" {
+		return dst, problem
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(n)), ""
+}
+
+// applyInt32 is Bytes.toBytes(int).
+func applyInt32(_ *step, dst, x []byte) ([]byte, string) {
+	n, problem := parseLong(x)
+	if problem == "" && n != int64(int32(n)) {
+		problem = problemRange
+	}
+	if problem != "" {
+		return dst, problem
+	}
+	return binary.BigEndian.AppendUint32(dst, uint32(n)), ""
+}
+
+func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
+	if len(x)%2 != 0 {
+		return dst, "hex text with an odd number of digits"
+	}
+	out := dst
+	for i := 0; i < len(x); i += 2 {
+		high, low := hexValue(x[i]), hexValue(x[i+1])
+		if high < 0 || low < 0 {
+			return dst, "no hex text"
+		}
+		out = append(out, byte(high<<4|low))
+	}
+	return out, ""
+}
