@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 //go:embed java/pom.xml java/*.java java/*.properties
@@ -121,8 +122,8 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 	return nil
 }
 
-// cached gives the folder name in the user's cache, filled by fill unless it is there and whole says so. It is filled aside and renamed, so that
-// builders at the same time don't see each other's halves.
+// cached gives the folder name in the user's cache, filled by fill unless it is there and whole says so. One builder fills it at a time, the others
+// wait; it is filled aside and renamed, so that a builder that was killed leaves no half.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -136,29 +137,44 @@ func cached(name string, fill func(dir string) error, whole func(dir string) boo
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
-	aside, err := os.MkdirTemp(root, name+".*")
+	unlock, err := lock(dir + ".lock")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(aside) }()
-	if err := fill(aside); err != nil {
-		return "", err
+	defer unlock()
+	if whole(dir) {
+		return dir, nil
 	}
-	return dir, replace(aside, dir, whole)
+	return dir, build(dir, fill)
 }
 
-// replace puts aside in dir's place. A whole dir that another builder has put there meanwhile is as good.
-func replace(aside, dir string, whole func(string) bool) error {
-	if err := os.Rename(aside, dir); err == nil || whole(dir) {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil { // a kept one that is whole no more
+// build fills a folder beside dir and puts it in dir's place.
+func build(dir string, fill func(dir string) error) error {
+	aside, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*")
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(aside, dir); err != nil && !whole(dir) {
+	defer func() { _ = os.RemoveAll(aside) }()
+	if err := fill(aside); err != nil {
 		return err
 	}
-	return nil
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(aside, dir)
+}
+
+// lock waits until it holds the lock of a file, against other processes and goroutines.
+func lock(file string) (unlock func(), err error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", file, err)
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 func hash(parts ...[]byte) string {

@@ -280,7 +280,7 @@ func (c *Cluster) Alive() error {
 	up := c.running()
 	dead := slices.DeleteFunc(c.Roles(), func(name string) bool { return slices.Contains(up, name) })
 	if len(dead) > 0 {
-		return fmt.Errorf("of the test cluster in %s %s isn't running (logs in %s)", c.Dir, strings.Join(dead, ", "), c.path("log"))
+		return fmt.Errorf("test cluster in %s: not running: %s (see its logs in %s; `cluster start ROLE` starts one again)", c.Dir, strings.Join(dead, ", "), c.path("log"))
 	}
 	return nil
 }

@@ -19,14 +19,7 @@ const Environment = "BULKLOAD_CLUSTER"
 // running as a whole fails the test.
 func Use(t testing.TB) *Cluster {
 	t.Helper()
-	dir := os.Getenv(Environment)
-	if dir == "" {
-		without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
-	}
-	if !filepath.IsAbs(dir) {
-		t.Fatalf("%s=%s must be an absolute path: tests run in the folders of their packages", Environment, dir)
-	}
-	c, err := Open(t.Context(), dir)
+	c, err := Open(t.Context(), named(t))
 	if errors.Is(err, errNoJava) {
 		without(t, err.Error())
 	}
@@ -37,6 +30,19 @@ func Use(t testing.TB) *Cluster {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// named gives the folder that the environment names.
+func named(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv(Environment)
+	if dir == "" {
+		without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
+	}
+	if !filepath.IsAbs(dir) {
+		t.Fatalf("%s=%s must be an absolute path: tests run in the folders of their packages", Environment, dir)
+	}
+	return dir
 }
 
 // Java gives the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.

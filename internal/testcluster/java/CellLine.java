@@ -57,10 +57,13 @@ final class CellLine {
   }
 
   private static byte[] unhex(String s) throws IOException {
+    if (s.length() % 2 != 0) {
+      throw new IOException("not hex: " + s);
+    }
     byte[] b = new byte[s.length() / 2];
     for (int i = 0; i < b.length; i++) {
       int high = Character.digit(s.charAt(2 * i), 16), low = Character.digit(s.charAt(2 * i + 1), 16);
-      if (high < 0 || low < 0 || s.length() % 2 != 0) {
+      if (high < 0 || low < 0) {
         throw new IOException("not hex: " + s);
       }
       b[i] = (byte) (high << 4 | low);

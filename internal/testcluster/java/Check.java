@@ -24,7 +24,7 @@ import org.apache.hadoop.hbase.util.Bytes;
  *
  * <p>From the raw bytes: block sizes, chains of previous blocks, checksums (RawBlocks). By HBase's reader: every cell in order and as many as the
  * trailer says, first and last key; seekTo a cell, seekTo the start of its row, and seekBefore it, for about 500 cells a file; reading rows backwards,
- * the last 2,000; the bloom filter denies no row (or row and column, or prefix) that is there, for about 20,000 rows. With -all: for every cell and row.
+ * the last 2,000; the bloom filter denies no row (or row and column, or prefix) that is there, for the first 20,000 and then every tenth. With -all: for every cell and row.
  */
 final class Check {
   private static final int SEEKS = 500;
@@ -76,7 +76,7 @@ final class Check {
     private final HFile.Reader reader;
     private final HFileScanner seeker;
     private final Bloom bloom;
-    private final long seekStep, bloomStep;
+    private final long seekStep;
     private final ArrayDeque<Cell> lastOfRows = new ArrayDeque<>();
     private Cell previous;
     private long count, rowCount;
@@ -87,7 +87,6 @@ final class Check {
       seeker = reader.getScanner(Oracle.CONF, false, true);
       bloom = new Bloom(reader);
       seekStep = all ? 1 : Math.max(1, reader.getEntries() / SEEKS);
-      bloomStep = all ? 1 : Math.max(1, reader.getEntries() / BLOOMED);
     }
 
     void read() throws Exception {
@@ -118,7 +117,8 @@ final class Check {
       if (newRow) {
         row();
       }
-      if (newRow && rowCount % bloomStep == 0 || bloom.type == BloomType.ROWCOL && count % bloomStep == 0) {
+      boolean columns = bloom.type == BloomType.ROWCOL;
+      if ((columns || newRow) && bloomed(columns ? count : rowCount)) {
         bloom.check(path, c);
       }
       if (count % seekStep == 0) {
@@ -126,6 +126,10 @@ final class Check {
       }
       count++;
       previous = c;
+    }
+
+    private boolean bloomed(long n) {
+      return all || n <= BLOOMED || n % 10 == 0;
     }
 
     private void row() {

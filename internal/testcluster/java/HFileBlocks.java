@@ -2,17 +2,19 @@ package org.apache.hadoop.hbase.io.hfile; // HBase shows its block reader to thi
 
 import java.io.IOException;
 import org.apache.hadoop.hbase.nio.ByteBuff;
+import org.apache.hadoop.hbase.util.ChecksumType;
 
 /** Every block of an HFile in the order of the file, unpacked. */
 public final class HFileBlocks {
   private HFileBlocks() {}
 
-  /** A block: what its header says, and its payload decompressed (a data block's is still encoded). */
+  /** A block: what its header says, and its payload decompressed (a data block's is still encoded). Checksum is the kind and the bytes that each covers. */
   public static final class Block {
     public final BlockType type;
     public final long offset;
     public final long previous;
     public final int onDisk;
+    public final String checksum;
     public final byte[] payload;
 
     private Block(HFileBlock raw, HFileBlock unpacked) {
@@ -20,6 +22,7 @@ public final class HFileBlocks {
       offset = raw.getOffset();
       previous = raw.getPrevBlockOffset();
       onDisk = raw.getOnDiskSizeWithHeader();
+      checksum = ChecksumType.codeToType(raw.getChecksumType()) + "/" + raw.getBytesPerChecksum();
       payload = new byte[unpacked.getUncompressedSizeWithoutHeader()];
       ByteBuff b = unpacked.getBufferReadOnly();
       b.position(unpacked.headerSize());

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 
 /**
@@ -50,6 +51,11 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  */
 public final class Oracle {
   static final Configuration CONF = HBaseConfiguration.create();
+
+  static {
+    // Without Hadoop's .crc file beside each local file: tests copy, change and count files.
+    CONF.set("fs.file.impl", RawLocalFileSystem.class.getName());
+  }
 
   private Oracle() {}
 

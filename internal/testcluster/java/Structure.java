@@ -20,7 +20,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * dump and diff: an HFile as lines, one a part.
  *
- * <p>diff compares the trailer, every block's type, size and payload, and the file info. Index and bloom-meta payloads hold offsets and sizes on disk,
+ * <p>diff compares the trailer, every block's type, kind of checksum, size and payload, and the file info. Index and bloom-meta payloads hold offsets and sizes on disk,
  * which another compressor moves: there each entry is compared with the block's place in the file (its ordinal) instead; where nothing is compressed
  * offsets and bytes must agree as well. Left out are the clock values and task names of the file info, hence its size and what stands behind it.
  */
@@ -98,7 +98,7 @@ final class Structure {
       }
     }
     boolean behindFileInfo = bloomMeta(b.type);
-    String s = ordinal + " " + b.type + " uncompressed=" + b.payload.length;
+    String s = ordinal + " " + b.type + " checksum=" + b.checksum + " uncompressed=" + b.payload.length;
     if (positions && !(comparing && behindFileInfo)) {
       s += " @" + b.offset + " disk=" + b.onDisk + " prev=" + b.previous;
     }
