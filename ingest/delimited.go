@@ -78,7 +78,7 @@ func (d *Delimited) Open(fsys storage.FS, split Split) (*Reader, error) {
 	}
 	file, err := fsys.Open(split.File.Path)
 	if err != nil {
-		return nil, fmt.Errorf("open the input: %w", err)
+		return nil, err
 	}
 	r := newReader(d, file, split)
 	r.rec.fsys = fsys
