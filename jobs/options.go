@@ -15,7 +15,22 @@ type Options struct {
 	NoLoad     bool              // stop before the load
 	Say        func(string)      // takes notes for people; nil: nobody listens
 	Watch      func(Progress)    // takes progress, from several goroutines; nil: nobody listens
+
+	reached func(point) // for tests that stop a run at one of its points
 }
+
+// point is a place of a run at which a crash matters.
+type point string
+
+const (
+	pointPlanned  point = "planned"  // the manifest is begun
+	pointSorted   point = "sorted"   // all input was read
+	pointVerified point = "verified" // a region's files were read back, still under temporary names
+	pointRenamed  point = "renamed"  // one of them has its name, which the manifest does not know yet
+	pointRecorded point = "recorded" // the manifest knows the region
+	pointBalanced point = "balanced" // all regions are there; the manifest does not say so yet
+	pointWritten  point = "written"  // the manifest says so; _SUCCESS is not there yet
+)
 
 // Progress says how far a phase is.
 type Progress struct {
@@ -38,6 +53,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Say == nil {
 		o.Say = func(string) {}
+	}
+	if o.reached == nil {
+		o.reached = func(point) {}
 	}
 	if o.Watch == nil {
 		o.Watch = func(Progress) {}

@@ -42,10 +42,13 @@ func (w *workplace) run(ctx context.Context, summary *Summary) error {
 	if err != nil {
 		return err
 	}
-	if !finished {
-		if err := w.write(ctx, summary); err != nil {
-			return err
-		}
+	if finished {
+		err = w.markSuccess()
+	} else {
+		err = w.write(ctx, summary)
+	}
+	if err != nil {
+		return err
 	}
 	summary.fill(w.manifest)
 	wanted := w.job.Load && !w.options.NoLoad
@@ -85,6 +88,7 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	if err != nil {
 		return err
 	}
+	w.options.reached(pointSorted)
 	stats := rows.sorted.Stats()
 	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	writing := &writing{workplace: w, target: t, rows: rows,
@@ -101,6 +105,7 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	if err := w.balance(rows); err != nil {
 		return err
 	}
+	w.options.reached(pointBalanced)
 	return w.succeed()
 }
 
@@ -129,7 +134,11 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 			return nil, fmt.Errorf("clean the output: %w", err)
 		}
 	}
-	return t, w.manifest.save(w.fsys, w.dir)
+	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+		return nil, err
+	}
+	w.options.reached(pointPlanned)
+	return t, nil
 }
 
 func (w *workplace) sumRejects(summary *Summary, records int64) {
@@ -162,11 +171,24 @@ func (w *workplace) succeed() error {
 	if err := w.manifest.save(w.fsys, w.dir); err != nil {
 		return err
 	}
-	text, err := json.Marshal(w.manifest.Run)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", successName, err)
+	w.options.reached(pointWritten)
+	return w.markSuccess()
+}
+
+// markSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
+func (w *workplace) markSuccess() error {
+	name := path.Join(w.dir, successName)
+	if _, err := w.fsys.Stat(name); err == nil {
+		return nil
 	}
-	if err := replaceFile(w.fsys, path.Join(w.dir, successName), path.Join(w.dir, tempDir, successName), append(text, '\n')); err != nil {
+	text, err := json.Marshal(w.manifest.Run)
+	if err == nil {
+		err = w.fsys.MkdirAll(path.Join(w.dir, tempDir), dirPerm)
+	}
+	if err == nil {
+		err = replaceFile(w.fsys, name, path.Join(w.dir, tempDir, successName), append(text, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", successName, err)
 	}
 	return nil

@@ -25,7 +25,7 @@ func ParseSize(text string) (int64, error) {
 		}
 	}
 	n, err := strconv.ParseFloat(digits, 64)
-	if err != nil || n <= 0 || math.IsInf(n, 0) || n*factor >= math.MaxInt64 || n*factor < 1 {
+	if err != nil || !(n > 0) || math.IsInf(n, 0) || n*factor >= math.MaxInt64 || n*factor < 1 {
 		return 0, fmt.Errorf("%q is not a size; write it as 65536, 64KiB or 10GiB", text)
 	}
 	return int64(n * factor), nil

@@ -46,10 +46,10 @@ type writing struct {
 
 // writeRegions writes the regions that the manifest lacks, side by side.
 func (w *writing) writeRegions(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(workers())
 	for region := range w.target.regions.Len() {
-		if ctx.Err() != nil {
+		if running.Err() != nil {
 			break
 		}
 		if done := w.manifest.done(region); done != nil {
@@ -60,7 +60,7 @@ func (w *writing) writeRegions(ctx context.Context) error {
 			w.writes.add(done.Entries)
 			continue
 		}
-		group.Go(func() error { return w.writeRegion(ctx, region) })
+		group.Go(func() error { return w.writeRegion(running, region) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -87,6 +87,7 @@ func (w *writing) writeRegion(ctx context.Context, region int) (err error) {
 	if err := r.verify(ctx); err != nil {
 		return err
 	}
+	r.options.reached(pointVerified)
 	return r.commit()
 }
 
@@ -271,12 +272,17 @@ func (r *regionWriter) commit() error {
 		if err := r.fsys.Rename(f.temp, path.Join(r.dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
+		r.options.reached(pointRenamed)
 		record.Files = append(record.Files, f.FileSummary)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.manifest.add(record)
-	return r.manifest.save(r.fsys, r.dir)
+	if err := r.manifest.save(r.fsys, r.dir); err != nil {
+		return err
+	}
+	r.options.reached(pointRecorded)
+	return nil
 }
 
 // abort deletes temporary files after an error.

@@ -1,0 +1,44 @@
+# make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.PHONY: test lint unit race fuzz bench build clean
+
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 5s
+CLUSTER  ?= $(CURDIR)/out/cluster
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/bulkload ./cmd/bulkload
+
+test: lint build unit race fuzz
+
+lint:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi
+	go vet ./...
+	go run $(GOLANGCI) run ./...
+
+# Brings a real HBase up, runs all tests against it, and takes it down, whatever came of them.
+unit:
+	mkdir -p $(CLUSTER)
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER)
+	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	BULKLOAD_CLUSTER=$(CLUSTER) go test -count=1 -timeout 20m ./...
+
+# The packages with threads, without the cluster.
+race:
+	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
+
+# Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer.
+fuzz:
+	for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "fuzz $$package $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf bin out

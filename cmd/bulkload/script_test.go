@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bulkload": main})
+}
+
+// TestScripts runs testdata/script/*.txtar: each is a session at the command line, with the files it needs.
+// -update writes what the commands printed into the scripts.
+func TestScripts(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("REPO", repository)
+			e.Setenv("USER", "tester")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":    cmdCode,
+			"records": cmdRecords,
+		},
+	})
+}
+
+// cmdCode runs bulkload and wants an exit code: code 5 run job.yaml.
+func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N bulkload ARGS")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// cmdRecords writes a file of 0x01 and 0x10 delimited records; ^ stands for 0x01 and $ for a newline inside a value:
+// records FILE a^b^c d^e^f.
+func cmdRecords(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: records FILE RECORD…")
+	}
+	var b strings.Builder
+	for _, r := range args[1:] {
+		b.WriteString(strings.NewReplacer("^", "\x01", "$", "\n").Replace(r) + "\x10")
+	}
+	name := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(name), 0o755))
+	ts.Check(os.WriteFile(name, []byte(b.String()), 0o644))
+}

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
+
+// TestCrashChild is the process that TestKilledRunGoesOn kills: it runs the job of a folder until a point is reached the
+// n-th time.
+func TestCrashChild(t *testing.T) {
+	at := os.Getenv(crashEnvironment)
+	if at == "" {
+		t.Skip("runs as a child of TestKilledRunGoesOn")
+	}
+	dir := os.Getenv(crashEnvironment + "_DIR")
+	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var times atomic.Int64
+	_, err = Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), Options{reached: func(p point) {
+		if string(p) == at && times.Add(1) == int64(left) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}})
+	t.Fatalf("the run came to its end: %v", err)
+}
+
+// TestKilledRunGoesOn kills a run with SIGKILL at each of its points; the same command then gives the bytes of a run
+// that was left alone, and once more does nothing.
+func TestKilledRunGoesOn(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	for _, c := range []struct {
+		at    point
+		times int
+	}{
+		{pointPlanned, 1}, {pointSorted, 1}, {pointVerified, 1}, {pointVerified, 4}, {pointRenamed, 1}, {pointRenamed, 5},
+		{pointRecorded, 1}, {pointRecorded, 9}, {pointBalanced, 1}, {pointWritten, 1},
+	} {
+		t.Run(string(c.at)+strconv.Itoa(c.times), func(t *testing.T) {
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+			crash(t, dir, c.at, c.times)
+			s := mustRun(t, readCheck(t, dir, out), Options{})
+			if s.Books.Written != 2000 {
+				t.Errorf("books %v", s.Books)
+			}
+			sameFiles(t, "resumed", base, out)
+			nothingLeft(t, out)
+			if again := mustRun(t, readCheck(t, dir, out), Options{}); again.Status != StatusNothing {
+				t.Errorf("a run after that says %s", again.Status)
+			}
+			if _, err := os.Stat(filepath.Join(out, successName)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func crash(t *testing.T, dir string, at point, times int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")
+	cmd.Env = append(os.Environ(), crashEnvironment+"="+string(at), crashEnvironment+"_DIR="+dir, crashEnvironment+"_TIMES="+strconv.Itoa(times))
+	output, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child was not killed (%v):\n%s", err, output)
+	}
+}
