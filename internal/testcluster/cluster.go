@@ -195,6 +195,7 @@ func (c *Cluster) startRoles(ctx context.Context, roles []role) error {
 func (c *Cluster) format(ctx context.Context) error {
 	first := c.nameNodes()[0]
 	j := c.jvm(first)
+	j.brief = true
 	j.args = append(slices.Clone(first.args), "-format", "-nonInteractive")
 	if _, err := output(ctx, j); err != nil {
 		return fmt.Errorf("format HDFS: %w", err)
@@ -287,5 +288,7 @@ func (c *Cluster) Alive() error {
 
 // Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, to its end, and gives what it wrote to stdout.
 func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
-	return output(ctx, toolJVM(c.ConfDir(), c.classes, c.jars, class, args))
+	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args)
+	j.brief = true
+	return output(ctx, j)
 }

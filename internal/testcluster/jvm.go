@@ -21,11 +21,15 @@ type jvm struct {
 	properties []string // as of -D
 	class      string
 	args       []string
+	brief      bool // it ends soon: don't spend the time on compiling well
 }
 
 // command gives the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.
 func (j jvm) command() *exec.Cmd {
 	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
+	if j.brief {
+		args = append(args, "-XX:TieredStopAtLevel=1")
+	}
 	for _, p := range opened {
 		args = append(args, "--add-opens="+p+"=ALL-UNNAMED")
 	}

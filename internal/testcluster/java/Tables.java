@@ -10,6 +10,7 @@ import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.NamespaceExistException;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.TableNotFoundException;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
@@ -104,6 +105,11 @@ final class Tables {
 
   /** From hbase:meta, not from the connection's memory: regions split and move. */
   private static List<HRegionLocation> locations(String table) throws IOException {
+    try (Admin admin = connection().getAdmin()) {
+      if (!admin.tableExists(TableName.valueOf(table))) {
+        throw new TableNotFoundException(table);
+      }
+    }
     connection().clearRegionLocationCache();
     try (RegionLocator l = connection().getRegionLocator(TableName.valueOf(table))) {
       return l.getAllRegionLocations();

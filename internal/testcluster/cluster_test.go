@@ -1,0 +1,250 @@
+package testcluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTableLoadAndScan(t *testing.T) {
+	c := Use(t)
+	o, table := c.Oracle(t), c.UniqueTable(t)
+	run(t, o, "create", table, "f", `b,.c,\x7F`, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW", "VERSIONS=3")
+	regions := strings.Split(run(t, o, "regions", table), "\n")
+	var starts []string
+	for _, r := range regions {
+		starts = append(starts, strings.Split(r, "\t")[0])
+	}
+	if got := strings.Join(starts, " "); got != ` .c b \x7F` {
+		t.Fatalf("regions begin with %q", got)
+	}
+	dir := c.FS() + "/user/" + table
+	defer remove(t, c, dir)
+	run(t, o, "write", tempFile(t, someCells), dir, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+	// Two rows of two regions in one file: HBase's loader splits it.
+	if got := run(t, o, "load", dir, table); got != "2 files loaded" {
+		t.Errorf("load says %q", got)
+	}
+	if got := run(t, o, "scan", table); got+"\n" != someCells {
+		t.Errorf("the table holds\n%s\nwant\n%s", got, someCells)
+	}
+	if got, want := run(t, o, "scan", table, "-digest"), "rows=2 cells=3 sha256="+sha256Hex(someCells); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	if got := run(t, o, "split", table, "bb"); got != "5 regions" {
+		t.Errorf("split says %q", got)
+	}
+	if got := run(t, o, "scan", table); got+"\n" != someCells {
+		t.Errorf("after the split the table holds\n%s", got)
+	}
+}
+
+func remove(t *testing.T, c *Cluster, dir string) {
+	t.Helper()
+	if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "-skipTrash", dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUniqueTableIsDropped(t *testing.T) {
+	c := Use(t)
+	var table string
+	t.Run("within", func(t *testing.T) {
+		table = c.UniqueTable(t)
+		run(t, c.Oracle(t), "create", "other_"+table, "f", "")
+		run(t, c.Oracle(t), "create", table, "f", "")
+	})
+	if _, err := c.Oracle(t).Run("regions", table); err == nil || !strings.Contains(err.Error(), "TableNotFound") {
+		t.Errorf("table %s: error %v, want one that says it isn't there", table, err)
+	}
+	run(t, c.Oracle(t), "drop", "other_"+table)
+	if _, err := c.Oracle(t).Run("drop", "other_"+table); err == nil {
+		t.Error("a table that isn't there is dropped")
+	}
+}
+
+// TestNameNodes starts two NameNodes and a DataNode, and makes the one active, kills it, and goes back to the other.
+func TestNameNodes(t *testing.T) {
+	named(t) // it starts JVMs as well: only where those are wanted
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c := start(ctx, t, Options{HA: true, HDFSOnly: true})
+	if c.FS() != "hdfs://bulkload" {
+		t.Errorf("the file system is %s", c.FS())
+	}
+	file := tempFile(t, "text")
+	shell(ctx, t, c, "-put", file, "/one")
+	failover(ctx, t, c, "nn2")
+	shell(ctx, t, c, "-put", file, "/two")
+	if err := c.Kill("nn2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Alive(); err == nil || !strings.Contains(err.Error(), "not running: nn2 ") {
+		t.Errorf("error %v, want one that names nn2", err)
+	}
+	failover(ctx, t, c, "nn1")
+	if got := shell(ctx, t, c, "-cat", "/one", "/two"); got != "texttext" {
+		t.Errorf("read %q", got)
+	}
+	if err := c.StartRole(ctx, "nn2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Alive(); err != nil {
+		t.Error(err)
+	}
+	if err := c.StartRole(ctx, "nn2"); err == nil || !strings.Contains(err.Error(), "running already") {
+		t.Errorf("start a running role: %v", err)
+	}
+	if _, err := Start(ctx, c.Options); err == nil || !strings.Contains(err.Error(), "is running in") {
+		t.Errorf("start a cluster in the folder of another: %v", err)
+	}
+}
+
+// start starts a cluster of the test's own.
+func start(ctx context.Context, t *testing.T, o Options) *Cluster {
+	t.Helper()
+	o.Dir = t.TempDir()
+	c, err := Start(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if up := c.running(); len(up) > 0 {
+			t.Errorf("still running: %v", up)
+		}
+	})
+	return c
+}
+
+func failover(ctx context.Context, t *testing.T, c *Cluster, to string) {
+	t.Helper()
+	if err := c.Failover(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shell(ctx context.Context, t *testing.T, c *Cluster, args ...string) string {
+	t.Helper()
+	out, err := c.Java(ctx, "org.apache.hadoop.fs.FsShell", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// prepared gives a cluster whose folders are made and of which nothing runs.
+func prepared(t *testing.T, o Options) *Cluster {
+	t.Helper()
+	Java(t) // skips where there is none
+	o.Dir = t.TempDir()
+	c, err := newCluster(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRoleThatFails(t *testing.T) {
+	c := prepared(t, Options{})
+	err := c.StartRole(t.Context(), "nn") // nothing is formatted
+	if err == nil || !strings.HasPrefix(err.Error(), "start nn: it has ended; the last lines of "+c.path("log", "nn.log")) || !strings.Contains(err.Error(), "storage directory does not exist") {
+		t.Errorf("error %v, want one that names nn and quotes its log", err)
+	}
+}
+
+func TestStartThatIsCanceled(t *testing.T) {
+	c := prepared(t, Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := Start(ctx, c.Options); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want %v", err, context.DeadlineExceeded)
+	}
+	if up := c.running(); len(up) > 0 {
+		t.Errorf("still running: %v", up)
+	}
+}
+
+func TestPortsThatAreTaken(t *testing.T) {
+	c := prepared(t, Options{DataNodes: 2})
+	taken := c.Port + portDataNode + portDataNodeStep // of dn2
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(taken)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if _, err := Start(t.Context(), c.Options); err == nil || !strings.Contains(err.Error(), "port "+strconv.Itoa(taken)+" is taken") {
+		t.Errorf("error %v, want one that names port %d", err, taken)
+	}
+	c.Port = 0
+	if err := c.claimPorts(); err != nil || c.Port == taken-portDataNode-portDataNodeStep {
+		t.Errorf("chose port %d, %v", c.Port, err)
+	}
+}
+
+func TestFoldersOfOthers(t *testing.T) {
+	c := prepared(t, Options{})
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "data", "precious")
+	if err := os.MkdirAll(precious, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := c.Options
+	o.Dir = dir
+	if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no test cluster made") {
+		t.Errorf("error %v, want a refusal", err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "no test cluster in "+dir) {
+		t.Errorf("open a folder without a cluster: %v", err)
+	}
+}
+
+func TestUnknownRoles(t *testing.T) {
+	c := prepared(t, Options{RegionServers: 2})
+	want := `no role "rs3", only nn, zk, dn1, master, rs1, rs2`
+	for name, err := range map[string]error{"kill": c.Kill("rs3"), "start": c.StartRole(t.Context(), "rs3")} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %s", name, err, want)
+		}
+	}
+	if err := c.Kill("rs2"); err == nil || !strings.Contains(err.Error(), "isn't running") {
+		t.Errorf("kill a role that doesn't run: %v", err)
+	}
+	if err := c.Failover(t.Context(), "nn2"); err == nil {
+		t.Error("a cluster of one NameNode fails over")
+	}
+	if _, err := Start(t.Context(), Options{Dir: t.TempDir(), DataNodes: 11}); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("eleven DataNodes: %v", err)
+	}
+}
+
+// TestPidOfAnother shows that a process that has got a role's old number is not taken for the role, nor killed.
+func TestPidOfAnother(t *testing.T) {
+	c := prepared(t, Options{})
+	if err := os.WriteFile(c.pidFile("nn"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, alive := c.pid("nn"); alive {
+		t.Error("this test passes as a NameNode")
+	}
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(c.pidFile("nn")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old process id is still kept: %v", err)
+	}
+}
