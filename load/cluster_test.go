@@ -1,0 +1,637 @@
+package load
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/hbase"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+	"bulkload/keys"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// These tests use a real HBase. HFiles are written by HBase's own writer, tables read by HBase's own client as well.
+
+// lab is a real cluster, and this package's connection to it.
+type lab struct {
+	*testing.T
+	*Cluster
+	real *testcluster.Cluster
+	fs   storage.FS
+	dir  string // a folder of the test's own in HDFS, as a URI
+}
+
+const testUser = "root" // any name: the clusters of tests take our word for it
+
+func newLab(t *testing.T, properties ...string) *lab {
+	t.Helper()
+	real := testcluster.Use(t)
+	t.Parallel() // tables and folders are each test's own
+	return connect(t, real, testUser, properties...)
+}
+
+func connect(t *testing.T, real *testcluster.Cluster, user string, properties ...string) *lab {
+	t.Helper()
+	conf, err := siteconf.Load(real.ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(properties); i += 2 {
+		conf.Set(properties[i], properties[i+1])
+	}
+	c, err := Connect(t.Context(), conf, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	l := &lab{T: t, Cluster: c, real: real, dir: real.FS() + "/load-test/" + fmt.Sprint(time.Now().UnixNano())}
+	var name string
+	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, user); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.fs.RemoveAll(name); err != nil {
+			t.Error(err)
+		}
+		l.fs.Close()
+	})
+	return l
+}
+
+// newTable makes a table with families f and g, split at the rows given.
+func (l *lab) newTable(splits ...string) string {
+	l.Helper()
+	name := l.real.UniqueTable(l.T)
+	var rows [][]byte
+	for _, s := range splits {
+		rows = append(rows, []byte(s))
+	}
+	if err := l.Create(l.Context(), name, []Family{{Name: "f"}, {Name: "g"}}, rows); err != nil {
+		l.Fatal(err)
+	}
+	return name
+}
+
+// Context is the test's; Cluster has no such method.
+func (l *lab) Context() context.Context { return l.T.Context() }
+
+// write has HBase's writer make an HFile with the rows, one cell of column q each, whose value names row and file.
+func (l *lab) write(name, family string, rows ...string) HFile {
+	l.Helper()
+	var cells strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&cells, "%x\t%s\t%x\t%d\tPut\t%x\n", row, family, "q", 1000, row+" of "+name)
+	}
+	return l.writeCells(name, family, cells.String(), rows[0], rows[len(rows)-1])
+}
+
+func (l *lab) writeCells(name, family, cells, first, last string) HFile {
+	l.Helper()
+	local := filepath.Join(l.TempDir(), "cells")
+	if err := os.WriteFile(local, []byte(cells), 0o600); err != nil {
+		l.Fatal(err)
+	}
+	answer, err := l.real.Oracle(l.T).Run("write", local, l.dir+"/"+name)
+	if err != nil {
+		l.Fatal(err)
+	}
+	uri := strings.TrimSpace(answer)
+	if strings.HasPrefix(uri, "/") {
+		uri = l.real.FS() + uri
+	}
+	return HFile{Family: family, URI: uri, FirstRow: []byte(first), LastRow: []byte(last)}
+}
+
+// scan lists a range's cells as "row family value".
+func (l *lab) scan(table, start, end string) []string {
+	l.Helper()
+	var cells []string
+	err := l.ScanRange(l.Context(), table, []byte(start), []byte(end), func(c *keys.Cell) error {
+		if string(c.Qualifier) != "q" || c.Timestamp != 1000 || c.Type != keys.Put {
+			l.Errorf("unexpected cell %+v", c)
+		}
+		cells = append(cells, fmt.Sprintf("%s %s %s", c.Row, c.Family, c.Value))
+		return nil
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return cells
+}
+
+func (l *lab) wantScan(table string, want ...string) {
+	l.Helper()
+	if got := l.scan(table, "", ""); !slices.Equal(got, want) {
+		l.Errorf("the table has %q, want %q", got, want)
+	}
+}
+
+func (l *lab) exists(f HFile) bool {
+	l.Helper()
+	_, name := splitURI(f.URI)
+	_, err := l.fs.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.Fatal(err)
+	}
+	return err == nil
+}
+
+// load loads and returns the files that done was told of.
+func (l *lab) load(table string, files ...HFile) ([]HFile, *Report, error) {
+	var told []HFile
+	report, err := l.Load(l.Context(), table, files, func(f HFile) error {
+		told = append(told, f)
+		return nil
+	})
+	return told, report, err
+}
+
+// master calls a method of the master that only tests need.
+func (l *lab) master(method string, build func([]byte) []byte) {
+	l.Helper()
+	conn, err := l.servers.master(l.Context())
+	if err == nil {
+		_, err = conn.Call(l.Context(), method, build(nil))
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func bytesField(b []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), value)
+}
+
+// move moves a region to the other server and waits until hbase:meta says so.
+func (l *lab) move(table string, region Region) {
+	l.Helper()
+	l.master("MoveRegion", func(b []byte) []byte { // MoveRegionRequest{1 RegionSpecifier{1 type ENCODED, 2 value}}
+		name := strings.TrimSuffix(string(region.Name), ".")
+		encoded := name[strings.LastIndexByte(name, '.')+1:]
+		return bytesField(b, 1, bytesField([]byte{8, 2}, 2, []byte(encoded)))
+	})
+	for range 100 {
+		t, err := l.Table(l.Context(), table)
+		if err != nil {
+			l.Fatal(err)
+		}
+		if slices.ContainsFunc(t.Regions, func(r Region) bool { return string(r.Name) == string(region.Name) && r.Server != region.Server }) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	l.Fatal("the region does not move")
+}
+
+func (l *lab) split(table, row string) {
+	l.Helper()
+	if _, err := l.real.Oracle(l.T).Run("split", table, row); err != nil {
+		l.Fatal(err)
+	}
+}
+
+func TestCreateAndDescribe(t *testing.T) {
+	l := newLab(t)
+	namespace := fmt.Sprint("load", time.Now().UnixNano())
+	name := namespace + ":t"
+	t.Cleanup(func() {
+		if _, err := l.real.Oracle(t).Run("drop", name, "-if-exists"); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := l.Table(t.Context(), name); !errors.Is(err, ErrNotFound) {
+		t.Errorf("before: %v", err)
+	}
+	families := []Family{
+		{Name: "f", Compression: "SNAPPY", DataBlockEncoding: "FAST_DIFF", BloomFilter: "NONE", BlockSize: 8192},
+		{Name: "g", Attributes: map[string]string{"TTL": "86400", "DFS_REPLICATION": "1", "my.note": "x"}},
+	}
+	splits := [][]byte{{0}, []byte("5"), {0xff, 0}}
+	if err := l.Create(t.Context(), name, families, splits); err != nil {
+		t.Fatal(err)
+	}
+	table, err := l.Table(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.Name != name || len(table.Families) != 2 {
+		t.Fatalf("got %+v", table)
+	}
+	f, g := table.Families[0], table.Families[1]
+	if f.Compression != "SNAPPY" || f.DataBlockEncoding != "FAST_DIFF" || f.BloomFilter != "NONE" || f.BlockSize != 8192 {
+		t.Errorf("family f: %+v", f)
+	}
+	if g.Compression != "NONE" || g.DataBlockEncoding != "NONE" || g.BloomFilter != "ROW" || g.BlockSize != 65536 {
+		t.Errorf("family g: %+v", g)
+	}
+	if a := g.Attributes; a["TTL"] != "86400" || a["DFS_REPLICATION"] != "1" || a["my.note"] != "x" {
+		t.Errorf("attributes of g: %v", a)
+	}
+	if !slices.EqualFunc(table.Splits(), splits, slices.Equal) {
+		t.Errorf("splits %q", table.Splits())
+	}
+	theirs, err := l.real.Oracle(t).Run("regions", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(theirs, "\n"), "\n") {
+		parts := strings.Split(line, "\t") // server: host,port,start code
+		if server := strings.Split(parts[2], ","); table.Regions[i].Server != server[0]+":"+server[1] || !strings.Contains(string(table.Regions[i].Name), parts[3]) {
+			t.Errorf("region %+v, HBase says %s", table.Regions[i], line)
+		}
+	}
+	if err := l.Create(t.Context(), name, families, nil); !errors.Is(err, ErrExists) {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func TestCreateRefused(t *testing.T) {
+	l := newLab(t)
+	for name, test := range map[string]struct {
+		families []Family
+		splits   [][]byte
+	}{
+		"no families":     {nil, nil},
+		"bad compression": {[]Family{{Name: "f", Compression: "SQUEEZE"}}, nil},
+		"same split":      {[]Family{{Name: "f"}}, [][]byte{[]byte("a"), []byte("a")}},
+		"empty split":     {[]Family{{Name: "f"}}, [][]byte{{}}},
+		"unsorted splits": {[]Family{{Name: "f"}}, [][]byte{[]byte("b"), []byte("a")}},
+		"bad family":      {[]Family{{Name: "f:x"}}, nil},
+	} {
+		err := l.Create(t.Context(), l.real.UniqueTable(t), test.families, test.splits)
+		if !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestLoadAndReadBack(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable("b", "c")
+	files := []HFile{
+		l.write("1", "f", "a1", "a3"),
+		l.write("2", "f", "a2", "a4"),
+		l.write("3", "g", "a1"),
+		l.write("4", "f", "c1", "c\xff"),
+		l.write("5", "f", "b"),
+	}
+	told, report, err := l.load(table, files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 5 || *report != (Report{Files: 5, Regions: 3, Rounds: 1}) {
+		t.Errorf("told of %d, report %+v", len(told), report)
+	}
+	for _, f := range files {
+		if l.exists(f) {
+			t.Errorf("%s is still there", f.URI)
+		}
+	}
+	all := []string{
+		"a1 f a1 of 1", "a1 g a1 of 3", "a2 f a2 of 2", "a3 f a3 of 1", "a4 f a4 of 2",
+		"b f b of 5", "c1 f c1 of 4", "c\xff f c\xff of 4",
+	}
+	l.wantScan(table, all...)
+	for _, test := range []struct {
+		start, end string
+		want       []string
+	}{
+		{"a2", "a4", all[2:4]},
+		{"a4", "c1", all[4:6]},
+		{"b", "c", all[5:6]},
+		{"c1", "", all[6:]},
+		{"", "a1", nil},
+		{"d", "", nil},
+		{"a1\x00", "a2\x00", all[2:3]},
+	} {
+		if got := l.scan(table, test.start, test.end); !slices.Equal(got, test.want) {
+			t.Errorf("[%q, %q): got %q, want %q", test.start, test.end, got, test.want)
+		}
+	}
+	theirs, err := l.real.Oracle(t).Run("scan", table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(theirs, "\n"); n != len(all) || !strings.Contains(theirs, hex.EncodeToString([]byte("c\xff of 4"))) {
+		t.Errorf("HBase's client sees %d cells:\n%s", n, theirs)
+	}
+}
+
+// What is refused before anything is sent leaves files and table as they were.
+func TestLoadRefused(t *testing.T) {
+	l := newLab(t, "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", "2")
+	table := l.newTable("b")
+	good := l.write("good", "f", "a1", "a2")
+	with := func(change func(*HFile)) HFile {
+		f := good
+		change(&f)
+		return f
+	}
+	elsewhere := l.write("elsewhere", "f", "a1", "b1")
+	for name, test := range map[string]struct {
+		table string
+		files []HFile
+		kind  error
+		want  []string
+	}{
+		"missing table":   {"no_such_table", []HFile{good}, ErrNotFound, []string{"no_such_table"}},
+		"bad table name":  {"a b", []HFile{good}, ErrRefused, nil},
+		"missing family":  {table, []HFile{good, with(func(f *HFile) { f.Family = "x" })}, ErrNotFound, []string{"family x", good.URI}},
+		"straddles":       {table, []HFile{good, elsewhere}, ErrRefused, []string{elsewhere.URI, `region ["", "b")`, `before "b"`}},
+		"gone":            {table, []HFile{good, with(func(f *HFile) { f.URI += "0" })}, fs.ErrNotExist, []string{good.URI + "0"}},
+		"twice":           {table, []HFile{good, good}, ErrRefused, []string{good.URI}},
+		"a folder":        {table, []HFile{with(func(f *HFile) { f.URI = f.URI[:strings.LastIndexByte(f.URI, '/')] })}, nil, []string{"folder"}},
+		"too many":        {table, []HFile{good, with(func(f *HFile) { f.URI += "1" }), with(func(f *HFile) { f.URI += "2" })}, ErrRefused, []string{"more than 2 files"}},
+		"other authority": {table, []HFile{with(func(f *HFile) { f.URI = strings.Replace(f.URI, "hdfs://localhost", "hdfs://127.0.0.1", 1) })}, ErrRefused, []string{"not on HBase's file system"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := l.LoadFrom(t.Context(), l.fs, test.table, test.files, func(HFile) error {
+				t.Error("told of a file")
+				return nil
+			})
+			if err == nil || test.kind != nil && !errors.Is(err, test.kind) {
+				t.Fatalf("got %v, want %v", err, test.kind)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v lacks %q", err, want)
+				}
+			}
+			if *report != (Report{}) {
+				t.Errorf("report %+v", report)
+			}
+		})
+	}
+	if !l.exists(good) || !l.exists(elsewhere) {
+		t.Error("a file is not at its place any more")
+	}
+	l.wantScan(table)
+}
+
+func TestLoadNothing(t *testing.T) {
+	l := newLab(t)
+	if report, err := l.Load(t.Context(), "any", nil, nil); err != nil || *report != (Report{}) {
+		t.Errorf("got %+v, %v", report, err)
+	}
+}
+
+func TestLoadSameFileAgain(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	f := l.write("1", "f", "a", "b")
+	if _, _, err := l.load(table, f); err != nil {
+		t.Fatal(err)
+	}
+	told, _, err := l.load(table, f)
+	if !errors.Is(err, fs.ErrNotExist) || len(told) != 0 {
+		t.Errorf("got %v, told of %d", err, len(told))
+	}
+	l.wantScan(table, "a f a of 1", "b f b of 1")
+}
+
+// The region server swallows the reason (token path); the message must say where to look.
+func TestLoadCorruptFile(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	good := l.write("1", "f", "a")
+	_, name := splitURI(good.URI)
+	bad := good
+	bad.URI += "bad"
+	w, err := l.fs.Create(name+"bad", 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, strings.Repeat("no HFile\n", 100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	told, report, err := l.load(table, good, bad)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "Failed to complete bulk load") || !strings.Contains(err.Error(), "localhost:") {
+		t.Errorf("got %v", err)
+	}
+	if len(told) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {
+		t.Errorf("told of %d, report %+v", len(told), report)
+	}
+	l.wantScan(table)
+}
+
+// HBase leaves the files of a request that fails half-way in staging: they come back.
+func TestStagedFilesComeBack(t *testing.T) {
+	root := newLab(t)
+	table := root.newTable()
+	mine := root.write("1", "f", "a")
+	others := root.write("2", "f", "b")
+	fsShell(t, root, "-chmod", "-R", "777", root.dir)
+	fsShell(t, root, "-chown", "tina", mine.URI)
+	tina := connect(t, root.real, "tina")
+	told, report, err := tina.load(table, mine, others)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), others.URI+" belongs to root in HDFS, but HBase is asked as tina") {
+		t.Errorf("got %v", err)
+	}
+	if len(told) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {
+		t.Errorf("told of %d, report %+v, files there: %v, %v", len(told), report, root.exists(mine), root.exists(others))
+	}
+	root.wantScan(table)
+	if _, _, err := tina.load(table, mine); err != nil {
+		t.Errorf("tina's own file: %v", err)
+	}
+	root.wantScan(table, "a f a of 1")
+}
+
+func fsShell(t *testing.T, l *lab, args ...string) {
+	t.Helper()
+	if _, err := l.real.Java(t.Context(), "org.apache.hadoop.fs.FsShell", args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSplitBetweenPlanAndLoad(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	seed := l.write("0", "f", "a", "z") // a region without rows can't be split
+	if _, _, err := l.load(table, seed); err != nil {
+		t.Fatal(err)
+	}
+	across := l.write("1", "f", "k", "n")
+	beside := l.write("2", "f", "n")
+	l.split(table, "m")
+	_, _, err := l.load(table, beside, across)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), across.URI) || !strings.Contains(err.Error(), `before "m"`) {
+		t.Errorf("got %v", err)
+	}
+	if !l.exists(across) || !l.exists(beside) {
+		t.Error("a file is not at its place any more")
+	}
+	if _, _, err := l.load(table, beside); err != nil {
+		t.Error(err)
+	}
+	l.wantScan(table, "a f a of 0", "n f n of 2", "z f z of 0")
+}
+
+// The region moves after it was looked up: the old server refuses, the next round finds the new one.
+func TestMoveWhileLoading(t *testing.T) {
+	l := newLab(t)
+	if l.real.RegionServers < 2 {
+		t.Skip("needs a cluster with two region servers")
+	}
+	table := l.newTable()
+	f := l.write("1", "f", "a")
+	w := l.begin(table, f)
+	before, err := l.Table(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, err := assign(w.left, before.Regions, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.move(table, before.Regions[0])
+	passing, err := w.round(t.Context(), stale)
+	if !isPassing(passing) || err != nil {
+		t.Errorf("at the old server: %v, %v", passing, err)
+	}
+	if err := w.rounds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.cleanup(t.Context())
+	if w.report.Files != 1 || w.report.Staging != "" {
+		t.Errorf("report %+v", w.report)
+	}
+	l.wantScan(table, "a f a of 1")
+}
+
+// begin is the first part of Load.
+func (l *lab) begin(table string, files ...HFile) *loading {
+	l.Helper()
+	w := &loading{cluster: l.Cluster, fs: l.fs}
+	described, err := l.Table(l.Context(), table)
+	if err == nil {
+		w.table, err = parseName(table)
+	}
+	if err == nil {
+		err = w.check(described, files)
+	}
+	if err == nil {
+		err = w.prepare(l.Context(), described)
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	if _, staging := splitURI(w.token); staging == "" || w.left[0].staged != staging+"/f/"+path.Base(files[0].URI) {
+		l.Errorf("token %s, staged %s", w.token, w.left[0].staged)
+	}
+	return w
+}
+
+// The connection breaks when the answer is due: the file's absence says that it was loaded. Nothing is sent twice.
+func TestAnswerLost(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	f := l.write("1", "f", "a")
+	described, err := l.Table(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := l.begin(table, f)
+	addr := described.Regions[0].Server
+	requests := deafProxy(t, l.servers, addr)
+	passing, err := w.round(t.Context(), []group{{described.Regions[0], w.left}})
+	if passing != nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	if w.report.Files != 1 || len(w.left) != 0 || requests() != 1 {
+		t.Errorf("report %+v, %d left, %d requests", w.report, len(w.left), requests())
+	}
+	w.cleanup(t.Context())
+	if w.report.Staging != "" {
+		t.Error("staging was not removed")
+	}
+	l.wantScan(table, "a f a of 1")
+}
+
+// deafProxy puts a connection in place of the one to a server that passes requests on, and breaks at the first answer.
+func deafProxy(t *testing.T, s *servers, addr string) (requests func() int) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	count := make(chan int, 1)
+	count <- 0
+	go func() {
+		in, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer in.Close()
+		out, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		defer out.Close()
+		go func() {
+			buffer := make([]byte, 1<<16)
+			for {
+				n, err := in.Read(buffer)
+				if err != nil {
+					return
+				}
+				if strings.Contains(string(buffer[:n]), "BulkLoadHFile") {
+					count <- <-count + 1
+				}
+				if _, err := out.Write(buffer[:n]); err != nil {
+					return
+				}
+			}
+		}()
+		_, _ = out.Read(make([]byte, 1)) // the answer
+	}()
+	conn, err := hbase.Dial(t.Context(), listener.Addr().String(), hbase.ClientService, hbase.Options{User: testUser})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[server{addr, hbase.ClientService}] = conn
+	return func() int { n := <-count; count <- n; return n }
+}
+
+func TestDisabledTable(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	l.master("DisableTable", func(b []byte) []byte { // DisableTableRequest{1 table_name}
+		return bytesField(b, 1, bytesField(bytesField(nil, 1, []byte("default")), 2, []byte(table)))
+	})
+	for range 100 {
+		if _, err := l.Table(t.Context(), table); err != nil && strings.Contains(err.Error(), "DISABLED") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_, err := l.Table(t.Context(), table)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "DISABLED") {
+		t.Errorf("Table: %v", err)
+	}
+	err = l.ScanRange(t.Context(), table, nil, nil, func(*keys.Cell) error { return nil })
+	if !errors.Is(err, ErrRefused) {
+		t.Errorf("ScanRange: %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/siteconf"
+)
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestZooKeeperDown(t *testing.T) {
+	conf := new(siteconf.Conf)
+	addr := closedPort(t)
+	conf.Set("hbase.zookeeper.quorum", addr)
+	started := time.Now()
+	_, err := Connect(context.Background(), conf, "tina")
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), addr) || time.Since(started) > 5*time.Second {
+		t.Errorf("got %v after %v", err, time.Since(started))
+	}
+}
+
+// A ZooKeeper that takes connections and says nothing.
+func TestZooKeeperSilent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", listener.Addr().String())
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	started := time.Now()
+	_, err = Connect(ctx, conf, "tina")
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(started) > 5*time.Second {
+		t.Errorf("got %v after %v", err, time.Since(started))
+	}
+}
+
+func TestConnectRefuses(t *testing.T) {
+	for want, properties := range map[string][]string{
+		"hbase.zookeeper.quorum is not set": nil,
+		"Kerberos":                          {"hbase.security.authentication", "kerberos", "hbase.zookeeper.quorum", "h"},
+		"zookeeper.znode.parent":            {"zookeeper.znode.parent", "hbase", "hbase.zookeeper.quorum", "h"},
+		"hbase.rpc.timeout":                 {"hbase.rpc.timeout", "long", "hbase.zookeeper.quorum", "h"},
+		"1 to 2147483647":                   {"hbase.bulkload.retries.number", "0", "hbase.zookeeper.quorum", "h"},
+	} {
+		conf := new(siteconf.Conf)
+		for i := 0; i < len(properties); i += 2 {
+			conf.Set(properties[i], properties[i+1])
+		}
+		_, err := Connect(context.Background(), conf, "tina")
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestZooKeeperAddresses(t *testing.T) {
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", "a, b:1,c ,")
+	conf.Set("hbase.zookeeper.property.clientPort", "2222")
+	z, err := findZooKeeper(conf)
+	if err != nil || z.String() != "a:2222,b:1,c:2222" || z.parent != "/hbase" {
+		t.Errorf("got %v, %v", z, err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	s, err := readSettings(new(siteconf.Conf))
+	if err != nil || s.load != 10*time.Minute || s.filesPerFamily != 32 || s.scanBytes != 2<<20 || s.rounds != 10 {
+		t.Errorf("defaults %+v, %v", s, err)
+	}
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.rpc.timeout", "1200000")
+	conf.Set("hbase.client.scanner.timeout.period", "5000")
+	s, err = readSettings(conf)
+	if err != nil || s.load != 20*time.Minute || s.call != longestWait || s.idle != 5*time.Second {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+// The right ZooKeeper, but no HBase under that znode.
+func TestNoMaster(t *testing.T) {
+	l := newLab(t)
+	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
+	_, err := Connect(t.Context(), l.conf, "tina")
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/elsewhere/master") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,186 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"bulkload/keys"
+
+	"github.com/tsuna/gohbase/pb"
+)
+
+// wide is a table of rows with many columns, over three regions, so that answers end within rows.
+func wide(l *lab) (table string, want []string) {
+	l.Helper()
+	table = l.newTable("r1", "r2")
+	var files []HFile
+	for r := range 3 {
+		var cells strings.Builder
+		first, last := fmt.Sprintf("r%d0", r), fmt.Sprintf("r%d9", r)
+		for i := range 10 {
+			row := fmt.Sprintf("r%d%d", r, i)
+			for q := range 50 {
+				fmt.Fprintf(&cells, "%x\tf\t%x\t7\tPut\t%x\n", row, fmt.Sprintf("q%02d", q), strings.Repeat("v", 100))
+				want = append(want, fmt.Sprintf("%s/q%02d", row, q))
+			}
+		}
+		files = append(files, l.writeCells(fmt.Sprint("wide", r), "f", cells.String(), first, last))
+	}
+	if _, _, err := l.load(table, files...); err != nil {
+		l.Fatal(err)
+	}
+	return table, want
+}
+
+func check(t *testing.T, got, want []string) {
+	t.Helper()
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("cell %d of %d: got %v, want %s", i, len(got), got[i:min(i+1, len(got))], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d cells, want %d", len(got), len(want))
+	}
+}
+
+func name(c *keys.Cell) string { return fmt.Sprintf("%s/%s", c.Row, c.Qualifier) }
+
+func TestScanInSmallAnswers(t *testing.T) {
+	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
+	table, want := wide(l)
+	for _, rows := range []uint32{1, 3, math.MaxInt32} {
+		l.reader.limits.scanRows = rows
+		var got []string
+		err := l.ScanRange(t.Context(), table, nil, nil, func(c *keys.Cell) error {
+			got = append(got, name(c))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, got, want)
+	}
+}
+
+// Regions split and move under the scan; every cell still comes once, in order.
+func TestScanWhileRegionsChange(t *testing.T) {
+	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
+	table, want := wide(l)
+	described, err := l.Table(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = l.ScanRange(t.Context(), table, nil, nil, func(c *keys.Cell) error {
+		switch len(got) {
+		case 120: // in the middle of a row
+			l.split(table, "r05")
+		case 620:
+			if l.real.RegionServers > 1 {
+				l.move(table, described.Regions[1])
+			}
+		}
+		got = append(got, name(c))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, got, want)
+}
+
+// A request sent again after its answer was lost must not be answered with the rows behind the lost ones.
+func TestRepeatedRequestIsRefused(t *testing.T) {
+	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
+	table, _ := wide(l)
+	s := scan{reader: l.reader, table: table}
+	send := func(scanner, number uint64) (*pb.ScanResponse, error) {
+		call, err := s.call(t.Context(), nil, scanner, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message, err := l.reader.send(t.Context(), call)
+		if err != nil {
+			return nil, err
+		}
+		return message.(*pb.ScanResponse), nil
+	}
+	first, err := send(math.MaxUint64, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = send(first.GetScannerId(), 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = send(first.GetScannerId(), 1)
+	if err == nil || !isBrokenScanner(err) {
+		t.Errorf("the same number again: %v", err)
+	}
+}
+
+func TestScanEnds(t *testing.T) {
+	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
+	table, want := wide(l)
+	enough := errors.New("enough")
+	n := 0
+	err := l.ScanRange(t.Context(), table, nil, nil, func(*keys.Cell) error {
+		if n++; n == 70 {
+			return enough
+		}
+		return nil
+	})
+	if err != enough || n != 70 {
+		t.Errorf("got %v after %d cells", err, n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	n = 0
+	err = l.ScanRange(ctx, table, nil, nil, func(*keys.Cell) error {
+		if n++; n == 70 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || n == len(want) {
+		t.Errorf("got %v after %d cells", err, n)
+	}
+	err = l.ScanRange(t.Context(), "no_such_table", nil, nil, func(*keys.Cell) error { return nil })
+	if !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A restarted scan begins at the row it was in; the cells it had visited come again and must be passed over.
+func TestRestartSkipsWhatWasVisited(t *testing.T) {
+	cell := func(row, family, qualifier string) *pb.Cell {
+		return &pb.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier)}
+	}
+	answer := &pb.ScanResponse{Results: []*pb.Result{
+		{Cell: []*pb.Cell{cell("a", "f", "1"), cell("a", "f", "2"), cell("a", "g", "1")}},
+		{Cell: []*pb.Cell{cell("b", "f", "1")}},
+	}}
+	for _, test := range []struct {
+		last *pb.Cell
+		want string
+	}{
+		{nil, "a/f1 a/f2 a/g1 b/f1 "},
+		{cell("a", "f", "1"), "a/f2 a/g1 b/f1 "},
+		{cell("a", "f", "2"), "a/g1 b/f1 "},
+		{cell("a", "g", "1"), "b/f1 "},
+		{cell("a", "f", "15"), "a/f2 a/g1 b/f1 "},
+	} {
+		var got bytes.Buffer
+		s := scan{last: test.last}
+		if err := s.visit(answer, func(c *pb.Cell) error {
+			fmt.Fprintf(&got, "%s/%s%s ", c.Row, c.Family, c.Qualifier)
+			return nil
+		}); err != nil || got.String() != test.want {
+			t.Errorf("after %v: got %s, want %s, %v", test.last, got.String(), test.want, err)
+		}
+	}
+}
