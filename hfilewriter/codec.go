@@ -121,7 +121,7 @@ var (
 		return w
 	})
 	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-		r, _ := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(2*codecBuffer))
+		r, _ := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(64*codecBuffer))
 		return r
 	})
 )

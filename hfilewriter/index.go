@@ -165,9 +165,14 @@ func (x *indexWriter) add(key []byte, block handle) {
 	x.data++
 }
 
-// writeLeaf writes a leaf that is full; last: any that there is, once there was one.
+// writeLeaf writes a leaf that is full. last, at the end of the data: any leaf that there is, if there has been one
+// before; else its entries become the root, however many they are (BlockIndexWriter.shouldWriteBlock).
 func (x *indexWriter) writeLeaf(last bool) error {
-	if x.leafLen < x.max && !(last && len(x.root) > 0 && len(x.leaf) > 0) {
+	due := x.leafLen >= x.max
+	if last {
+		due = len(x.root) > 0 && len(x.leaf) > 0
+	}
+	if !due {
 		return nil
 	}
 	h, n, err := x.write(blockLeafIndex, x.leaf)

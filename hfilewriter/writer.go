@@ -150,6 +150,9 @@ func (w *Writer) appendOrdered(c *keys.Cell, at place) error {
 		if err := w.finishBlock(); err != nil {
 			return err
 		}
+		if err := w.writeInline(false); err != nil {
+			return err
+		}
 	}
 	if w.enc.cells == 0 {
 		w.beginBlock(c)
@@ -171,7 +174,7 @@ func (w *Writer) beginBlock(c *keys.Cell) {
 	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
-// finishBlock writes the data block at hand and the inline blocks that are due.
+// finishBlock writes the data block at hand.
 func (w *Writer) finishBlock() error {
 	w.enc.end()
 	kind := blockData
@@ -189,11 +192,11 @@ func (w *Writer) finishBlock() error {
 	w.lastData = h.offset
 	w.index.add(w.indexKey, h)
 	w.enc.cells = 0
-	return w.writeInline(false)
+	return nil
 }
 
-// writeInline writes a full leaf of the index and full bloom chunks, or the last of each
-// (HFileWriterImpl.writeInlineBlocks).
+// writeInline writes, behind a data block, a full leaf of the index and full bloom chunks; behind the last one, what is
+// left of them (HFileWriterImpl.writeInlineBlocks).
 func (w *Writer) writeInline(last bool) error {
 	leaves := w.index.leafRaw
 	count := len(w.index.root)
