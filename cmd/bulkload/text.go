@@ -167,16 +167,18 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	for _, d := range r.Differences {
 		line(w, d.What, "%v", d)
 	}
-	line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
+	if r.Status == jobs.StatusDone || r.Rows > 0 {
+		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
+	}
 	if r.Missing+r.Different+r.Extra+r.ExtraRows+r.Rejected > 0 {
 		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
 	}
-	if r.Files != nil {
+	if r.Files != nil && r.Status == jobs.StatusDone {
 		line(w, "files", "%d", len(r.Files))
 		line(w, "digest", "%v", r.Digest)
 	}
-	if verbose {
+	if verbose && r.Status == jobs.StatusDone {
 		for _, f := range r.Files {
 			line(w, "file", "%s: %s rows, %s cells, %d blocks, %s, [%s, %s]", f.Path, count(f.Rows), count(f.Cells), f.Blocks,
 				jobs.FormatSize(f.Bytes), f.FirstRow, f.LastRow)

@@ -1,0 +1,276 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+	"bulkload/internal/testcluster"
+	"bulkload/keys"
+)
+
+// live is the example job against a real HBase, with a table of its own.
+type live struct {
+	*testcluster.Cluster
+	dir   string
+	table string
+	out   string // in HDFS
+}
+
+// newLive copies jobs/examples/check-hbase.yaml and puts its table, its input and its output in their own places.
+func newLive(t *testing.T) *live {
+	t.Helper()
+	c := testcluster.Use(t)
+	l := &live{Cluster: c, dir: t.TempDir(), table: c.UniqueTable(t)}
+	l.out = "hdfs:///user/test/" + strings.ReplaceAll(l.table, ":", "_")
+	job, err := os.ReadFile("examples/check-hbase.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("tinawang:check", l.table, "testdata/check", "in", "hdfs:///user/tina/hfile/check", l.out).Replace(string(job))
+	if err := os.WriteFile(filepath.Join(l.dir, "check.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *live) oracle(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := l.Oracle(t).Run(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// night makes one night's input.
+func (l *live) night(t *testing.T, date string, rows int, seed uint64) {
+	t.Helper()
+	in := filepath.Join(l.dir, "in", date)
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := sample.Check(&b, sample.Options{Rows: rows, Seed: seed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(in, "part-m-00000"), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *live) job(t *testing.T, date string) *Job {
+	t.Helper()
+	day, err := ParseDate(date)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := Read(filepath.Join(l.dir, "check.yaml"), ReadOptions{Date: day})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func (l *live) options() Options { return Options{Conf: l.ConfDir()} }
+
+// expected are the cells that Java computes for a night, a line each.
+func (l *live) expected(t *testing.T, date string) []string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "expected")
+	l.oracle(t, "expect", filepath.Join(l.dir, "in", date, "part-m-00000"), strings.Join(sample.CheckColumns, ","), "check_id", "id", "10", "f",
+		fmt.Sprint(l.job(t, date).Timestamp), "-o", out)
+	return readLines(t, out)
+}
+
+// wantTable compares every cell of every version in the table, read by HBase's own client.
+func (l *live) wantTable(t *testing.T, what string, want ...[]string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "scanned")
+	l.oracle(t, "scan", l.table, "-o", out)
+	got, all := readLines(t, out), slices.Concat(want...)
+	slices.Sort(all)
+	if len(got) != len(all) {
+		t.Errorf("%s: the table has %d cells, want %d", what, len(got), len(all))
+	}
+	for i := range min(len(got), len(all)) {
+		if got[i] != all[i] {
+			t.Fatalf("%s: cell %d is\n%s\nwant\n%s", what, i, got[i], all[i])
+		}
+	}
+}
+
+func readLines(t *testing.T, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// TestNightsIntoHBase loads 100,000 rows into a real table and compares every cell with what Java computes for them;
+// then a second night beside them, then the first again.
+func TestNightsIntoHBase(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	ctx := context.Background()
+	const first, second = "2026-11-20", "2026-11-21"
+	l.night(t, first, 100_000, 1)
+	l.night(t, second, 20_000, 2)
+
+	s := mustRun(t, l.job(t, first), l.options())
+	if s.Status != StatusDone || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
+		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Books, s.Load)
+	}
+	wantFirst := l.expected(t, first)
+	l.wantTable(t, "first night", wantFirst)
+
+	if s := mustRun(t, l.job(t, first), l.options()); s.Status != StatusNothing {
+		t.Errorf("the first night again, without --force: %s", s.Status)
+	}
+
+	mustRun(t, l.job(t, second), l.options())
+	wantSecond := l.expected(t, second)
+	l.wantTable(t, "second night beside the first", wantFirst, wantSecond)
+
+	again := l.options()
+	again.Force = true
+	if s := mustRun(t, l.job(t, first), again); s.Status != StatusDone || s.Load.Files != len(s.Files) || s.Load.Files == 0 {
+		t.Errorf("a reload: %s, load %+v", s.Status, s.Load)
+	}
+	l.wantTable(t, "first night reloaded", wantFirst, wantSecond)
+
+	for _, date := range []string{first, second} {
+		r, err := VerifyJob(ctx, l.job(t, date), l.options(), true)
+		if err != nil || r.Cells != int64(len(map[string][]string{first: wantFirst, second: wantSecond}[date])) || r.ExtraRows == 0 {
+			t.Errorf("verify %s against the table: %+v, %v", date, r, err)
+		}
+	}
+	l.wantRowsOfAKey(t, first)
+}
+
+// wantRowsOfAKey gets one query key's rows from the table.
+func (l *live) wantRowsOfAKey(t *testing.T, date string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.Split(string(content), "\x01")[1]
+	want := strings.Count(string(content), "\x01"+key+"\x01")
+	r, err := Get(context.Background(), l.job(t, date), l.options(), []string{key}, "")
+	if err != nil || len(r.Rows) != want || want == 0 {
+		t.Errorf("get %s: %d rows, want %d (%v)", key, len(r.Rows), want, err)
+	}
+	for _, row := range r.Rows {
+		if i := slices.IndexFunc(row.Cells, func(c GotCell) bool { return c.Qualifier == "check_id" }); i < 0 || row.Cells[i].Value != key {
+			t.Errorf("get %s: row %s is another key's", key, row.Row)
+		}
+	}
+}
+
+// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it.
+func TestPlanCreatesTheTable(t *testing.T) {
+	l := newLive(t)
+	l.night(t, "2026-11-20", 2000, 3)
+	ctx := context.Background()
+	j := l.job(t, "2026-11-20")
+	if _, err := Run(ctx, j, l.options()); err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), l.table) {
+		t.Errorf("a run without its table: %v", err)
+	}
+	plan, err := Plan(ctx, j, l.options(), 0, true)
+	if err != nil || !plan.Created || len(plan.Splits) != 9 || plan.Rows != 2000 {
+		t.Fatalf("plan with create: %+v, %v", plan, err)
+	}
+	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
+		t.Errorf("the table has %d regions", n)
+	}
+	if _, err := Plan(ctx, j, l.options(), 0, true); err == nil || KindOf(err) != Refused {
+		t.Errorf("creating it again: %v", err)
+	}
+	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
+		t.Errorf("load %+v", s.Load)
+	}
+	l.wantTable(t, "created by plan", l.expected(t, "2026-11-20"))
+}
+
+// TestLiveRefusals: what the table says against a job is said before anything is written.
+func TestLiveRefusals(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.night(t, "2026-11-20", 100, 4)
+	refused := func(what, want string, change func(*Job)) {
+		j := l.job(t, "2026-11-20")
+		change(j)
+		_, err := Run(context.Background(), j, l.options())
+		if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("a salt that begins no region", "does not suit the region boundaries", func(*Job) {})
+	refused("a table that is not there", "nowhere", func(j *Job) { j.Table = "nowhere" })
+	l.oracle(t, "split", l.table, "4")
+	refused("a family that is not there", "has no family g; it has f", func(j *Job) {
+		for i := range j.Columns {
+			j.Columns[i].Family = "g"
+		}
+	})
+	refused("a contradiction", "hfile.compression is GZ, but table", func(j *Job) {
+		j.HFile.Given = map[string]bool{"compression": true}
+		j.HFile.Settings.Compression = 1
+	})
+	refused("boundaries that lack a live one", "has a region boundary at", func(j *Job) {
+		j.Regions = Regions{From: "splits", Splits: [][]byte{[]byte("1")}}
+		key, err := keys.Parse("check_id + id", []keys.Column{{Name: "id"}, {Name: "check_id"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.RowKey = key
+	})
+}
+
+// TestFilesWithoutLoadThenLoadDir: --no-load leaves the files, load hands them over, and the job knows.
+func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.night(t, "2026-11-20", 3000, 5)
+	ctx := context.Background()
+	o := l.options()
+	o.NoLoad = true
+	s := mustRun(t, l.job(t, "2026-11-20"), o)
+	if s.Load.Wanted || len(s.Files) != 10 {
+		t.Errorf("without load: %d files, load %+v", len(s.Files), s.Load)
+	}
+	if _, err := VerifyJob(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
+		t.Error(err)
+	}
+	r, err := LoadDir(ctx, l.out+"/2026-11-20", l.table, l.options())
+	if err != nil || r.Load.Files != 10 {
+		t.Fatalf("load the directory: %+v, %v", r, err)
+	}
+	l.wantTable(t, "loaded by hand", l.expected(t, "2026-11-20"))
+	if s := mustRun(t, l.job(t, "2026-11-20"), l.options()); s.Status != StatusNothing {
+		t.Errorf("the job after that: %s", s.Status)
+	}
+}
+
+// TestDownClusterIsSaidWithinAMinute: a port where nobody listens.
+func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
+	l := newLive(t)
+	l.night(t, "2026-11-20", 100, 6)
+	o := l.options()
+	o.Properties = map[string]string{"hbase.zookeeper.quorum": "127.0.0.1", "hbase.zookeeper.property.clientPort": "1"}
+	began := time.Now()
+	_, err := Run(context.Background(), l.job(t, "2026-11-20"), o)
+	if KindOf(err) != Later || time.Since(began) > time.Minute {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
