@@ -29,6 +29,7 @@ type Reader struct {
 	decoder blockDecoder // a model to copy: the file's encoding, tags and sequence ids
 	kind    Bloom
 	prefix  int
+	minor   int // version
 }
 
 // Open reads a file's trailer and what stands between its last data and the trailer: index root, file info, bloom
@@ -62,7 +63,7 @@ func (r *Reader) loadTrailer() error {
 	if err != nil {
 		return err
 	}
-	r.trailer = t
+	r.trailer, r.minor = t, int(b[trailerVersionOffset])
 	switch {
 	case t.encrypted:
 		return errors.New("the file is encrypted, which is not supported")

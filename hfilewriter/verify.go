@@ -207,7 +207,8 @@ func (v *verifier) nonRoot(b *block) error {
 	if err != nil {
 		return err
 	}
-	if err := v.names(entries, b.kind == blockLeafIndex); err != nil {
+	// Where the data ended before a first leaf was due, intermediate blocks name data blocks.
+	if err := v.names(entries, b.kind == blockLeafIndex || len(v.pending) > 0); err != nil {
 		return err
 	}
 	v.above = append(v.above, indexEntry{bytes.Clone(entries[0].key), handle{b.offset, b.onDiskSize}})
@@ -224,8 +225,7 @@ func (v *verifier) root(b *block) error {
 		return nil
 	}
 	v.rawIndex += int64(b.rawSize)
-	leaves := v.r.trailer.indexLevels > 1
-	if err := v.names(v.r.root, !leaves); err != nil {
+	if err := v.names(v.r.root, v.r.trailer.indexLevels == 1); err != nil {
 		return err
 	}
 	if len(v.pending) > 0 || len(v.above) > 0 {

@@ -401,6 +401,4 @@ func be64Bytes(v int64) []byte {
 }
 
 // describe prints a cell's key for a message.
-func describe(c *keys.Cell) string {
-	return fmt.Sprintf("%q/%q:%q/%d/%d", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type)
-}
+func describe(c *keys.Cell) string { return describeParts(c) }
