@@ -6,6 +6,11 @@ import "fmt"
 // nil is a null, which is an error in a column that the key uses. The error is a *ValueError, and dst comes back as it
 // was. It allocates nothing where dst has room: for the key, and for the longest argument of a function beside it.
 func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) {
+	return e.append(dst, fields, nil)
+}
+
+// append is Append with what is remembered of the record before, a step each; nil where nothing is.
+func (e *Expr) append(dst []byte, fields [][]byte, last []remembered) ([]byte, error) {
 	start := len(dst)
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{-1, fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
@@ -22,8 +27,14 @@ func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) {
 		case stepMark:
 			marks[depth] = len(out)
 			depth++
-		case stepColumn, stepColumnFunction:
+		case stepColumn:
 			out, problem = s.appendColumn(out, fields[s.column])
+		case stepColumnFunction:
+			if last != nil {
+				out, problem = last[i].apply(s, out, fields[s.column])
+			} else {
+				out, problem = s.applyColumn(out, fields[s.column])
+			}
 		case stepFunction:
 			depth--
 			out, problem = s.replace(out, marks[depth])
@@ -43,14 +54,18 @@ func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) {
 const problemNull = "null"
 
 func (s *step) appendColumn(dst, x []byte) ([]byte, string) {
+	switch {
+	case x == nil:
+		return dst, problemNull
+	case s.check > 0 && len(x) != s.check:
+		return dst, "not of the declared width"
+	}
+	return append(dst, x...), ""
+}
+
+func (s *step) applyColumn(dst, x []byte) ([]byte, string) {
 	if x == nil {
 		return dst, problemNull
-	}
-	if s.kind == stepColumn {
-		if s.check > 0 && len(x) != s.check {
-			return dst, "not of the declared width"
-		}
-		return append(dst, x...), ""
 	}
 	return s.applyChecked(dst, x)
 }

@@ -78,8 +78,11 @@ func (e *Expr) Salts() [][]byte {
 		return nil
 	}
 	salts := make([][]byte, first.salts)
+	width := first.width.Max
+	text := make([]byte, 0, len(salts)*width)
 	for i := range salts {
-		salts[i] = appendPadded(nil, uint64(i), first.width.Max)
+		text = appendPadded(text, uint64(i), width)
+		salts[i] = text[i*width : (i+1)*width : (i+1)*width]
 	}
 	return salts
 }

@@ -1,0 +1,43 @@
+package keys
+
+import "bytes"
+
+// Evaluator computes the keys of an expression and remembers the functions' results of the record before, since records
+// of one query key often come one behind the other. It belongs to one goroutine.
+type Evaluator struct {
+	expr *Expr
+	last []remembered // a step each
+}
+
+// Evaluator makes an evaluator for one goroutine.
+func (e *Expr) Evaluator() *Evaluator {
+	return &Evaluator{e, make([]remembered, len(e.steps))}
+}
+
+// Append does what Expr.Append does.
+func (v *Evaluator) Append(dst []byte, fields [][]byte) ([]byte, error) {
+	return v.expr.append(dst, fields, v.last)
+}
+
+// maxRemembered bounds the values that are remembered.
+const maxRemembered = 256
+
+// remembered is the value that a step's function had last, and what it made of it.
+type remembered struct {
+	known  bool
+	x, out []byte
+}
+
+// apply is the step's applyColumn.
+func (r *remembered) apply(s *step, dst, x []byte) ([]byte, string) {
+	if r.known && x != nil && bytes.Equal(x, r.x) {
+		return append(dst, r.out...), ""
+	}
+	out, problem := s.applyColumn(dst, x)
+	r.known = problem == "" && len(x) <= maxRemembered && len(out)-len(dst) <= maxRemembered
+	if r.known {
+		r.x = append(r.x[:0], x...)
+		r.out = append(r.out[:0], out[len(dst):]...)
+	}
+	return out, problem
+}
