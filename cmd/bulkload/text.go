@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +57,7 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 			used++
 		}
 	}
-	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), s.Output)
+	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
 	line(w, "digest", "%v; equal at sorting and in the files read back", s.Digest)
 	writePhases(w, s, took)
 	writeLoadLine(w, s)
@@ -64,13 +66,29 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	}
 }
 
+// place writes a local file's URI as a path, from the present folder where it is below it.
+func place(uri string) string {
+	path, local := strings.CutPrefix(uri, "file://")
+	if !local {
+		return uri
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
 func line(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "  %-8s "+format+"\n", append([]any{name}, args...)...)
 }
 
 func writeRejects(w io.Writer, s *jobs.Summary) {
 	for _, r := range s.Rejects {
-		line(w, "rejects", "%s in %s", count(r.Records), r.Path)
+		line(w, "rejects", "%s in %s", count(r.Records), place(r.Path))
 	}
 }
 
@@ -105,7 +123,7 @@ func writeLoadLine(w io.Writer, s *jobs.Summary) {
 	case s.Status == jobs.StatusEmpty || len(s.Files) == 0:
 		line(w, "load", "nothing was loaded: there are no rows")
 	default:
-		line(w, "load", "%d files into %d regions, %d rounds", s.Load.Files, s.Load.Regions, s.Load.Rounds)
+		writeLoaded(w, s.Load)
 	}
 	if s.Load.Staging != "" {
 		line(w, "staging", "%s is still there; look into it before deleting it", s.Load.Staging)
@@ -159,11 +177,22 @@ func writePlan(w io.Writer, p *jobs.PlanReport) {
 
 func writeLoad(w io.Writer, r *jobs.LoadReport) {
 	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
-	line(w, "load", "%d files into %d regions, %d rounds", r.Load.Files, r.Load.Regions, r.Load.Rounds)
+	writeLoaded(w, r.Load)
+}
+
+func writeLoaded(w io.Writer, l jobs.LoadSummary) {
+	line(w, "loaded", "%s into %s in %s", plural(l.Files, "file"), plural(l.Regions, "region"), plural(l.Rounds, "round"))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
-	fmt.Fprintf(w, "verify %s: %s\n", r.Against, r.Status)
+	fmt.Fprintf(w, "verify %s: %s\n", place(r.Against), r.Status)
 	for _, d := range r.Differences {
 		line(w, d.What, "%v", d)
 	}
@@ -187,7 +216,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 }
 
 func writeInspection(w io.Writer, r *jobs.InspectReport) {
-	fmt.Fprintf(w, "%s\n", r.File)
+	fmt.Fprintf(w, "%s\n", place(r.File))
 	line(w, "bytes", "%s", count(r.Bytes))
 	line(w, "cells", "%s", count(r.Cells))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
@@ -214,7 +243,7 @@ func writeRows(w io.Writer, r *jobs.GetReport) {
 			fmt.Fprintf(w, "  %s:%s = %s\n", c.Family, c.Qualifier, value)
 		}
 	}
-	fmt.Fprintf(w, "%s rows from %s\n", count(int64(len(r.Rows))), r.From)
+	fmt.Fprintf(w, "%s rows from %s\n", count(int64(len(r.Rows))), place(r.From))
 }
 
 // oneLine shows control characters as escapes, so that a value stays on its line.

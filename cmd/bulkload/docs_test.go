@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bulkload/internal/testcluster"
+)
+
+var updateDocs = flag.Bool("update-docs", false, "write what the commands print into the documents")
+
+// block is a fenced block of a document.
+type block struct {
+	language string // the text behind the fence
+	text     string
+	from, to int // of text in the document
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]+[a-z ]*)\n(.*?)^```$")
+
+func blocks(document string) []block {
+	var all []block
+	for _, m := range fence.FindAllStringSubmatchIndex(document, -1) {
+		all = append(all, block{document[m[2]:m[3]], document[m[4]:m[5]], m[4], m[5]})
+	}
+	return all
+}
+
+// volatile is what differs from one run to the next: times, rates, addresses, the progress of a load.
+var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/`)
+
+func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
+
+// TestDocumentedCommands runs every command of the documents' console blocks, one after the other in a fresh copy of the
+// repository's jobs, and wants what is printed there.
+func TestDocumentedCommands(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "docs/cli.md"} {
+		for _, language := range []string{"console", "console cluster"} {
+			t.Run(name+" "+language, func(t *testing.T) {
+				checkDocument(t, repository, filepath.Join(repository, name), language)
+			})
+		}
+	}
+}
+
+func checkDocument(t *testing.T, repository, name, language string) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := string(text)
+	var mine []block
+	for _, b := range blocks(document) {
+		if b.language == language {
+			mine = append(mine, b)
+		}
+	}
+	if len(mine) == 0 {
+		return
+	}
+	if language == "console cluster" {
+		useCluster(t)
+	}
+	t.Chdir(copyJobs(t, repository))
+	shift := 0
+	for _, b := range mine {
+		got := replay(t, b.text)
+		if *updateDocs {
+			document = document[:b.from+shift] + got + document[b.to+shift:]
+			shift += len(got) - len(b.text)
+		} else if settled(got) != settled(b.text) {
+			t.Errorf("%s says\n%s\nbut it is\n%s", filepath.Base(name), b.text, got)
+		}
+	}
+	if *updateDocs {
+		if err := os.WriteFile(name, []byte(document), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// useCluster points the commands to the test cluster, in which the example's table must not be.
+func useCluster(t *testing.T) {
+	c := testcluster.Use(t)
+	t.Setenv("HADOOP_CONF_DIR", c.ConfDir())
+	t.Setenv("HBASE_CONF_DIR", c.ConfDir())
+	clean := func() {
+		if _, err := c.Oracle(t).Run("drop", "tinawang:check", "-if-exists"); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check"); err != nil {
+			t.Error(err)
+		}
+	}
+	clean()
+	t.Cleanup(clean)
+}
+
+func copyJobs(t *testing.T, repository string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "jobs"), os.DirFS(filepath.Join(repository, "jobs"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// replay runs the commands of a block and gives the block as it should be.
+func replay(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	for _, line := range strings.Split(text, "\n") {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			out.WriteString(line + "\n" + printed(t, command))
+		}
+	}
+	return out.String()
+}
+
+var headPipe = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
+
+// printed runs one command in this process and gives what a terminal would show.
+func printed(t *testing.T, command string) string {
+	t.Helper()
+	limit := -1
+	if m := headPipe.FindStringSubmatch(command); m != nil {
+		command, limit = m[1], int(m[2][0]-'0')
+	}
+	words := strings.Fields(strings.TrimPrefix(command, "go run ./cmd/"))
+	if words[0] != "bulkload" {
+		t.Fatalf("the documents run %q, which this test does not know", command)
+	}
+	var terminal bytes.Buffer
+	if code := run(context.Background(), words[1:], &terminal, &terminal); code != 0 {
+		t.Fatalf("%s: exit code %d\n%s", command, code, &terminal)
+	}
+	text := terminal.String()
+	if limit >= 0 {
+		lines := strings.SplitAfter(text, "\n")
+		text = strings.Join(lines[:min(limit, len(lines))], "")
+	}
+	return text
+}
+
+// TestReadmeShowsTheExample: the job file in the README is the one in jobs/examples.
+func TestReadmeShowsTheExample(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../jobs/examples/check.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks(string(readme)) {
+		if b.language == "yaml" && b.text != string(example) {
+			t.Errorf("the README's job file is not jobs/examples/check.yaml:\n%s", b.text)
+		}
+	}
+}
+
+// TestExitCodesAreDocumented: docs/cli.md and the help list the codes that exitCode gives.
+func TestExitCodesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^\| ([0-9]+) \| `)
+	helpRow := regexp.MustCompile(`(?m)^  ([0-9]+) `)
+	want := "0 1 2 3 4 5 6 75"
+	for what, found := range map[string][][]string{"docs/cli.md": row.FindAllStringSubmatch(string(page), -1), "the help": helpRow.FindAllStringSubmatch(exitHelp, -1)} {
+		var codes []string
+		for _, m := range found {
+			codes = append(codes, m[1])
+		}
+		if got := strings.Join(codes, " "); got != want {
+			t.Errorf("%s lists the exit codes %s, want %s", what, got, want)
+		}
+	}
+}
