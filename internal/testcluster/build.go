@@ -125,17 +125,13 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 // cached gives the folder name in the user's cache, filled by fill unless it is there and whole says so. One builder fills it at a time, the others
 // wait; it is filled aside and renamed, so that a builder that was killed leaves no half.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
-	cache, err := os.UserCacheDir()
+	root, err := cacheRoot()
 	if err != nil {
-		return "", fmt.Errorf("find a folder for Java's class path: %w (set HOME or XDG_CACHE_HOME)", err)
+		return "", err
 	}
-	root := filepath.Join(cache, "bulkload-testcluster")
 	dir := filepath.Join(root, name)
 	if whole(dir) {
 		return dir, nil
-	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", err
 	}
 	unlock, err := lock(dir + ".lock")
 	if err != nil {
@@ -146,6 +142,16 @@ func cached(name string, fill func(dir string) error, whole func(dir string) boo
 		return dir, nil
 	}
 	return dir, build(dir, fill)
+}
+
+// cacheRoot gives our folder in the user's cache.
+func cacheRoot() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder for Java's class path: %w (set HOME or XDG_CACHE_HOME)", err)
+	}
+	root := filepath.Join(cache, "bulkload-testcluster")
+	return root, os.MkdirAll(root, 0o755)
 }
 
 // build fills a folder beside dir and puts it in dir's place.

@@ -26,6 +26,8 @@ type Options struct {
 	HA bool `json:"ha"`
 	// HDFSOnly leaves ZooKeeper and HBase out.
 	HDFSOnly bool `json:"hdfs_only"`
+	// Measure lets the JVMs compile as well as they can, for figures; the cluster then takes twice the CPU time to start.
+	Measure bool `json:"measure"`
 }
 
 // Cluster is a running, or once running, HBase on HDFS.
@@ -44,6 +46,14 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := newCluster(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	if c.Port == 0 {
+		// Until its ports are open nobody else may choose them.
+		unlock, err := lockPorts()
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 	}
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -247,8 +257,8 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// StartRole starts a role that was killed, and returns when its port is open, the master when it has initialized. A NameNode may then still be in
-// safe mode, with HA it is standby; regions take some seconds to be assigned.
+// StartRole starts a role that was killed, and returns when its port is open; a DataNode also when it has registered with the NameNodes that run, the
+// master when it has initialized. A NameNode may then still be in safe mode, with HA it is standby; regions take some seconds to be assigned.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)
 	if err != nil {

@@ -21,7 +21,7 @@ type jvm struct {
 	properties []string // as of -D
 	class      string
 	args       []string
-	brief      bool // it ends soon: don't spend the time on compiling well
+	brief      bool // not worth compiling well: it starts with half the CPU time
 }
 
 // command gives the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.

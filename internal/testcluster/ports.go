@@ -3,6 +3,7 @@ package testcluster
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -41,6 +42,15 @@ func choosePort(offsets []int) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("choose ports for a test cluster: none free from %d to %d (take down a cluster that is not needed, or name a port)", firstPort, lastPort)
+}
+
+// lockPorts waits until no other cluster of this user is choosing ports.
+func lockPorts() (unlock func(), err error) {
+	root, err := cacheRoot()
+	if err != nil {
+		return nil, err
+	}
+	return lock(filepath.Join(root, "ports.lock"))
 }
 
 // portsFree fails where one of the ports is in use.

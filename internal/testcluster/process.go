@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,9 @@ import (
 
 // readyIn is how long a role may take to get ready; on a busy machine of two cores.
 const readyIn = 2 * time.Minute
+
+// goneIn is how long a killed process may take to vanish.
+const goneIn = 10 * time.Second
 
 // tailLines is how much of a role's log an error quotes.
 const tailLines = 25
@@ -63,6 +67,7 @@ func (c *Cluster) jvm(r role) jvm {
 		properties: []string{c.marker(r.name), "java.io.tmpdir=" + c.path("tmp"), "zookeeper.admin.enableServer=false"},
 		class:      r.class,
 		args:       r.args,
+		brief:      !c.Measure,
 	}
 }
 
@@ -85,9 +90,10 @@ func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	}
 }
 
-// says tells whether the role's log, from a size on, has the line that tells it is ready.
+// says tells whether the role's log, from a size on, has all that tells it is ready.
 func (c *Cluster) says(r role, from int64) bool {
-	return r.ready == "" || bytes.Contains(c.logSince(r.name, from), []byte(r.ready))
+	log := c.logSince(r.name, from)
+	return !slices.ContainsFunc(r.ready, func(s string) bool { return !bytes.Contains(log, []byte(s)) })
 }
 
 func (c *Cluster) logSince(role string, from int64) []byte {
@@ -117,6 +123,20 @@ func (c *Cluster) pid(role string) (int, bool) {
 	return pid, err == nil && bytes.Contains(line, []byte("-D"+c.marker(role)+"\x00"))
 }
 
+// gone tells whether a process has ended with all its threads, hence holds no port any more. One that is yet to be waited for counts as gone.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return true
+	}
+	state := stat[bytes.LastIndexByte(stat, ')')+1:]
+	return bytes.HasPrefix(state, []byte(" Z")) && len(threads) == 1
+}
+
 // kill ends a role's process group at once (SIGKILL) and waits until it is gone; false where it wasn't running.
 func (c *Cluster) kill(role string) (bool, error) {
 	pid, alive := c.pid(role)
@@ -124,14 +144,10 @@ func (c *Cluster) kill(role string) (bool, error) {
 		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return true, fmt.Errorf("kill %s (process %d): %w", role, pid, err)
 		}
-		for range 100 {
-			if _, still := c.pid(role); !still {
-				break
+		for end := time.Now().Add(goneIn); !gone(pid); time.Sleep(pause / 10) {
+			if time.Now().After(end) {
+				return true, fmt.Errorf("kill %s: process %d is still there after %v", role, pid, goneIn)
 			}
-			time.Sleep(pause)
-		}
-		if _, still := c.pid(role); still {
-			return true, fmt.Errorf("kill %s: process %d is still there", role, pid)
 		}
 	}
 	if err := os.Remove(c.pidFile(role)); err != nil && !errors.Is(err, fs.ErrNotExist) {

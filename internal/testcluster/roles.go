@@ -13,8 +13,8 @@ type role struct {
 	heap  string
 	class string
 	args  []string
-	port  int    // offset of the port that is open when the role is ready
-	ready string // what its log says when it is ready; "" where the port tells
+	port  int      // offset of the port that is open when the role is ready
+	ready []string // what its log says, beside that, when it is ready
 }
 
 const (
@@ -35,7 +35,7 @@ func (c *Cluster) roles() []role {
 	roles = append(roles,
 		role{name: "zk", stage: stageStore, heap: "192m", class: "org.apache.hadoop.hbase.zookeeper.HQuorumPeer", args: []string{"start"}, port: portZooKeeper},
 		role{name: "master", stage: stageServers, heap: "512m", class: "org.apache.hadoop.hbase.master.HMaster", args: []string{"start"}, port: portMaster,
-			ready: "Master has completed initialization"},
+			ready: []string{"Master has completed initialization"}},
 	)
 	for i := range c.RegionServers {
 		roles = append(roles, c.regionServer(i+1))
@@ -60,7 +60,13 @@ const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 func (c *Cluster) dataNode(i int) role {
 	name := fmt.Sprintf("dn%d", i)
 	port := portDataNode + (i-1)*portDataNodeStep
-	return role{name: name, stage: stageBlocks, heap: "384m", class: "org.apache.hadoop.hdfs.server.datanode.DataNode", port: port, args: []string{
+	var registered []string
+	for _, nn := range c.nameNodes() {
+		if _, alive := c.pid(nn.name); alive {
+			registered = append(registered, fmt.Sprintf(":%d successfully registered with NN", c.Port+nn.port))
+		}
+	}
+	return role{name: name, stage: stageBlocks, heap: "384m", class: "org.apache.hadoop.hdfs.server.datanode.DataNode", port: port, ready: registered, args: []string{
 		"-Ddfs.datanode.data.dir=file://" + c.path("data", name),
 		"-Ddfs.datanode.address=" + c.address(port),
 		"-Ddfs.datanode.http.address=" + c.address(port+1),

@@ -16,7 +16,9 @@ import (
 
 const usage = `usage: cluster COMMAND [-dir DIR] …
 
-  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hdfs]   start an empty cluster; prints its conf folder
+  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hdfs] [-measure]
+                                                          start an empty cluster, -hdfs: without HBase, -measure: JVMs at full
+                                                          speed; prints its conf folder
   down                                                    kill it
   status                                                  its roles; exit 1 where one isn't running
   kill ROLE, start ROLE                                   nn (-ha: nn1, nn2), dn1…, zk, master, rs1…
@@ -64,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 		flags.IntVar(&o.DataNodes, "dn", 1, "")
 		flags.BoolVar(&o.HA, "ha", false, "")
 		flags.BoolVar(&o.HDFSOnly, "hdfs", false, "")
+		flags.BoolVar(&o.Measure, "measure", false, "")
 	}
 	if flags.Parse(args[1:]) != nil {
 		return errUsage

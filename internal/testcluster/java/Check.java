@@ -23,7 +23,7 @@ import org.apache.hadoop.hbase.util.Bytes;
  * check: is an HFile sound to HBase's reader? Prints a line a fault and a line of counts; fails where there is a fault or no file.
  *
  * <p>From the raw bytes: block sizes, chains of previous blocks, checksums (RawBlocks). By HBase's reader: every cell in order and as many as the
- * trailer says, first and last key; seekTo a cell, seekTo the start of its row, and seekBefore it, for about 500 cells a file; reading rows backwards,
+ * trailer says, first and last key; seekTo a cell, seekBefore it, seekTo the start of a row, for about 500 each a file; reading rows backwards,
  * the last 2,000; the bloom filter denies no row (or row and column, or prefix) that is there, for the first 20,000 and then every tenth. With -all: for every cell and row.
  */
 final class Check {
@@ -79,7 +79,7 @@ final class Check {
     private final long seekStep;
     private final ArrayDeque<Cell> lastOfRows = new ArrayDeque<>();
     private Cell previous;
-    private long count, rowCount;
+    private long count, rowCount, nextRowSeek;
 
     OneFile(Path path, HFile.Reader reader) throws Exception {
       this.path = path;
@@ -122,7 +122,11 @@ final class Check {
         bloom.check(path, c);
       }
       if (count % seekStep == 0) {
-        seek(c, newRow);
+        seek(c);
+      }
+      if (newRow && count >= nextRowSeek) {
+        seekRow(c);
+        nextRowSeek = count + seekStep;
       }
       count++;
       previous = c;
@@ -142,7 +146,7 @@ final class Check {
       }
     }
 
-    private void seek(Cell c, boolean newRow) throws Exception {
+    private void seek(Cell c) throws Exception {
       seeks++;
       if (seeker.seekTo(c) != 0 || !same(seeker.getCell(), c)) {
         fault(path, "seekTo misses " + c);
@@ -151,13 +155,11 @@ final class Check {
       if (found != (previous != null) || found && !same(seeker.getCell(), previous)) {
         fault(path, "seekBefore " + c + " gives " + (found ? seeker.getCell() : "nothing") + ", not " + previous);
       }
-      if (newRow) {
-        seekRow(c);
-      }
     }
 
     /** The start of a row stands between the cell before it and its first cell; HBase answers with either, and says which. */
     private void seekRow(Cell c) throws Exception {
+      seeks++;
       int answer = seeker.seekTo(PrivateCellUtil.createFirstOnRow(c));
       boolean right;
       switch (answer) {
