@@ -17,12 +17,18 @@ lint:
 	go vet ./...
 	go run $(GOLANGCI) run ./...
 
+# A Python that can lint the Airflow example.
+PYTHON := $(CURDIR)/out/python
+$(PYTHON)/bin/pyflakes:
+	python3 -m venv $(PYTHON)
+	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
+
 # Brings a real HBase up, runs all tests against it, and takes it down, whatever came of them.
-unit:
+unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER)
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	BULKLOAD_CLUSTER=$(CLUSTER) go test -count=1 -timeout 20m ./...
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_PYTHON=$(PYTHON)/bin/python go test -count=1 -timeout 20m ./...
 
 # The packages with threads, without the cluster.
 race:

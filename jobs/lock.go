@@ -153,7 +153,7 @@ func (l *lock) old(held owner) bool {
 	if createFile(l.fsys, probe, nil) != nil {
 		return false
 	}
-	defer l.fsys.Remove(probe)
+	defer func() { _ = l.fsys.Remove(probe) }() // a probe that stays behind does no harm
 	now, err1 := l.fsys.Stat(probe)
 	then, err2 := l.fsys.Stat(l.name())
 	return err1 == nil && err2 == nil && now.ModTime.Sub(then.ModTime) > lockStale
@@ -185,8 +185,12 @@ func (l *lock) refresh(ctx context.Context, text []byte, lost func(error)) {
 func (l *lock) release() error {
 	close(l.stop)
 	l.done.Wait()
-	if held, err := l.read(l.name()); err != nil || !held.same(l.me) {
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
 		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("release the lock: %w", err)
 	}
 	return removeIfThere(l.fsys, l.name())
 }

@@ -100,8 +100,8 @@ func (w *workplace) close() error {
 	var errs []error
 	if w.lock != nil {
 		errs = append(errs, w.lock.release())
-		w.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
-		w.fsys.Remove(w.dir)                     // likewise
+		_ = w.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
+		_ = w.fsys.Remove(w.dir)                     // likewise
 	}
 	if w.cluster != nil {
 		errs = append(errs, w.cluster.Close())
@@ -154,7 +154,7 @@ func (w *workplace) clean(m *manifest) error {
 		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
 	}
 	for family := range families {
-		w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
+		_ = w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
 	}
 	errs = append(errs, w.fsys.RemoveAll(path.Join(w.dir, tempDir)))
 	if err := errors.Join(errs...); err != nil {

@@ -350,7 +350,7 @@ func (j *Job) readSplitsFile(s *section) {
 		s.fail("file", "%v", err)
 		return
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	lines := bufio.NewScanner(io.LimitReader(f, 64<<20))
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {

@@ -42,7 +42,7 @@ func readDocument(path string, v variables) (*section, error) {
 	if err != nil {
 		return nil, usagef("read the job file: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	var root yaml.Node
 	decoder := yaml.NewDecoder(f)
 	switch err := decoder.Decode(&root); {
