@@ -50,10 +50,15 @@ func (c *Cluster) Load(ctx context.Context, table string, files []HFile, done fu
 // LoadFrom is Load with a file system that is open already: the one that all the files are on.
 func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, done func(HFile) error) (*Report, error) {
 	l := &loading{cluster: c, fs: fs, done: done}
-	if err := l.run(ctx, table, files); err != nil {
-		return &l.report, fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
+	err := l.run(ctx, table, files)
+	if err == nil {
+		return &l.report, nil
 	}
-	return &l.report, nil
+	err = fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
+	if l.report.Staging != "" {
+		err = fmt.Errorf("%w; look for files in the staging folder %s, which is kept", err, l.report.Staging)
+	}
+	return &l.report, err
 }
 
 // loading is one Load.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/user"
 	"path"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,14 @@ type lab struct {
 	dir  string // a folder of the test's own in HDFS, as a URI
 }
 
-const testUser = "root" // any name: the clusters of tests take our word for it
+// testUser runs the cluster's processes, too, and so may do all in its HDFS.
+var testUser = func() string {
+	u, err := user.Current()
+	if err != nil {
+		return "root"
+	}
+	return u.Username
+}()
 
 func newLab(t *testing.T, properties ...string) *lab {
 	t.Helper()
@@ -45,7 +53,7 @@ func newLab(t *testing.T, properties ...string) *lab {
 	return connect(t, real, testUser, properties...)
 }
 
-func connect(t *testing.T, real *testcluster.Cluster, user string, properties ...string) *lab {
+func connect(t *testing.T, real *testcluster.Cluster, as string, properties ...string) *lab {
 	t.Helper()
 	conf, err := siteconf.Load(real.ConfDir())
 	if err != nil {
@@ -54,14 +62,14 @@ func connect(t *testing.T, real *testcluster.Cluster, user string, properties ..
 	for i := 0; i < len(properties); i += 2 {
 		conf.Set(properties[i], properties[i+1])
 	}
-	c, err := Connect(t.Context(), conf, user)
+	c, err := Connect(t.Context(), conf, as)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	l := &lab{T: t, Cluster: c, real: real, dir: real.FS() + "/load-test/" + fmt.Sprint(time.Now().UnixNano())}
 	var name string
-	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, user); err != nil {
+	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, as); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -442,7 +450,7 @@ func TestStagedFilesComeBack(t *testing.T) {
 	fsShell(t, root, "-chown", "tina", mine.URI)
 	tina := connect(t, root.real, "tina")
 	told, report, err := tina.load(table, mine, others)
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), others.URI+" belongs to root in HDFS, but HBase is asked as tina") {
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), others.URI+" belongs to "+testUser+" in HDFS, but HBase is asked as tina") {
 		t.Errorf("got %v", err)
 	}
 	if len(told) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {

@@ -62,6 +62,9 @@ func open(conf *siteconf.Conf, user string) (*Cluster, error) {
 		return nil, fmt.Errorf("%w: the cluster wants Kerberos (hbase.security.authentication in %s), which is not supported yet",
 			ErrRefused, conf.Source("hbase.security.authentication"))
 	}
+	if user == "" {
+		return nil, fmt.Errorf("%w: no user name to be known by", ErrRefused)
+	}
 	limits, err := readSettings(conf)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"sync"
+	"time"
 
 	"bulkload/internal/hbase"
 
@@ -50,9 +52,6 @@ func newReader(keeper *zooKeeper, user string, limits settings) *reader {
 
 func (r *reader) close() { r.client.Close() }
 
-// errSilent says that a region server did not answer gohbase, which tries again until it is told to stop.
-var errSilent = errors.New("no answer from the region server")
-
 // send sends a request to the region of its row and waits for the answer, for limits.idle at most.
 func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error) {
 	limited, cancel := context.WithTimeout(ctx, r.limits.idle)
@@ -76,14 +75,31 @@ func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error
 	switch {
 	case answer.err == nil:
 		return answer.message, nil
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, fmt.Errorf("%w: %w within %v", ErrUnavailable, errSilent, r.limits.idle)
+		return nil, r.silence(call.Table())
 	case errors.Is(answer.err, gohbase.TableNotFound):
 		return nil, fmt.Errorf("%w: no region of table %s is known", ErrNotFound, call.Table())
 	}
 	return nil, answer.err
+}
+
+// silence explains why gohbase, which tries again until it is told to stop, has no answer.
+func (r *reader) silence(table []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	defer cancel()
+	addr, err := r.keeper.meta(ctx)
+	if err != nil {
+		return err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("%w: no answer from the region server of %s: %w", ErrUnavailable, metaTable, err)
+	}
+	conn.Close()
+	return fmt.Errorf("%w: no answer from a region server of table %s (that of %s, %s, takes connections)", ErrUnavailable, table, metaTable, addr)
 }
 
 // tableState reads table:state in hbase:meta; a table without is ErrNotFound.

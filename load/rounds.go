@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -146,6 +147,9 @@ func (l *loading) send(ctx context.Context, groups []group) <-chan outcome {
 
 // attempt sends one request and finds out what became of its files.
 func (l *loading) attempt(ctx context.Context, g group) outcome {
+	if o, moved := l.catchUp(ctx, g); moved {
+		return o
+	}
 	for _, f := range g.files {
 		if err := l.checkSource(f); err != nil {
 			return outcome{left: g.files, err: err}
@@ -166,6 +170,15 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 		return outcome{loaded: g.files}
 	}
 	return l.takeStock(ctx, g, err)
+}
+
+// catchUp looks after files that an earlier request may have brought on since: a server can outlive our patience.
+func (l *loading) catchUp(ctx context.Context, g group) (o outcome, moved bool) {
+	if !slices.ContainsFunc(g.files, func(f *handover) bool { return f.adrift }) {
+		return o, false
+	}
+	o.loaded, o.left, o.err = l.recover(ctx, g.files, false)
+	return o, len(o.loaded) > 0 || o.err != nil
 }
 
 // outlast is a context for a request: it has the request's own deadline, and grace when ctx ends.

@@ -158,6 +158,32 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
+// A server goes on after its connection broke: the next round sees that, and sends only what is left.
+func TestLoadedAfterTheConnectionWasLost(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer {
+		if b.requests.Load() == 1 {
+			return hbasetest.Answer{Hangup: true}
+		}
+		b.take(0)
+		return yes
+	})
+	if passing, err := b.run(); passing == nil || err != nil {
+		t.Errorf("got %v, %v", passing, err)
+	}
+	b.wantLeft(true, "a", "b")
+	b.take(0)
+	if passing, err := b.run(); passing != nil || err != nil {
+		t.Errorf("second round: %v, %v", passing, err)
+	}
+	b.wantLeft(true, "b")
+	b.wantTold("a")
+	b.group.files = b.left
+	if passing, err := b.run(); passing != nil || err != nil || b.requests.Load() != 2 {
+		t.Errorf("third round: %v, %v, %d requests", passing, err, b.requests.Load())
+	}
+	b.wantTold("a", "b")
+}
+
 // loaded=false says nothing: files are brought back from staging, and asked for once more.
 func TestNotLoadedOnce(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer {

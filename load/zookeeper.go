@@ -44,12 +44,20 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 }
 
 // master is the address of the active master.
-func (z *zooKeeper) master(ctx context.Context) (string, error) {
-	name := path.Join(z.parent, "master")
+func (z *zooKeeper) master(ctx context.Context) (string, error) { return z.server(ctx, "master") }
+
+// meta is the address of the region server that holds hbase:meta.
+func (z *zooKeeper) meta(ctx context.Context) (string, error) {
+	return z.server(ctx, "meta-region-server")
+}
+
+// server reads the address of a server from its znode.
+func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
+	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", fmt.Errorf("%w: no master is active: there is no %s in ZooKeeper at %s (zookeeper.znode.parent is %s)",
-			ErrUnavailable, name, z, z.parent)
+		return "", fmt.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
+			ErrUnavailable, name, z)
 	}
 	if err != nil {
 		return "", err
