@@ -1,17 +1,16 @@
 // Package digest computes an order-independent digest of cells, which is carried from the sort to the HFiles and to
 // the reading back, and compared at each hand-over.
 //
-// A cell's contribution is XXH64 (seed 0) over five 8-byte big-endian words:
+// A cell's contribution is, for the digest without the timestamp, XXH64 (seed 0) over four 8-byte little-endian words:
 //
 //	XXH64(row)
 //	XXH64(uvarint(len(family)) family uvarint(len(qualifier)) qualifier)
 //	XXH64(value)
 //	type, as an unsigned number
-//	timestamp, epoch milliseconds in two's complement
 //
-// and, for the digest without the timestamp, over the first four of them. The digest of a set of cells is the sum of
-// the contributions modulo 2^64: a sum and not an XOR, so that a cell written twice does not cancel, and so that cells
-// can be taken out of a sum again.
+// and for the one with it XXH64 over two such words: that contribution, and the timestamp, epoch milliseconds in two's
+// complement. The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a
+// cell written twice does not cancel, and so that cells can be taken out of a sum again.
 package digest
 
 import (
@@ -47,15 +46,10 @@ func Column(family, qualifier []byte) uint64 {
 
 // Cell adds one cell, given the hashes of its row and column.
 func (s *Sum) Cell(row, column uint64, value []byte, typ keys.CellType, timestamp int64) {
-	var words [40]byte
-	binary.BigEndian.PutUint64(words[0:], row)
-	binary.BigEndian.PutUint64(words[8:], column)
-	binary.BigEndian.PutUint64(words[16:], xxhash.Sum64(value))
-	binary.BigEndian.PutUint64(words[24:], uint64(typ))
-	binary.BigEndian.PutUint64(words[32:], uint64(timestamp))
+	timeless := hash4(row, column, xxhash.Sum64(value), uint64(typ))
 	s.Cells++
-	s.Timed += xxhash.Sum64(words[:])
-	s.Timeless += xxhash.Sum64(words[:32])
+	s.Timed += hash2(timeless, uint64(timestamp))
+	s.Timeless += timeless
 }
 
 // Add adds the cells of another set.

@@ -17,13 +17,30 @@ func contribution(c *keys.Cell, timed bool) uint64 {
 	column = append(append(column, byte(len(c.Qualifier))), c.Qualifier...)
 	words := []uint64{xxhash.Sum64(c.Row), xxhash.Sum64(column), xxhash.Sum64(c.Value), uint64(c.Type)}
 	if timed {
-		words = append(words, uint64(c.Timestamp))
+		words = []uint64{contribution(c, false), uint64(c.Timestamp)}
 	}
+	return xxhash.Sum64(littleEndian(words...))
+}
+
+func littleEndian(words ...uint64) []byte {
 	var b []byte
 	for _, w := range words {
-		b = binary.BigEndian.AppendUint64(b, w)
+		b = binary.LittleEndian.AppendUint64(b, w)
 	}
-	return xxhash.Sum64(b)
+	return b
+}
+
+func TestWordsAreHashedAsBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		a, b, c, d := r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()
+		if got, want := hash2(a, b), xxhash.Sum64(littleEndian(a, b)); got != want {
+			t.Fatalf("two words %x, %x: %x, want %x", a, b, got, want)
+		}
+		if got, want := hash4(a, b, c, d), xxhash.Sum64(littleEndian(a, b, c, d)); got != want {
+			t.Fatalf("four words %x, %x, %x, %x: %x, want %x", a, b, c, d, got, want)
+		}
+	}
 }
 
 func cells(rows int) []*keys.Cell {
