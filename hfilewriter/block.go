@@ -117,15 +117,15 @@ type handle struct {
 	size   int
 }
 
-// blockWriter compresses payloads and puts blocks one behind the other. Its first error sticks.
+// blockWriter compresses payloads and puts blocks one behind the other.
 type blockWriter struct {
 	out      io.Writer
 	settings *Settings
 	codec    *codec
 	offset   int64
 	last     [blockTypes]int64 // offset of the last block of each chain
+	raw      [blockTypes]int64 // bytes of each type's headers, and payloads before compression
 	scratch  []byte
-	err      error
 }
 
 func newBlockWriter(out io.Writer, s *Settings) *blockWriter {
@@ -136,39 +136,34 @@ func newBlockWriter(out io.Writer, s *Settings) *blockWriter {
 	return w
 }
 
-// write puts a block whose payload stands in buf behind headerLen free bytes. buf may be appended to, and is free
-// again when write returns.
-func (w *blockWriter) write(kind blockType, buf []byte) (handle, error) {
-	if w.err != nil {
-		return handle{}, w.err
+// write compresses and puts a block whose payload stands in buf behind headerLen free bytes. buf may be appended to, and
+// is free again when write returns.
+func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
+	if w.codec.kind == CompressNone {
+		return w.put(kind, &buf, len(buf)-headerLen)
 	}
-	block, data := buf, len(buf)
-	if w.settings.Compression != CompressNone {
-		block = append(w.scratch[:0], buf[:headerLen]...)
-		if block, w.err = w.codec.compress(block, buf[headerLen:]); w.err != nil {
-			return handle{}, w.err
-		}
+	w.scratch, err = w.codec.compress(append(w.scratch[:0], buf[:headerLen]...), buf[headerLen:])
+	if err != nil {
+		return handle{}, err
 	}
-	block, h := w.seal(kind, block, data-headerLen)
-	if w.settings.Compression != CompressNone {
-		w.scratch = block
-	}
-	if _, err := w.out.Write(block); err != nil {
-		w.err = fmt.Errorf("write %s block at offset %d: %w", kind, w.offset, err)
-		return handle{}, w.err
-	}
-	w.offset += int64(h.size)
-	return h, nil
+	return w.put(kind, &w.scratch, len(buf)-headerLen)
 }
 
-// seal fills in the header and appends the checksums of a block whose payload, rawSize bytes before compression, is in
-// place.
-func (w *blockWriter) seal(kind blockType, block []byte, rawSize int) ([]byte, handle) {
-	data := len(block)
+// put gives a block its place: its payload, rawSize bytes before compression, stands as it is to be stored behind
+// headerLen free bytes. The header is filled in and the checksums appended.
+func (w *blockWriter) put(kind blockType, block *[]byte, rawSize int) (handle, error) {
+	data, chain := len(*block), kind.chain()
 	size := data + checksumLen*int(checksums(int64(data), int64(w.settings.BytesPerChecksum)))
-	header := blockHeader{kind: kind, onDiskSize: size, rawSize: rawSize, prev: w.last[kind.chain()],
+	header := blockHeader{kind: kind, onDiskSize: size, rawSize: rawSize, prev: w.last[chain],
 		checksum: w.settings.Checksum, bytesPerChecksum: w.settings.BytesPerChecksum, onDiskData: data}
-	header.put(block)
-	w.last[kind.chain()] = w.offset
-	return appendChecksums(block, w.settings.Checksum, w.settings.BytesPerChecksum), handle{w.offset, size}
+	header.put(*block)
+	*block = appendChecksums(*block, w.settings.Checksum, w.settings.BytesPerChecksum)
+	if _, err := w.out.Write(*block); err != nil {
+		return handle{}, fmt.Errorf("write %s block at offset %d: %w", kind, w.offset, err)
+	}
+	h := handle{w.offset, size}
+	w.last[chain] = w.offset
+	w.offset += int64(size)
+	w.raw[kind] += headerLen + int64(rawSize)
+	return h, nil
 }

@@ -1,6 +1,7 @@
 package hfilewriter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -41,12 +42,12 @@ func newBloomShape(s *Settings, kind Bloom) bloomShape {
 	}
 	p := float64(errorRate)
 	fold := 1 << s.BloomMaxFold
-	bytes := (s.BloomBlockSize + fold - 1) / fold * fold
-	bits := int64(bytes) * 8
+	size := (s.BloomBlockSize + fold - 1) / fold * fold
+	bits := int64(size) * 8
 	ideal := int64(float64(bits) * (math.Ln2 * math.Ln2 / -math.Log(p)))
 	hashes := int64(math.Ceil(math.Ln2 * float64(bits/max(ideal, 1))))
 	maxKeys := int64(-float64(bits) / float64(hashes) * math.Log(1-math.Exp(math.Log(p)/float64(hashes))))
-	return bloomShape{bytes, int(hashes), int(maxKeys)}
+	return bloomShape{size, int(hashes), int(maxKeys)}
 }
 
 // bloomWriter collects keys into chunks.
@@ -54,14 +55,14 @@ type bloomWriter struct {
 	shape  bloomShape
 	rowCol bool
 
-	chunk *bloomChunk   // being filled; nil before its first key
-	ready []*bloomChunk // full, to be written behind the data block at hand
-	free  *bloomChunk   // to be used again
+	chunk   *bloomChunk   // being filled; nil before its first key
+	ready   []*bloomChunk // full, to be written behind the data block at hand
+	keys    int64
+	lastKey []byte
 
-	entries          []indexEntry // chunks written, with their first keys
-	bytes            int64
-	keys, madeFor    int64
-	lastKey, scratch []byte
+	written []indexEntry // chunks in the file, with their first keys; these are the assembler's
+	bytes   int64
+	madeFor int64
 }
 
 // bloomChunk is a bloom filter of up to maxKeys keys.
@@ -109,16 +110,8 @@ func bloomBit(hash, n int32) uint32 {
 }
 
 func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
-	c := b.free
-	b.free = nil
-	if c == nil {
-		c = &bloomChunk{buf: make([]byte, 0, headerLen+b.shape.bytes+checksumLen*(b.shape.bytes/headerLen+1))}
-	}
-	c.buf = c.buf[:headerLen+b.shape.bytes]
-	clear(c.buf)
-	c.keys, c.maxKeys = 0, b.shape.maxKeys
-	c.firstKey = append(c.firstKey[:0], firstKey...)
-	return c
+	n := headerLen + b.shape.bytes
+	return &bloomChunk{buf: make([]byte, n), maxKeys: b.shape.maxKeys, firstKey: bytes.Clone(firstKey)}
 }
 
 // retire makes a chunk that is full, or the last one, ready to be written.
@@ -146,22 +139,24 @@ func (c *bloomChunk) fold() {
 	c.buf = c.buf[:headerLen+len(bits)]
 }
 
-// write puts the chunks that are ready.
-func (b *bloomWriter) write(blocks *blockWriter) (raw int64, err error) {
+// due hands over the chunks that are to stand behind the data block at hand; last: all that there are.
+func (b *bloomWriter) due(to []bloomDue, last bool) []bloomDue {
+	b.retire(last)
 	for _, c := range b.ready {
-		n := int64(len(c.bits()))
-		h, err := blocks.write(blockBloomChunk, c.buf)
-		if err != nil {
-			return raw, err
-		}
-		b.entries = append(b.entries, indexEntry{append([]byte(nil), c.firstKey...), h})
-		b.bytes += n
-		b.madeFor += int64(c.maxKeys)
-		raw += headerLen + n
-		b.free = c
+		to = append(to, bloomDue{b, c})
 	}
 	b.ready = b.ready[:0]
-	return raw, nil
+	return to
+}
+
+// writeChunk puts a chunk.
+func (b *bloomWriter) writeChunk(blocks *blockWriter, c *bloomChunk) error {
+	n := int64(len(c.bits()))
+	h, err := blocks.write(blockBloomChunk, c.buf)
+	b.written = append(b.written, indexEntry{c.firstKey, h})
+	b.bytes += n
+	b.madeFor += int64(c.maxKeys)
+	return err
 }
 
 // appendMeta encodes the meta block (CompoundBloomFilterWriter.MetaWriter.write).
@@ -172,14 +167,14 @@ func (b *bloomWriter) appendMeta(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, bloomMurmur)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.keys))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.madeFor))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b.entries)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b.written)))
 	comparator := ""
 	if b.rowCol {
 		comparator = rowColComparator
 	}
 	dst = appendVInt(dst, int64(len(comparator)))
 	dst = append(dst, comparator...)
-	return appendRoot(dst, b.entries)
+	return appendRoot(dst, b.written)
 }
 
 // bloomMeta is a meta block as read.

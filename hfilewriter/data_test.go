@@ -1,6 +1,7 @@
 package hfilewriter
 
 import (
+	"bytes"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
@@ -65,6 +66,26 @@ func checkRows(n int, seed uint64) []tableRow {
 	}
 	rows = rows[:n]
 	slices.SortFunc(rows, func(a, b tableRow) int { return slices.Compare(a.row, b.row) })
+	return packed(rows)
+}
+
+// packed lays the rows' bytes one behind the other, as a merge delivers them.
+func packed(rows []tableRow) []tableRow {
+	var room []byte
+	for _, r := range rows {
+		room = append(append(room, r.row...), bytes.Join(r.values, nil)...)
+	}
+	take := func(n int) []byte {
+		b := room[:n:n]
+		room = room[n:]
+		return b
+	}
+	for i, r := range rows {
+		rows[i].row = take(len(r.row))
+		for j, v := range r.values {
+			r.values[j] = take(len(v))
+		}
+	}
 	return rows
 }
 

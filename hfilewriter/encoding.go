@@ -42,9 +42,11 @@ type span struct{ at, len int }
 
 func (s span) of(buf []byte) []byte { return buf[s.at : s.at+s.len] }
 
+var emptyHeader [headerLen]byte
+
 // begin starts a block.
 func (e *blockEncoder) begin() {
-	e.buf = append(e.buf[:0], make([]byte, headerLen)...)
+	e.buf = append(e.buf[:0], emptyHeader[:]...)
 	if e.encoding != EncodeNone {
 		e.buf = binary.BigEndian.AppendUint16(e.buf, uint16(e.encoding))
 	}

@@ -150,7 +150,6 @@ type indexWriter struct {
 	upTo    []int        // data blocks in the leaves up to and with each
 	data    int          // data blocks so far
 	raw     int64        // bytes of index payloads
-	leafRaw int64        // of them, in leaves
 	scratch []byte
 }
 
@@ -175,11 +174,10 @@ func (x *indexWriter) writeLeaf(last bool) error {
 	if !due {
 		return nil
 	}
-	h, n, err := x.write(blockLeafIndex, x.leaf)
+	h, err := x.write(blockLeafIndex, x.leaf)
 	if err != nil {
 		return err
 	}
-	x.leafRaw += n
 	x.root = append(x.root, indexEntry{x.leaf[0].key, h})
 	x.upTo = append(x.upTo, x.data)
 	clear(x.leaf)
@@ -187,14 +185,12 @@ func (x *indexWriter) writeLeaf(last bool) error {
 	return nil
 }
 
-// write puts a leaf or intermediate block and returns its payload's length.
-func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, int64, error) {
+// write puts a leaf or intermediate block.
+func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, error) {
 	x.scratch = append(x.scratch[:0], make([]byte, headerLen)...)
 	x.scratch = appendNonRoot(x.scratch, entries)
-	n := int64(len(x.scratch) - headerLen)
-	x.raw += n
-	h, err := x.blocks.write(kind, x.scratch)
-	return h, n, err
+	x.raw += int64(len(x.scratch) - headerLen)
+	return x.blocks.write(kind, x.scratch)
 }
 
 // writeRoot writes what is above the leaves and returns the root's offset, entries and the number of levels
@@ -235,7 +231,7 @@ func (x *indexWriter) middle() []byte {
 func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err error) {
 	from, size := 0, 0
 	flush := func(to int) error {
-		h, _, err := x.write(blockIntermediateIndex, level[from:to])
+		h, err := x.write(blockIntermediateIndex, level[from:to])
 		above = append(above, indexEntry{level[from].key, h})
 		from, size = to, 0
 		return err

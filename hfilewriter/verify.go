@@ -46,7 +46,7 @@ type verifier struct {
 
 	stats    stats
 	prev     previous
-	pending  []dataBlock  // data blocks not yet named by a leaf
+	pending  []namedBlock // data blocks not yet named by a leaf
 	above    []indexEntry // leaf or intermediate blocks not yet named by a block above
 	bloomSrc *source
 	chunk    int // of the bloom filter, in bits
@@ -54,8 +54,8 @@ type verifier struct {
 	bloomKey []byte
 }
 
-// dataBlock is what an index entry for a data block must agree with.
-type dataBlock struct {
+// namedBlock is what an index entry for a data block must agree with.
+type namedBlock struct {
 	block       handle
 	before, key []byte // the last key of the block before; the block's first key
 }
@@ -140,7 +140,7 @@ func (v *verifier) cells(b *block) error {
 
 // expectEntry remembers a data block until an index block names it.
 func (v *verifier) expectEntry(b *block, first *keys.Cell) {
-	d := dataBlock{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
+	d := namedBlock{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
 	if v.stats.cells > 0 {
 		last := v.prev.cell()
 		d.before = appendKey(nil, &last)
@@ -260,7 +260,7 @@ func (v *verifier) names(entries []indexEntry, data bool) error {
 }
 
 // check compares a data block with its index entry: the place, and a key above the block before and not above its first.
-func (d *dataBlock) check(e indexEntry) error {
+func (d *namedBlock) check(e indexEntry) error {
 	if d.block != e.block {
 		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt, e.block.offset, e.block.size, d.block.offset, d.block.size)
 	}

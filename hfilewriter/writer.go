@@ -18,21 +18,17 @@ type Writer struct {
 	settings Settings
 	stamp    Stamp
 
-	blocks   *blockWriter
 	enc      blockEncoder
-	indexKey []byte // of the block being filled
-	index    *indexWriter
 	bloom    *bloomWriter // nil for BloomNone
 	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
+	file     assembler
+	pipeline *pipeline // to the file
 
-	firstRow  []byte
-	stats     stats
-	firstData int64
-	lastData  int64
-	rawTotal  int64 // see trailer.totalRawBytes
-	plan      rowPlan
-	bloomKey  []byte
-	err       error
+	firstRow []byte
+	stats    stats
+	plan     rowPlan
+	bloomKey []byte
+	err      error
 }
 
 // stats are what the file info tells of the cells.
@@ -53,9 +49,10 @@ func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin HFile: %w", err)
 	}
-	w := &Writer{settings: s, stamp: stamp, firstData: noBlock, lastData: noBlock}
-	w.blocks = newBlockWriter(out, &w.settings)
-	w.index = newIndexWriter(w.blocks, &w.settings)
+	w := &Writer{settings: s, stamp: stamp}
+	blocks := newBlockWriter(out, &w.settings)
+	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
+	w.pipeline = newPipeline(&w.file, &w.settings)
 	w.enc.encoding = s.Encoding
 	w.enc.buf = make([]byte, 0, s.BlockSize+s.BlockSize/8)
 	w.stats.reset()
@@ -147,10 +144,7 @@ func ascends(a, b []byte, at int, then place) place {
 func (w *Writer) appendOrdered(c *keys.Cell, at place) error {
 	w.addToBlooms(c, at)
 	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
-		if err := w.finishBlock(); err != nil {
-			return err
-		}
-		if err := w.writeInline(false); err != nil {
+		if err := w.finishBlock(false); err != nil {
 			return err
 		}
 	}
@@ -167,55 +161,30 @@ func (w *Writer) beginBlock(c *keys.Cell) {
 	w.enc.begin()
 	if w.stats.cells == 0 {
 		w.firstRow = append(w.firstRow, c.Row...)
-		w.indexKey = appendKey(w.indexKey[:0], c)
+		w.pipeline.block.key = appendKey(w.pipeline.block.key[:0], c)
 		return
 	}
 	left := w.enc.prev.cell()
-	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
+	w.pipeline.block.key = appendSeparator(w.pipeline.block.key[:0], &left, c)
 }
 
-// finishBlock writes the data block at hand.
-func (w *Writer) finishBlock() error {
+// finishBlock sends the data block at hand to the file, with the bloom chunks that are due behind it.
+func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
-	kind := blockData
+	b := w.pipeline.block
+	b.kind, b.last = blockData, last
 	if w.settings.Encoding != EncodeNone {
-		kind = blockEncodedData
+		b.kind = blockEncodedData
 	}
-	w.rawTotal += int64(len(w.enc.buf))
-	h, err := w.blocks.write(kind, w.enc.buf)
-	if err != nil {
-		return err
+	b.buf, w.enc.buf = w.enc.buf, b.buf
+	b.chunks = b.chunks[:0]
+	for _, filter := range []*bloomWriter{w.bloom, w.deletes} {
+		if filter != nil {
+			b.chunks = filter.due(b.chunks, last)
+		}
 	}
-	if w.firstData == noBlock {
-		w.firstData = h.offset
-	}
-	w.lastData = h.offset
-	w.index.add(w.indexKey, h)
 	w.enc.cells = 0
-	return nil
-}
-
-// writeInline writes, behind a data block, a full leaf of the index and full bloom chunks; behind the last one, what is
-// left of them (HFileWriterImpl.writeInlineBlocks).
-func (w *Writer) writeInline(last bool) error {
-	leaves := w.index.leafRaw
-	count := len(w.index.root)
-	if err := w.index.writeLeaf(last); err != nil {
-		return err
-	}
-	w.rawTotal += w.index.leafRaw - leaves + int64(headerLen*(len(w.index.root)-count))
-	for _, b := range []*bloomWriter{w.bloom, w.deletes} {
-		if b == nil {
-			continue
-		}
-		b.retire(last)
-		raw, err := b.write(w.blocks)
-		if err != nil {
-			return err
-		}
-		w.rawTotal += raw
-	}
-	return nil
+	return w.pipeline.send()
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
@@ -289,36 +258,34 @@ type Summary struct {
 }
 
 // Close writes what stands behind the data. It does not close the io.Writer. A file without cells is an error: HBase
-// refuses to load one.
+// refuses to load one. A Writer with Helpers must be closed after an error, too, to end them.
 func (w *Writer) Close() (*Summary, error) {
+	if w.err == nil && w.stats.cells == 0 {
+		w.err = errors.New("close HFile: it has no cells, and HBase loads no empty file")
+	}
+	if w.err == nil {
+		w.err = w.finishBlock(true)
+	}
+	if err := w.pipeline.close(); w.err == nil {
+		w.err = err
+	}
+	if w.err == nil {
+		w.err = w.finish()
+	}
 	if w.err != nil {
 		return nil, w.err
 	}
 	w.err = errClosed
-	if w.stats.cells == 0 {
-		return nil, errors.New("close HFile: it has no cells, and HBase loads no empty file")
-	}
-	if err := w.finish(); err != nil {
-		w.err = err
-		return nil, err
-	}
-	return &Summary{Cells: w.stats.cells, Bytes: w.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
+	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
 }
 
-// finish writes the last blocks and the trailer (HFileWriterImpl.close).
+// finish writes what stands behind the data (HFileWriterImpl.close).
 func (w *Writer) finish() error {
-	if w.enc.cells > 0 {
-		if err := w.finishBlock(); err != nil {
-			return err
-		}
-	}
-	if err := w.writeInline(true); err != nil {
-		return err
-	}
-	root, entries, levels, err := w.index.writeRoot()
+	root, entries, levels, err := w.file.index.writeRoot()
 	if err != nil {
 		return err
 	}
+	dataRoot := w.file.blocks.raw[blockRootIndex]
 	if _, err := w.writeTail(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
 		return err
 	}
@@ -329,11 +296,15 @@ func (w *Writer) finish() error {
 	if err := w.writeBloomMetas(); err != nil {
 		return err
 	}
-	t := trailer{fileInfoOffset: info.offset, loadOnOpenOffset: root.offset, rawIndexSize: w.index.raw,
-		totalRawBytes: w.rawTotal + trailerLen, dataIndexCount: int64(entries), cells: w.stats.cells, indexLevels: int64(levels),
-		firstDataBlockOffset: w.firstData, lastDataBlockOffset: w.lastData, comparator: storedComparator, compression: w.settings.Compression}
-	n, err := w.blocks.out.Write(t.appendTo(nil))
-	w.blocks.offset += int64(n)
+	blocks := w.file.blocks
+	t := trailer{fileInfoOffset: info.offset, loadOnOpenOffset: root.offset, rawIndexSize: w.file.index.raw,
+		totalRawBytes: trailerLen - dataRoot - blocks.raw[blockIntermediateIndex], dataIndexCount: int64(entries), cells: w.stats.cells, indexLevels: int64(levels),
+		firstDataBlockOffset: w.file.firstData, lastDataBlockOffset: w.file.lastData, comparator: storedComparator, compression: w.settings.Compression}
+	for _, n := range blocks.raw {
+		t.totalRawBytes += n
+	}
+	n, err := blocks.out.Write(t.appendTo(nil))
+	blocks.offset += int64(n)
 	if err != nil {
 		return fmt.Errorf("write trailer: %w", err)
 	}
@@ -356,8 +327,7 @@ func (w *Writer) writeBloomMetas() error {
 
 // writeTail writes a block behind the data index.
 func (w *Writer) writeTail(kind blockType, payload []byte) (handle, error) {
-	w.rawTotal += int64(headerLen + len(payload))
-	return w.blocks.write(kind, append(make([]byte, headerLen), payload...))
+	return w.file.blocks.write(kind, append(make([]byte, headerLen), payload...))
 }
 
 // fileInfo makes the file's properties (HFileWriterImpl.finishFileInfo, StoreFileWriter.appendTrackedTimestampsToMetadata

@@ -310,3 +310,63 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func TestHelpersGiveTheSameBytes(t *testing.T) {
+	rows := checkRows(6000, 5)
+	for _, s := range []Settings{
+		{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 4096},
+		smallIndex(Settings{Compression: CompressGZ, Encoding: EncodeNone, Bloom: BloomRowCol, BlockSize: 4096}),
+		{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 1 << 20},
+	} {
+		want := writeRows(t, s, rows, checkQualifiers, benchTime)
+		for helpers := 1; helpers <= 3; helpers++ {
+			s.Helpers = helpers
+			if got := writeRows(t, s, rows, checkQualifiers, benchTime); !bytes.Equal(got, want) {
+				t.Fatalf("%d helpers give other bytes, from %d on", helpers, commonPrefix(got, want))
+			}
+		}
+	}
+}
+
+// failAfter takes n writes.
+type failAfter struct{ n int }
+
+var errFull = errors.New("disk full")
+
+func (f *failAfter) Write(p []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestEveryFailedWriteIsTold(t *testing.T) {
+	rows := checkRows(400, 6)
+	columns, err := NewColumns([]byte("f"), checkQualifiers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for helpers := range 3 {
+		for n := 0; ; n++ {
+			w, err := NewWriter(&failAfter{n}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 8192, Helpers: helpers}, Stamp{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				if err = w.AppendRow(columns, r.row, benchTime, r.values); err != nil {
+					break
+				}
+			}
+			_, closing := w.Close()
+			if closing == nil {
+				if n < 10 || err != nil {
+					t.Fatalf("%d helpers: %d writes were enough, or an error was forgotten: %v", helpers, n, err)
+				}
+				break
+			}
+			if !errors.Is(closing, errFull) || err != nil && !errors.Is(err, errFull) {
+				t.Fatalf("%d helpers, write %d fails: %v, then %v", helpers, n, err, closing)
+			}
+		}
+	}
+}

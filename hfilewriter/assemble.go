@@ -1,0 +1,168 @@
+package hfilewriter
+
+import (
+	"sync"
+)
+
+// dataBlock is a finished data block on its way into the file, with what is due behind it.
+type dataBlock struct {
+	kind   blockType
+	buf    []byte // headerLen free bytes, then the payload
+	stored []byte // headerLen free bytes, then the payload as stored; buf where nothing is compressed
+	key    []byte // for the index
+	chunks []bloomDue
+	last   bool // of the file
+	err    error
+	done   sync.WaitGroup // until it is compressed
+}
+
+// bloomDue is a bloom chunk that is to stand behind a data block.
+type bloomDue struct {
+	filter *bloomWriter
+	chunk  *bloomChunk
+}
+
+// compress makes the stored form.
+func (b *dataBlock) compress(c *codec) {
+	if c.kind == CompressNone {
+		b.stored = b.buf
+		return
+	}
+	b.stored, b.err = c.compress(append(b.stored[:0], b.buf[:headerLen]...), b.buf[headerLen:])
+}
+
+// assembler puts a file together from data blocks that come in order: it gives each its place, then writes the inline
+// blocks that are due (HFileWriterImpl.writeInlineBlocks). Its first error sticks.
+type assembler struct {
+	blocks    *blockWriter
+	index     *indexWriter
+	firstData int64
+	lastData  int64
+	err       error
+}
+
+func (a *assembler) put(b *dataBlock) error {
+	if a.err != nil {
+		return a.err
+	}
+	a.err = a.tryPut(b)
+	return a.err
+}
+
+func (a *assembler) tryPut(b *dataBlock) error {
+	if b.err != nil {
+		return b.err
+	}
+	h, err := a.blocks.put(b.kind, &b.stored, len(b.buf)-headerLen)
+	if a.blocks.codec.kind == CompressNone {
+		b.buf = b.stored // which checksums were appended to
+	}
+	if err != nil {
+		return err
+	}
+	if a.firstData == noBlock {
+		a.firstData = h.offset
+	}
+	a.lastData = h.offset
+	a.index.add(b.key, h)
+	if err := a.index.writeLeaf(b.last); err != nil {
+		return err
+	}
+	for _, due := range b.chunks {
+		if err := due.filter.writeChunk(a.blocks, due.chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pipeline takes data blocks from the goroutine that encodes to the assembler. Without helpers it does all at once. With
+// helpers, blocks are compressed beside the encoding and assembled in order by a goroutine of its own; where the helpers
+// are behind, the encoding goroutine compresses, too.
+type pipeline struct {
+	assembler *assembler
+	codec     *codec
+	block     *dataBlock // the one to be filled next
+
+	free    chan *dataBlock // nil without helpers
+	work    chan *dataBlock // to be compressed
+	ordered chan *dataBlock // all, in the file's order
+	wait    sync.WaitGroup
+	failed  chan struct{} // closed when the assembler has failed
+}
+
+// pipelineRoom is how many bytes of blocks may be on their way.
+const pipelineRoom = 2 << 20
+
+func newPipeline(a *assembler, s *Settings) *pipeline {
+	p := &pipeline{assembler: a, codec: newCodec(s.Compression), block: new(dataBlock)}
+	if s.Helpers < 1 || s.Compression == CompressNone {
+		return p
+	}
+	depth := max(1, min(2*s.Helpers+2, pipelineRoom/(2*s.BlockSize)))
+	p.free, p.work, p.ordered = make(chan *dataBlock, depth), make(chan *dataBlock, depth), make(chan *dataBlock, depth)
+	p.failed = make(chan struct{})
+	for range depth {
+		p.free <- new(dataBlock)
+	}
+	for range s.Helpers {
+		p.wait.Go(p.help)
+	}
+	p.wait.Go(p.assemble)
+	return p
+}
+
+// help compresses blocks.
+func (p *pipeline) help() {
+	c := newCodec(p.codec.kind)
+	for b := range p.work {
+		b.compress(c)
+		b.done.Done()
+	}
+}
+
+// assemble puts compressed blocks into the file, in order.
+func (p *pipeline) assemble() {
+	for b := range p.ordered {
+		b.done.Wait()
+		if p.assembler.err == nil && p.assembler.put(b) != nil {
+			close(p.failed)
+		}
+		p.free <- b
+	}
+}
+
+// send takes the block that was filled and makes another one ready to be filled. It may tell of an earlier block's error.
+func (p *pipeline) send() error {
+	b := p.block
+	if p.ordered == nil {
+		b.compress(p.codec)
+		return p.assembler.put(b)
+	}
+	select {
+	case <-p.failed:
+		return p.assembler.err
+	default:
+	}
+	b.done.Add(1)
+	p.ordered <- b
+	select {
+	case p.work <- b:
+	default:
+		b.compress(p.codec)
+		b.done.Done()
+	}
+	p.block = <-p.free
+	return nil
+}
+
+// close waits until all blocks are in the file, and ends the helpers. It may be called again.
+func (p *pipeline) close() error {
+	if p.ordered != nil {
+		close(p.work)
+		close(p.ordered)
+		p.wait.Wait()
+		p.ordered, p.work = nil, nil
+	}
+	return p.assembler.err
+}
