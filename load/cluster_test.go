@@ -365,7 +365,7 @@ func TestLoadRefused(t *testing.T) {
 		"twice":           {table, []HFile{good, good}, ErrRefused, []string{good.URI}},
 		"a folder":        {table, []HFile{with(func(f *HFile) { f.URI = f.URI[:strings.LastIndexByte(f.URI, '/')] })}, nil, []string{"folder"}},
 		"too many":        {table, []HFile{good, with(func(f *HFile) { f.URI += "1" }), with(func(f *HFile) { f.URI += "2" })}, ErrRefused, []string{"more than 2 files"}},
-		"other authority": {table, []HFile{with(func(f *HFile) { f.URI = strings.Replace(f.URI, "hdfs://localhost", "hdfs://127.0.0.1", 1) })}, ErrRefused, []string{"not on HBase's file system"}},
+		"other authority": {table, []HFile{with(func(f *HFile) { _, p := splitURI(f.URI); f.URI = "hdfs://other:1" + p })}, ErrRefused, []string{"not on HBase's file system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := l.LoadFrom(t.Context(), l.fs, test.table, test.files, func(HFile) error {
