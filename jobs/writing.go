@@ -46,19 +46,15 @@ type writing struct {
 
 // writeRegions writes the regions that the manifest lacks, side by side.
 func (w *writing) writeRegions(ctx context.Context) error {
+	regions, err := w.unfinished()
+	if err != nil {
+		return err
+	}
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(workers())
-	for region := range w.target.regions.Len() {
+	for _, region := range regions {
 		if running.Err() != nil {
 			break
-		}
-		if done := w.manifest.done(region); done != nil {
-			if done.Entries != w.rows.sorted.RegionEntries(region) {
-				return differsf("region %d had %d records when it was written and %d now, with the same input files; use --force to do the run again",
-					region, done.Entries, w.rows.sorted.RegionEntries(region))
-			}
-			w.writes.add(done.Entries)
-			continue
 		}
 		group.Go(func() error { return w.writeRegion(running, region) })
 	}
@@ -66,6 +62,24 @@ func (w *writing) writeRegions(ctx context.Context) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// unfinished lists the regions that the manifest lacks. Those that it has must still have as many records.
+func (w *writing) unfinished() ([]int, error) {
+	var regions []int
+	for region := range w.target.regions.Len() {
+		done, entries := w.manifest.done(region), w.rows.sorted.RegionEntries(region)
+		switch {
+		case done == nil:
+			regions = append(regions, region)
+		case done.Entries != entries:
+			return nil, differsf("region %d had %d records when it was written and %d now, with the same input files; use --force to do the run again",
+				region, done.Entries, entries)
+		default:
+			w.writes.add(entries)
+		}
+	}
+	return regions, nil
 }
 
 // writeRegion is one unit of work: its files are written, read back, compared with the sort's digest, renamed and
