@@ -4,81 +4,98 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"slices"
+	"sort"
 )
 
-// An arena holds a lane's entries as plain bytes, in chunks, and an index without pointers for the collector to walk. An
-// entry in a chunk:
-//
-//	4 bytes key length, 4 bytes payload length, 4 bytes file, 8 bytes offset, key, payload
-const (
-	entryHeaderLen = 4 + 4 + 4 + 8
-	refLen         = 16 // bytes of a ref; sorting takes as much again
-)
+// headerLen is what stands before an entry's key in an arena: file, offset, key length, payload length.
+const headerLen = 4 + 8 + 2 + 4
 
-// ref points at an entry; entries sort by prefix first.
-type ref struct {
-	prefix uint64 // the key's first 8 bytes, big-endian, zeros behind a shorter key
-	at     uint64 // chunk number << 32 | offset in the chunk
+// indexLen is the size of an indexEntry in bytes.
+const indexLen = 16
+
+// indexEntry stands for an entry while it is sorted; it has no pointer for the collector to follow.
+type indexEntry struct {
+	prefix uint64 // 8 bytes of the key, big-endian, zeros behind its end
+	at     uint64 // chunk in the upper half, offset in it in the lower
 }
 
+// arena holds entries in chunks of plain bytes.
 type arena struct {
-	chunkLen int
-	chunks   [][]byte
-	current  int   // chunk being filled
-	used     int   // bytes of it
-	passed   int64 // bytes of the chunks before it
-	refs     []ref
-	spare    []ref // for sorting
-	bytes    int64 // of keys and payloads
+	chunks    [][]byte // the last is being filled; len is what is used
+	free      [][]byte // emptied chunks of the regular size
+	index     []indexEntry
+	chunkSize int
+	bytes     int64 // of all chunks, free ones too, and of the index
+	limit     int64
+	data      int64 // of keys and payloads
 }
 
-// size is the memory taken, as counted against the budget.
-func (a *arena) size() int64 {
-	return a.passed + int64(a.used) + 2*refLen*int64(len(a.refs))
-}
-
-// buffer is where the next entry's key may be appended.
-func (a *arena) buffer() []byte {
+// tail is the unused end of the last chunk.
+func (a *arena) tail() []byte {
 	if len(a.chunks) == 0 {
-		a.chunks = append(a.chunks, make([]byte, a.chunkLen))
+		return nil
 	}
-	if len(a.chunks[a.current])-a.used <= entryHeaderLen {
-		a.nextChunk(a.chunkLen)
-	}
-	at := a.used + entryHeaderLen
-	return a.chunks[a.current][at:at]
+	last := a.chunks[len(a.chunks)-1]
+	return last[len(last):cap(last)]
 }
 
-// nextChunk goes on in a chunk of at least n bytes.
-func (a *arena) nextChunk(n int) {
-	a.passed += int64(len(a.chunks[a.current]))
-	a.current++
-	a.used = 0
-	if a.current == len(a.chunks) {
-		a.chunks = append(a.chunks, make([]byte, max(n, a.chunkLen)))
-	} else if len(a.chunks[a.current]) < n {
-		a.chunks[a.current] = make([]byte, n)
+// addChunk begins a chunk of at least size bytes.
+func (a *arena) addChunk(size int) {
+	if n := len(a.free); n > 0 && size <= a.chunkSize {
+		a.chunks = append(a.chunks, a.free[n-1][:0])
+		a.free = a.free[:n-1]
+		return
 	}
+	size = max(size, a.chunkSize)
+	for len(a.free) > 0 && a.bytes+int64(size) > a.limit {
+		a.free = a.free[:len(a.free)-1]
+		a.bytes -= int64(a.chunkSize)
+	}
+	a.chunks = append(a.chunks, make([]byte, 0, size))
+	a.bytes += int64(size)
 }
 
-// commit takes the entry that was appended to what buffer gave.
-func (a *arena) commit(entry []byte, keyLen int, pos Position) {
-	if b := a.buffer(); cap(b) < len(entry) || len(entry) > 0 && &b[:1][0] != &entry[0] {
-		a.nextChunk(entryHeaderLen + len(entry))
-		copy(a.chunks[a.current][entryHeaderLen:], entry)
+// fits tells whether a chunk of size bytes can be begun within the limit.
+func (a *arena) fits(size int) bool {
+	if size <= a.chunkSize && len(a.free) > 0 {
+		return true
 	}
-	b := a.chunks[a.current][a.used:]
-	binary.LittleEndian.PutUint32(b, uint32(keyLen))
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(entry)-keyLen))
-	binary.LittleEndian.PutUint32(b[8:], pos.File)
-	binary.LittleEndian.PutUint64(b[12:], uint64(pos.Offset))
-	a.refs = append(a.refs, ref{prefix: prefixOf(entry[:keyLen]), at: uint64(a.current)<<32 | uint64(a.used)})
-	a.used += entryHeaderLen + len(entry)
-	a.bytes += int64(len(entry))
+	return a.bytes-int64(len(a.free)*a.chunkSize)+int64(max(size, a.chunkSize)) <= a.limit
 }
 
-// prefixOf is a key's first eight bytes as a number.
+// growIndex makes room for one more index entry; false where the limit forbids it.
+func (a *arena) growIndex() bool {
+	if len(a.index) < cap(a.index) {
+		return true
+	}
+	grown := cap(a.index)*3/2 + 256
+	if len(a.index) > 0 && a.bytes+int64(grown)*indexLen > a.limit {
+		return false
+	}
+	index := make([]indexEntry, len(a.index), grown)
+	a.bytes += int64(cap(index)-cap(a.index)) * indexLen
+	copy(index, a.index)
+	a.index = index
+	return true
+}
+
+// add takes the entry whose key and payload stand in the tail, headerLen from its start.
+func (a *arena) add(keyLen, payloadLen int, pos Position) {
+	last := len(a.chunks) - 1
+	chunk := a.chunks[last]
+	at := len(chunk)
+	chunk = chunk[:at+headerLen+keyLen+payloadLen]
+	a.chunks[last] = chunk
+	header := chunk[at:]
+	binary.LittleEndian.PutUint32(header, pos.File)
+	binary.LittleEndian.PutUint64(header[4:], uint64(pos.Offset))
+	binary.LittleEndian.PutUint16(header[12:], uint16(keyLen))
+	binary.LittleEndian.PutUint32(header[14:], uint32(payloadLen))
+	a.index = append(a.index, indexEntry{prefixOf(header[headerLen : headerLen+keyLen]), uint64(last)<<32 | uint64(at)})
+	a.data += int64(keyLen + payloadLen)
+}
+
+// prefixOf is the first 8 bytes of key as a number that orders like them; zeros stand in for missing ones.
 func prefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -88,73 +105,75 @@ func prefixOf(key []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// entry gives the entry of a ref, as views of the arena.
-func (a *arena) entry(r ref, e *Entry) {
-	b := a.chunks[r.at>>32][uint32(r.at):]
-	keyLen, payloadLen := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-	e.File, e.Offset = binary.LittleEndian.Uint32(b[8:]), int64(binary.LittleEndian.Uint64(b[12:]))
-	b = b[entryHeaderLen:]
-	e.Key, e.Payload = b[:keyLen:keyLen], b[keyLen:keyLen+payloadLen:keyLen+payloadLen]
+func (a *arena) at(at uint64) []byte { return a.chunks[at>>32][at&0xFFFFFFFF:] }
+
+func (a *arena) key(at uint64) []byte {
+	b := a.at(at)
+	return b[headerLen : headerLen+int(binary.LittleEndian.Uint16(b[12:]))]
 }
 
-func (a *arena) key(r ref) []byte {
-	b := a.chunks[r.at>>32][uint32(r.at):]
-	return b[entryHeaderLen : entryHeaderLen+binary.LittleEndian.Uint32(b)]
+// read sets e to views of the entry.
+func (a *arena) read(e *Entry, at uint64) {
+	b := a.at(at)
+	end := headerLen + int(binary.LittleEndian.Uint16(b[12:]))
+	e.File = binary.LittleEndian.Uint32(b)
+	e.Offset = int64(binary.LittleEndian.Uint64(b[4:]))
+	e.Key = b[headerLen:end:end]
+	last := end + int(binary.LittleEndian.Uint32(b[14:]))
+	e.Payload = b[end:last:last]
 }
 
-func (a *arena) position(r ref) Position {
-	b := a.chunks[r.at>>32][uint32(r.at):]
-	return Position{binary.LittleEndian.Uint32(b[8:]), int64(binary.LittleEndian.Uint64(b[12:]))}
-}
-
-// sort orders the refs by key, then by position.
-func (a *arena) sort() {
-	a.spare = radixSort(a.refs, a.spare)
-	for from := 0; from < len(a.refs); {
-		to := from + 1
-		for to < len(a.refs) && a.refs[to].prefix == a.refs[from].prefix {
-			to++
-		}
-		if to-from > 1 {
-			slices.SortFunc(a.refs[from:to], a.compare)
-		}
-		from = to
-	}
-}
-
-// compare orders entries whose prefixes are the same. A key of fewer than eight bytes may share its prefix with one that
-// goes on in zeros, so whole keys are compared.
-func (a *arena) compare(x, y ref) int {
-	if c := bytes.Compare(a.key(x), a.key(y)); c != 0 {
+// compare orders two entries that share the first depth bytes of their keys.
+func (a *arena) compare(x, y uint64, depth int) int {
+	if c := bytes.Compare(a.key(x)[depth:], a.key(y)[depth:]); c != 0 {
 		return c
 	}
-	return a.position(x).compare(a.position(y))
+	var e, f Entry
+	a.read(&e, x)
+	a.read(&f, y)
+	return compareBehindKey(&e, &f)
 }
 
-func (p Position) compare(q Position) int {
-	if c := cmp.Compare(p.File, q.File); c != 0 {
+// search is how many of the sorted entries from one on stand before row.
+func (a *arena) search(from int, row []byte) int {
+	rest := a.index[from:]
+	return sort.Search(len(rest), func(i int) bool { return bytes.Compare(a.key(rest[i].at), row) >= 0 })
+}
+
+// compareEntries orders entries by key, and behind it.
+func compareEntries(e, f *Entry) int {
+	if c := bytes.Compare(e.Key, f.Key); c != 0 {
 		return c
 	}
-	return cmp.Compare(p.Offset, q.Offset)
+	return compareBehindKey(e, f)
 }
 
-// cut is where each region begins in the sorted refs, and behind the last one their number.
-func (a *arena) cut(regions *Regions) []int {
-	starts := make([]int, regions.Len()+1)
-	for i := 1; i < regions.Len(); i++ {
-		at, _ := slices.BinarySearchFunc(a.refs, regions.Start(i), func(r ref, start []byte) int { return bytes.Compare(a.key(r), start) })
-		starts[i] = at
+// compareBehindKey orders entries of one key: by position, and by payload so that nothing is left to chance.
+func compareBehindKey(e, f *Entry) int {
+	if c := cmp.Compare(e.File, f.File); c != 0 {
+		return c
 	}
-	starts[regions.Len()] = len(a.refs)
-	return starts
+	if c := cmp.Compare(e.Offset, f.Offset); c != 0 {
+		return c
+	}
+	return bytes.Compare(e.Payload, f.Payload)
 }
 
-// reset empties the arena and keeps its memory; chunks made larger for one entry are given up.
+// reset empties the arena and keeps its memory for the next entries.
 func (a *arena) reset() {
-	for i, c := range a.chunks {
-		if len(c) > a.chunkLen {
-			a.chunks[i] = make([]byte, a.chunkLen)
+	for _, c := range a.chunks {
+		if cap(c) == a.chunkSize {
+			a.free = append(a.free, c[:0])
+		} else {
+			a.bytes -= int64(cap(c))
 		}
 	}
-	a.current, a.used, a.passed, a.refs, a.bytes = 0, 0, 0, a.refs[:0], 0
+	clear(a.chunks)
+	a.chunks, a.index, a.data = a.chunks[:0], a.index[:0], 0
+}
+
+// release gives back the memory that holds no entry.
+func (a *arena) release() {
+	a.bytes -= int64(len(a.free) * a.chunkSize)
+	a.free = nil
 }

@@ -1,12 +1,24 @@
-// Package partition knows a table's regions and sorts records into them within a memory budget: one sorted run a region
-// comes out. It knows nothing of file formats.
+// Package partition knows a table's regions and sorts records into them within a memory budget: one sorted run a
+// region comes out. It knows nothing of file formats.
 //
-// A record is one entry: its row key, where it came from, and its columns packed by the caller. Entries go through
-// three types, each made from the one before:
-//
-//	Sorter, whose Lanes take entries in any order   regions.go, sorter.go, arena.go, radix.go
-//	Sorted, all entries by region                   sorted.go, spill.go
-//	Run, one region's entries in order              run.go, tree.go
+//	Sorter, whose Lanes take entries in any order   sorter.go, lane.go, arena.go, order.go, spill.go, folder.go
+//	Sorted, all entries by region                   sorted.go, fit.go, block.go
+//	Run, one region's entries in order              sorted.go, cursor.go, tree.go
 //
 // What comes out depends on the entries alone: not on memory, lanes or timing.
+//
+// # How the sort works
+//
+// Each lane fills an arena of plain byte chunks and an index of pointer-free entries: the first 8 bytes of the key as a
+// number, and where the record stands. A full arena is sorted by its index and written to the work folder as a run, in
+// compressed blocks that never span two regions, so that regions are read independently and side by side. What is in the
+// arenas at the end is sorted and stays where it is. Reading a region merges its part of all runs.
+//
+// # Where the memory goes
+//
+// An eighth of the budget is kept for the blocks that are being written and merged; the lanes share the rest. A merge
+// needs two blocks a run, and it is taken that as many regions are read at once as there are lanes, at least two. Where
+// this is more than what the arenas leave, the arenas are written out too; where even the whole budget isn't enough, the
+// smallest runs are merged into larger ones first. A record is always held whole: one that is larger than the budget
+// passes it.
 package partition

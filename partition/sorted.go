@@ -3,19 +3,21 @@ package partition
 import (
 	"errors"
 	"io"
+	"sync"
 )
 
-// Sorted holds all entries, region by region. Regions may be read side by side.
+// Sorted holds all entries, region by region. Regions may be read side by side, and more than once.
 type Sorted struct {
-	sorter *Sorter
-	memory []*memoryRun
-	stats  Stats
-}
+	regions *Regions
+	memory  []*memoryRun
+	runs    []*spilledRun
+	counts  []int64
+	stats   Stats
+	folder  *folder
 
-// memoryRun is a lane's sorted arena.
-type memoryRun struct {
-	arena  *arena
-	starts []int // of each region in its refs, and behind the last one their number
+	mu     sync.Mutex // guards what follows
+	free   [][]byte   // buffers of closed runs
+	closed bool
 }
 
 // Stats says what the sort did.
@@ -29,111 +31,136 @@ type Stats struct {
 // Stats says what the sort did.
 func (s *Sorted) Stats() Stats { return s.stats }
 
-func (s *Sorted) count() (st Stats) {
-	for _, m := range s.memory {
-		st.Entries += int64(len(m.arena.refs))
-		st.Bytes += m.arena.bytes
-	}
-	for _, r := range s.sorter.runs {
-		for _, n := range r.entries {
-			st.Entries += n
-		}
-		st.Bytes += r.bytes
-		st.Runs++
-		st.SpilledBytes += r.starts[len(r.starts)-1]
-	}
-	return st
-}
-
 // RegionEntries is the number of entries of region i.
-func (s *Sorted) RegionEntries(i int) (n int64) {
-	for _, m := range s.memory {
-		n += int64(m.starts[i+1] - m.starts[i])
-	}
-	for _, r := range s.sorter.runs {
-		n += r.entries[i]
-	}
-	return n
-}
+func (s *Sorted) RegionEntries(i int) int64 { return s.counts[i] }
 
 // Region reads region i's entries in order of key, then of position.
 func (s *Sorted) Region(i int) (*Run, error) {
-	var sources []*source
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return nil, errors.New("the sorted entries are closed")
+	}
+	r := &Run{sorted: s}
+	cursors, packed := s.cursors(r, i)
+	r.stored = s.buffer(packed)
+	r.tree.cursors = cursors
+	for i := range cursors {
+		if err := cursors[i].next(); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	r.tree = *newTree(cursors)
+	return r, nil
+}
+
+// cursors are those of a region's part of every run, before their first entries, and how long a stored block can be.
+func (s *Sorted) cursors(r *Run, region int) (cursors []cursor, packed int) {
 	for _, m := range s.memory {
-		if refs := m.arena.refs[m.starts[i]:m.starts[i+1]]; len(refs) > 0 {
-			sources = append(sources, &source{arena: m.arena, refs: refs})
+		if ix := m.arena.index[m.bounds[region]:m.bounds[region+1]]; len(ix) > 0 {
+			cursors = append(cursors, cursor{arena: m.arena, index: ix})
 		}
 	}
-	return newRun(append(sources, diskSources(s.sorter.runs, i)...))
-}
-
-func diskSources(runs []*spilledRun, region int) (sources []*source) {
-	for _, r := range runs {
-		if r.entries[region] > 0 {
-			sources = append(sources, &source{disk: r.read(region)})
+	for _, f := range s.runs {
+		if at, end := f.starts[region], f.starts[region+1]; at < end {
+			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
+			packed = max(packed, f.packed)
 		}
 	}
-	return sources
+	return cursors, packed
 }
 
-// Close frees memory and deletes spilled files.
+// Close frees memory and deletes spilled files. No region may be being read.
 func (s *Sorted) Close() error {
-	s.memory = nil
-	return s.sorter.Discard()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := removeAll(s.runs)
+	s.memory, s.runs, s.free, s.closed = nil, nil, nil, true
+	return errors.Join(err, s.folder.remove())
 }
 
-// reduceRuns merges runs until those left can all be read at once, by as many goroutines as there are lanes, within the
-// memory.
-func (s *Sorter) reduceRuns() error {
-	most := max(4, int(s.options.Memory/int64(s.options.Lanes)/runBufferLen))
-	for len(s.runs) > most {
-		n := min(most, len(s.runs)-most+1)
-		merged, err := s.mergeRuns(s.runs[:n])
-		if err != nil {
-			return err
-		}
-		var errs []error
-		for _, r := range s.runs[:n] {
-			errs = append(errs, r.close())
-		}
-		s.runs = append(s.runs[n:], merged)
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
+func removeAll(runs []*spilledRun) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.remove())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// mergeRuns writes several runs as one.
-func (s *Sorter) mergeRuns(runs []*spilledRun) (*spilledRun, error) {
-	w, err := s.newRun()
-	if err != nil {
-		return nil, err
+// buffer gives n bytes, of those that a closed run gave back where they suffice.
+func (s *Sorted) buffer(n int) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.free) - 1; i >= 0; i-- {
+		if b := s.free[i]; cap(b) >= n {
+			last := len(s.free) - 1
+			s.free[i] = s.free[last]
+			s.free = s.free[:last]
+			return b[:n]
+		}
 	}
-	return w.finish(w.merge(runs, s.options.Regions.Len()))
+	return make([]byte, n)
 }
 
-func (w *runWriter) merge(runs []*spilledRun, regions int) error {
-	for region := range regions {
-		if err := w.region(); err != nil {
-			return err
-		}
-		in, err := newRun(diskSources(runs, region))
-		if err != nil {
-			return err
-		}
-		for {
-			e, err := in.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = w.add(e)
-			}
-			if err != nil {
-				return err
-			}
+// giveBack takes buffers for the next run.
+func (s *Sorted) giveBack(buffers ...[]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range buffers {
+		if b != nil {
+			s.free = append(s.free, b)
 		}
 	}
+}
+
+// Run is one region's sorted entries. It belongs to one goroutine.
+type Run struct {
+	sorted  *Sorted
+	tree    tree
+	stored  []byte // room for blocks as they are stored
+	out     [2]Entry
+	present int
+	begun   bool
+	err     error
+}
+
+var errRunClosed = errors.New("the sorted run is closed")
+
+// Next is the next entry, valid until the next call but one, so that an entry can be compared with the one before it;
+// io.EOF behind the last. An error sticks.
+func (r *Run) Next() (*Entry, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.begun {
+		if r.err = r.tree.winner().next(); r.err != nil {
+			return nil, r.err
+		}
+		r.tree.replay()
+	}
+	r.begun = true
+	w := r.tree.winner()
+	if w == nil {
+		r.err = io.EOF
+		return nil, r.err
+	}
+	r.present ^= 1
+	e := &r.out[r.present]
+	*e = w.Entry
+	return e, nil
+}
+
+// Close gives the run's buffers back.
+func (r *Run) Close() error {
+	if errors.Is(r.err, errRunClosed) {
+		return nil
+	}
+	for i := range r.tree.cursors {
+		b := &r.tree.cursors[i].buffers
+		r.sorted.giveBack(b[0], b[1])
+	}
+	r.sorted.giveBack(r.stored)
+	r.tree, r.stored, r.err = tree{}, nil, errRunClosed
 	return nil
 }

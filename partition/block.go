@@ -1,0 +1,135 @@
+package partition
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/golang/snappy"
+)
+
+// A spilled run is a file of blocks, region after region, none of two regions. A block:
+//
+//	4 bytes length as stored, 4 bytes length of the entries, 4 bytes CRC32C of both and of what is stored; little-endian
+//	Snappy of entries one behind the other
+//
+// An entry in a block: uvarint key length, uvarint payload length, uvarint file, uvarint offset, key, payload. Keys stand
+// whole, so that an entry is a view of the block; Snappy finds what they share.
+const (
+	blockHeaderLen = 12
+	entryOverhead  = 2 * (binary.MaxVarintLen16 + binary.MaxVarintLen64) // at most, of an entry in a block
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// spilledRun is a sorted run on disk.
+type spilledRun struct {
+	name    string
+	file    *os.File // nil while it isn't read
+	starts  []int64  // of each region in the file, and behind the last one its end
+	largest int      // bytes of entries in a block, at most
+	packed  int      // bytes of a stored block, at most
+}
+
+func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
+
+// open makes the run ready to be read.
+func (r *spilledRun) open() (err error) {
+	if r.file == nil {
+		if r.file, err = os.Open(r.name); err != nil {
+			return fmt.Errorf("open a spilled run: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove closes the run and deletes its file.
+func (r *spilledRun) remove() error {
+	var err error
+	if r.file != nil {
+		err = r.file.Close()
+	}
+	return errors.Join(err, os.Remove(r.name))
+}
+
+// appendBlock packs entries behind what is in dst.
+func appendBlock(dst, entries []byte) []byte {
+	start := len(dst)
+	need := blockHeaderLen + snappy.MaxEncodedLen(len(entries))
+	if cap(dst)-start < need {
+		dst = append(make([]byte, 0, start+need), dst...)
+	}
+	packed := snappy.Encode(dst[start+blockHeaderLen:start+need], entries)
+	dst = dst[:start+blockHeaderLen+len(packed)]
+	header := dst[start:]
+	binary.LittleEndian.PutUint32(header, uint32(len(packed)))
+	binary.LittleEndian.PutUint32(header[4:], uint32(len(entries)))
+	binary.LittleEndian.PutUint32(header[8:], checksum(header))
+	return dst
+}
+
+// checksum is that of a block: of the lengths, and of what is stored.
+func checksum(block []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, block[:8])
+	return crc32.Update(sum, castagnoli, block[blockHeaderLen:])
+}
+
+var errDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
+
+// readBlock reads the block at an offset of a run into dst, which has room for the run's largest; stored, which has room
+// for its largest as stored, is used for it. next is where the block ends.
+func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
+	n, err := r.file.ReadAt(stored[:min(int64(len(stored)), r.size()-at)], at)
+	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
+		return nil, 0, r.fault(at, errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	length := blockHeaderLen + int(binary.LittleEndian.Uint32(stored))
+	size := int(binary.LittleEndian.Uint32(stored[4:]))
+	if length > n || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
+		return nil, 0, r.fault(at, errDamaged)
+	}
+	entries, err = snappy.Decode(dst, stored[blockHeaderLen:length])
+	if err != nil || len(entries) != size {
+		return nil, 0, r.fault(at, errDamaged)
+	}
+	return entries, at + int64(length), nil
+}
+
+func (r *spilledRun) fault(at int64, err error) error {
+	return fmt.Errorf("read spilled run %s, block at offset %d: %w", r.name, at, err)
+}
+
+// appendEntry appends an entry to a block.
+func appendEntry(block []byte, e *Entry) []byte {
+	block = binary.AppendUvarint(block, uint64(len(e.Key)))
+	block = binary.AppendUvarint(block, uint64(len(e.Payload)))
+	block = binary.AppendUvarint(block, uint64(e.File))
+	block = binary.AppendUvarint(block, uint64(e.Offset))
+	return append(append(block, e.Key...), e.Payload...)
+}
+
+// cutEntry reads the first entry of a block; rest is nil where it is damaged.
+func cutEntry(block []byte, e *Entry) (rest []byte) {
+	var head [4]uint64
+	for i := range head {
+		if len(block) > 0 && block[0] < 0x80 {
+			head[i], block = uint64(block[0]), block[1:]
+			continue
+		}
+		v, n := binary.Uvarint(block)
+		if n <= 0 {
+			return nil
+		}
+		head[i], block = v, block[n:]
+	}
+	key, payload := head[0], head[1]
+	if key > uint64(len(block)) || payload > uint64(len(block))-key {
+		return nil
+	}
+	e.Key, e.Payload = block[:key:key], block[key:key+payload:key+payload]
+	e.File, e.Offset = uint32(head[2]), int64(head[3])
+	return block[key+payload:]
+}

@@ -1,0 +1,82 @@
+package partition
+
+// memoryRun is a lane's sorted arena.
+type memoryRun struct {
+	arena  *arena
+	bounds []int // of each region in the index, and behind the last one its length
+}
+
+func newMemoryRun(a *arena, r *Regions) *memoryRun {
+	m := &memoryRun{arena: a, bounds: make([]int, r.Len()+1)}
+	for i := 1; i < r.Len(); i++ {
+		m.bounds[i] = m.bounds[i-1] + a.search(m.bounds[i-1], r.Start(i))
+	}
+	m.bounds[r.Len()] = len(a.index)
+	return m
+}
+
+// cursor walks through one region of a run, in memory or on disk.
+type cursor struct {
+	prefix uint64 // of the key
+	done   bool
+	Entry
+
+	arena *arena // nil: on disk
+	index []indexEntry
+
+	run     *spilledRun
+	at, end int64     // of the next block, of the region
+	block   []byte    // what is left of the present one
+	buffers [2][]byte // the present block's and the one's before, whose last entry may still be in use
+	reader  *Run
+}
+
+// next goes to the next entry; behind the last done is set.
+func (c *cursor) next() error {
+	switch {
+	case c.arena == nil:
+		if err := c.nextOnDisk(); err != nil || c.done {
+			return err
+		}
+	case len(c.index) == 0:
+		c.done = true
+		return nil
+	default:
+		c.arena.read(&c.Entry, c.index[0].at)
+		c.index = c.index[1:]
+	}
+	c.prefix = prefixOf(c.Key)
+	return nil
+}
+
+func (c *cursor) nextOnDisk() (err error) {
+	if len(c.block) == 0 {
+		if c.at == c.end {
+			c.done = true
+			return nil
+		}
+		c.buffers[0], c.buffers[1] = c.buffers[1], c.buffers[0]
+		if c.buffers[0] == nil {
+			c.buffers[0] = c.reader.sorted.buffer(c.run.largest)
+		}
+		c.block, c.at, err = c.run.readBlock(c.at, c.reader.stored, c.buffers[0])
+		if err != nil {
+			return err
+		}
+	}
+	if c.block = cutEntry(c.block, &c.Entry); c.block == nil {
+		return c.run.fault(c.at, errDamaged)
+	}
+	return nil
+}
+
+// before tells whether c's entry comes out before d's. One behind its last entry comes after all others.
+func (c *cursor) before(d *cursor) bool {
+	switch {
+	case c.done || d.done:
+		return !c.done
+	case c.prefix != d.prefix:
+		return c.prefix < d.prefix
+	}
+	return compareEntries(&c.Entry, &d.Entry) < 0
+}

@@ -1,0 +1,19 @@
+package partition
+
+// Position orders entries of one key, and says where a record came from.
+type Position struct {
+	File   uint32 // ordinal of the input file
+	Offset int64  // of the record in it
+}
+
+// Entry is one record in the sort: its row key, where it came from, and its columns packed by the caller.
+type Entry struct {
+	Key []byte
+	Position
+	Payload []byte
+}
+
+const (
+	maxKey   = 1<<15 - 1 // HConstants.MAX_ROW_LENGTH
+	maxEntry = 1 << 30   // a key and its payload
+)

@@ -1,0 +1,130 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// A sort's folder is <work folder>/bulkload-sort-<random>: spilled runs, and a lock file that is locked for as long as the
+// sort lives. What a killed sort has left is known by its lock being free, and the next sort there removes it.
+const (
+	folderPrefix = "bulkload-sort-"
+	newPrefix    = "bulkload-new-" // until the lock is held
+	lockName     = "lock"
+)
+
+// folder is where one sort keeps its spilled runs. It is made when the first one comes.
+type folder struct {
+	work string // the work folder
+
+	mu   sync.Mutex
+	path string // "" until it is made
+	lock *os.File
+	runs int  // files made
+	made bool // the work folder was not there before
+}
+
+// newFolder is a sort's folder in a work folder, the system's temporary one where none is named.
+func newFolder(work string) *folder {
+	if work == "" {
+		work = os.TempDir()
+	}
+	return &folder{work: work}
+}
+
+// create makes the next run's file.
+func (f *folder) create() (*os.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == "" {
+		if err := f.make(); err != nil {
+			return nil, err
+		}
+	}
+	f.runs++
+	return os.OpenFile(filepath.Join(f.path, fmt.Sprintf("run-%06d", f.runs)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func (f *folder) make() error {
+	if _, err := os.Stat(f.work); errors.Is(err, fs.ErrNotExist) {
+		f.made = true
+	}
+	if err := os.MkdirAll(f.work, 0o700); err != nil {
+		return err
+	}
+	removeStale(f.work)
+	path, err := os.MkdirTemp(f.work, newPrefix)
+	if err != nil {
+		return err
+	}
+	lock, err := lockFile(path)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(path))
+	}
+	named := filepath.Join(f.work, folderPrefix+filepath.Base(path)[len(newPrefix):])
+	if err := os.Rename(path, named); err != nil {
+		return errors.Join(err, lock.Close(), os.RemoveAll(path))
+	}
+	f.path, f.lock = named, lock
+	return nil
+}
+
+// lockFile makes a folder's lock file if need be and locks it.
+func lockFile(folder string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// removeStale removes the folders of sorts that were killed. What can't be removed, another user's say, stays.
+func removeStale(work string) {
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), folderPrefix) {
+			continue
+		}
+		stale := filepath.Join(work, e.Name())
+		if lock, err := lockFile(stale); err == nil {
+			_ = os.RemoveAll(stale)
+			_ = lock.Close()
+		}
+	}
+}
+
+// free is the room on the folder's disk; "" where it can't be told.
+func (f *folder) free() string {
+	var stat syscall.Statfs_t
+	if syscall.Statfs(f.work, &stat) != nil {
+		return ""
+	}
+	return fmt.Sprintf(" and %d are free there", uint64(stat.Bavail)*uint64(stat.Bsize))
+}
+
+// remove deletes the folder with all that is in it, and the work folder where it was made for it and is empty.
+func (f *folder) remove() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == "" {
+		return nil
+	}
+	err := errors.Join(os.RemoveAll(f.path), f.lock.Close())
+	f.path = ""
+	if f.made {
+		_ = os.Remove(f.work)
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Lane is one goroutine's way into the sort.
+type Lane struct {
+	sorter *Sorter
+	arena  *arena
+	writer *runWriter // made at the first spill
+	room   int        // bytes to have ready for an entry; grows with what comes
+	err    error      // ends the lane
+	closed bool
+}
+
+var errLaneClosed = errors.New("the sort's lane is closed")
+
+// Buffer is an empty slice in the arena to append one entry to: its key, then its payload. It holds until Commit or the
+// next Buffer call.
+func (l *Lane) Buffer() []byte {
+	if l.err != nil || l.closed {
+		return nil
+	}
+	if len(l.arena.tail()) < headerLen+l.room {
+		l.arena.addChunk(headerLen + l.room)
+	}
+	tail := l.arena.tail()
+	return tail[headerLen:headerLen:len(tail)]
+}
+
+// Commit takes the entry that was appended to the slice that Buffer gave: keyLen bytes of key, then the payload. It
+// may sort and spill the lane's arena. After an error the lane takes no more.
+func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.closed:
+		return errLaneClosed
+	case keyLen < 1 || keyLen > maxKey || keyLen > len(entry):
+		return fmt.Errorf("sort an entry of %d bytes with a key of %d: a key has 1 to %d", len(entry), keyLen, maxKey)
+	case len(entry) > maxEntry:
+		return fmt.Errorf("sort an entry of %d bytes: at most %d can be taken", len(entry), maxEntry)
+	}
+	if !l.inPlace(entry) {
+		if l.err = l.place(entry); l.err != nil {
+			return l.err
+		}
+	}
+	if !l.arena.growIndex() { // makeRoom has seen to it, except for the first entry of all
+		return errors.New("sort: no room for the index")
+	}
+	l.arena.add(keyLen, len(entry)-keyLen, pos)
+	l.room = min(max(l.room, len(entry)), l.arena.chunkSize/8)
+	l.err = l.makeRoom()
+	return l.err
+}
+
+// inPlace tells whether the entry stands where Buffer put it, and was not moved by an append that outgrew the chunk.
+func (l *Lane) inPlace(entry []byte) bool {
+	tail := l.arena.tail()
+	return len(tail) >= headerLen+len(entry) && &tail[headerLen:][0] == &entry[0]
+}
+
+// place copies an entry that outgrew its chunk into another one.
+func (l *Lane) place(entry []byte) error {
+	need := headerLen + len(entry)
+	if len(l.arena.index) > 0 && !l.arena.fits(need) {
+		if err := l.spill(); err != nil {
+			return err
+		}
+	}
+	l.arena.addChunk(need)
+	copy(l.arena.tail()[headerLen:], entry)
+	return nil
+}
+
+// makeRoom spills the arena where it could not take another entry.
+func (l *Lane) makeRoom() error {
+	a := l.arena
+	need := headerLen + l.room
+	if (len(a.tail()) >= need || a.fits(need)) && a.growIndex() {
+		return nil
+	}
+	return l.spill()
+}
+
+// spill sorts the arena, writes it as a run and empties it.
+func (l *Lane) spill() error {
+	if l.writer == nil {
+		l.writer = newRunWriter(l.sorter.regions, l.sorter.folder, l.sorter.blockSize)
+	}
+	l.arena.sort()
+	run, err := l.writer.writeArena(l.arena)
+	if err != nil {
+		return err
+	}
+	l.sorter.spilled(run, l.arena, l.writer.counts)
+	l.arena.reset()
+	return nil
+}
+
+// Close ends the lane; what it still holds is sorted here, in the lane's goroutine. Closing again does nothing.
+func (l *Lane) Close() error {
+	if l.closed || l.arena == nil {
+		return nil
+	}
+	l.closed = true
+	a := l.arena
+	l.arena, l.writer = nil, nil
+	if l.err != nil || len(a.index) == 0 {
+		l.sorter.laneClosed(nil)
+		return nil
+	}
+	a.release()
+	a.sort()
+	l.sorter.laneClosed(newMemoryRun(a, l.sorter.regions))
+	return nil
+}

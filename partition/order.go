@@ -1,0 +1,126 @@
+package partition
+
+import "slices"
+
+// few is how many entries are sorted by comparing rather than by counting.
+const few = 32
+
+// sort orders the index by key, then by position.
+func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
+
+// sortByPrefix sorts entries by the prefix's bytes from shift down, in place ("American flag"). The prefixes were taken
+// depth bytes into the keys, which are equal up to there.
+func (a *arena) sortByPrefix(ix []indexEntry, shift, depth int) {
+	if len(ix) <= few {
+		a.sortFew(ix, depth)
+		return
+	}
+	var ends [256]int // first how many, then where they end
+	for i := range ix {
+		ends[byte(ix[i].prefix>>shift)]++
+	}
+	if ends[byte(ix[0].prefix>>shift)] == len(ix) {
+		a.sortBucket(ix, shift, depth)
+		return
+	}
+	distribute(ix, &ends, shift)
+	start := 0
+	for _, end := range ends {
+		if end-start > 1 {
+			a.sortBucket(ix[start:end], shift, depth)
+		}
+		start = end
+	}
+}
+
+// sortBucket goes on with entries whose prefixes are equal down to shift.
+func (a *arena) sortBucket(ix []indexEntry, shift, depth int) {
+	if shift > 0 {
+		a.sortByPrefix(ix, shift-8, depth)
+		return
+	}
+	a.sortDeeper(ix, depth)
+}
+
+// distribute moves each entry into the bucket of its byte. sizes comes back as where each bucket ends.
+func distribute(ix []indexEntry, sizes *[256]int, shift int) {
+	var next, ends [256]int
+	at := 0
+	for b, n := range sizes {
+		next[b] = at
+		at += n
+		ends[b] = at
+	}
+	for b := range next {
+		for next[b] < ends[b] {
+			e := ix[next[b]]
+			for {
+				to := byte(e.prefix >> shift)
+				if int(to) == b {
+					break
+				}
+				e, ix[next[to]] = ix[next[to]], e
+				next[to]++
+			}
+			ix[next[b]] = e
+			next[b]++
+		}
+	}
+	*sizes = ends
+}
+
+// sortDeeper sorts entries whose prefixes are equal, by what is behind: from the first byte on in which the keys differ.
+func (a *arena) sortDeeper(ix []indexEntry, depth int) {
+	if len(ix) <= few {
+		a.sortFew(ix, depth)
+		return
+	}
+	depth = a.common(ix, depth)
+	differ := false
+	for i := range ix {
+		ix[i].prefix = prefixOf(a.key(ix[i].at)[depth:])
+		differ = differ || ix[i].prefix != ix[0].prefix
+	}
+	if differ {
+		a.sortByPrefix(ix, 56, depth)
+		return
+	}
+	// Equal keys, or one that ends where another goes on with zero bytes.
+	slices.SortFunc(ix, func(x, y indexEntry) int { return a.compare(x.at, y.at, depth) })
+}
+
+// common is how many bytes all keys share, at least depth.
+func (a *arena) common(ix []indexEntry, depth int) int {
+	first := a.key(ix[0].at)
+	shared := len(first)
+	for _, e := range ix[1:] {
+		key := a.key(e.at)
+		shared = min(shared, len(key))
+		n := depth
+		for n < shared && key[n] == first[n] {
+			n++
+		}
+		shared = n
+	}
+	return shared
+}
+
+// sortFew is an insertion sort.
+func (a *arena) sortFew(ix []indexEntry, depth int) {
+	for i := 1; i < len(ix); i++ {
+		e := ix[i]
+		j := i
+		for j > 0 && a.before(e, ix[j-1], depth) {
+			ix[j] = ix[j-1]
+			j--
+		}
+		ix[j] = e
+	}
+}
+
+func (a *arena) before(x, y indexEntry, depth int) bool {
+	if x.prefix != y.prefix {
+		return x.prefix < y.prefix
+	}
+	return a.compare(x.at, y.at, depth) < 0
+}
