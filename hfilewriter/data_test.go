@@ -80,11 +80,14 @@ func packed(rows []tableRow) []tableRow {
 		room = room[n:]
 		return b
 	}
+	slots := make([][]byte, 0, len(rows)*len(checkQualifiers))
 	for i, r := range rows {
 		rows[i].row = take(len(r.row))
-		for j, v := range r.values {
-			r.values[j] = take(len(v))
+		first := len(slots)
+		for _, v := range r.values {
+			slots = append(slots, take(len(v)))
 		}
+		rows[i].values = slots[first:]
 	}
 	return rows
 }
