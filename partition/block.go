@@ -55,10 +55,13 @@ func (r *spilledRun) remove() error {
 	return errors.Join(err, os.Remove(r.name))
 }
 
+// blockRoom is how much a block of n bytes of entries can take.
+func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
+
 // appendBlock packs entries behind what is in dst.
 func appendBlock(dst, entries []byte) []byte {
 	start := len(dst)
-	need := blockHeaderLen + snappy.MaxEncodedLen(len(entries))
+	need := blockRoom(len(entries))
 	if cap(dst)-start < need {
 		dst = append(make([]byte, 0, start+need), dst...)
 	}

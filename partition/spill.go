@@ -15,6 +15,7 @@ type runWriter struct {
 	regions   *Regions
 	folder    *folder
 	blockSize int
+	flushAt   int // bytes of blocks
 
 	file    *os.File
 	run     *spilledRun
@@ -27,7 +28,9 @@ type runWriter struct {
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
-	return &runWriter{regions: regions, folder: f, blockSize: blockSize, counts: make([]int64, regions.Len())}
+	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize), counts: make([]int64, regions.Len())}
+	w.makeRoom()
+	return w
 }
 
 // write makes a run of what fill adds: size bytes, as far as is known before.
@@ -93,22 +96,27 @@ func (w *runWriter) endBlock() error {
 	w.run.largest = max(w.run.largest, len(w.block))
 	w.run.packed = max(w.run.packed, len(w.buffer)-before)
 	w.block = w.block[:0]
-	if cap(w.block) > w.blockSize { // of one large entry
-		w.block = nil
-	}
-	if len(w.buffer) < min(writeBuffer, 4*w.blockSize) {
+	if len(w.buffer) < w.flushAt {
 		return nil
 	}
 	return w.flush()
+}
+
+// makeRoom makes buffers of the usual size, in place of those that a large entry has left.
+func (w *runWriter) makeRoom() {
+	if cap(w.block) != w.blockSize {
+		w.block = make([]byte, 0, w.blockSize)
+	}
+	if usual := w.flushAt + blockRoom(w.blockSize); cap(w.buffer) != usual {
+		w.buffer = make([]byte, 0, usual)
+	}
 }
 
 func (w *runWriter) flush() error {
 	n, err := w.file.Write(w.buffer)
 	w.written += int64(n)
 	w.buffer = w.buffer[:0]
-	if cap(w.buffer) > 2*writeBuffer {
-		w.buffer = nil
-	}
+	w.makeRoom()
 	return err
 }
 
