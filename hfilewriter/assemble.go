@@ -82,7 +82,7 @@ func (a *assembler) tryPut(b *dataBlock) error {
 type pipeline struct {
 	assembler *assembler
 	codec     *codec
-	block     *dataBlock // the one to be filled next
+	block     *dataBlock // the only one, without helpers
 
 	free    chan *dataBlock // nil without helpers
 	work    chan *dataBlock // to be compressed
@@ -91,15 +91,16 @@ type pipeline struct {
 	failed  chan struct{} // closed when the assembler has failed
 }
 
-// pipelineRoom is how many bytes of blocks may be on their way.
+// pipelineRoom is how many bytes of blocks, as they are and compressed, may be on their way. Blocks of more than half of
+// it have no helpers.
 const pipelineRoom = 2 << 20
 
 func newPipeline(a *assembler, s *Settings) *pipeline {
 	p := &pipeline{assembler: a, codec: newCodec(s.Compression), block: new(dataBlock)}
-	if s.Helpers < 1 || s.Compression == CompressNone {
+	depth := min(2*s.Helpers+2, pipelineRoom/(2*s.BlockSize))
+	if s.Helpers < 1 || s.Compression == CompressNone || depth < 1 {
 		return p
 	}
-	depth := max(1, min(2*s.Helpers+2, pipelineRoom/(2*s.BlockSize)))
 	p.free, p.work, p.ordered = make(chan *dataBlock, depth), make(chan *dataBlock, depth), make(chan *dataBlock, depth)
 	p.failed = make(chan struct{})
 	for range depth {
@@ -132,17 +133,20 @@ func (p *pipeline) assemble() {
 	}
 }
 
-// send takes the block that was filled and makes another one ready to be filled. It may tell of an earlier block's error.
-func (p *pipeline) send() error {
-	b := p.block
+// take gives a data block that is free, to be filled and sent.
+func (p *pipeline) take() *dataBlock {
+	if p.free == nil {
+		return p.block
+	}
+	return <-p.free
+}
+
+// send takes a block that was filled. It may tell of an earlier block's error. Without helpers the block is in the file,
+// and free, when it returns.
+func (p *pipeline) send(b *dataBlock) error {
 	if p.ordered == nil {
 		b.compress(p.codec)
 		return p.assembler.put(b)
-	}
-	select {
-	case <-p.failed:
-		return p.assembler.err
-	default:
 	}
 	b.done.Add(1)
 	p.ordered <- b
@@ -152,8 +156,12 @@ func (p *pipeline) send() error {
 		b.compress(p.codec)
 		b.done.Done()
 	}
-	p.block = <-p.free
-	return nil
+	select {
+	case <-p.failed:
+		return p.assembler.err
+	default:
+		return nil
+	}
 }
 
 // close waits until all blocks are in the file, and ends the helpers. It may be called again.

@@ -1,6 +1,7 @@
 package hfilewriter
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"testing"
@@ -74,4 +75,27 @@ func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 		b.SetBytes(sum.RawSize)
 	}
 	b.ReportMetric(float64(cells)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
+}
+
+// BenchmarkHelpers writes the same file with and without goroutines that compress beside the encoding.
+func BenchmarkHelpers(b *testing.B) {
+	rows := benchRows()
+	columns, err := NewColumns([]byte("f"), checkQualifiers)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for helpers := range 3 {
+		b.Run(fmt.Sprint(helpers), func(b *testing.B) {
+			s := benchSettings[0].s
+			s.Helpers = helpers
+			benchWrite(b, s, len(rows)*len(checkQualifiers), func(w *Writer) error {
+				for i := range rows {
+					if err := w.AppendRow(columns, rows[i].row, benchTime, rows[i].values); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
 }

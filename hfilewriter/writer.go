@@ -19,6 +19,7 @@ type Writer struct {
 	stamp    Stamp
 
 	enc      blockEncoder
+	indexKey []byte       // of the block being filled
 	bloom    *bloomWriter // nil for BloomNone
 	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
 	file     assembler
@@ -161,18 +162,19 @@ func (w *Writer) beginBlock(c *keys.Cell) {
 	w.enc.begin()
 	if w.stats.cells == 0 {
 		w.firstRow = append(w.firstRow, c.Row...)
-		w.pipeline.block.key = appendKey(w.pipeline.block.key[:0], c)
+		w.indexKey = appendKey(w.indexKey[:0], c)
 		return
 	}
 	left := w.enc.prev.cell()
-	w.pipeline.block.key = appendSeparator(w.pipeline.block.key[:0], &left, c)
+	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
 // finishBlock sends the data block at hand to the file, with the bloom chunks that are due behind it.
 func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
-	b := w.pipeline.block
+	b := w.pipeline.take()
 	b.kind, b.last = blockData, last
+	b.key = append(b.key[:0], w.indexKey...)
 	if w.settings.Encoding != EncodeNone {
 		b.kind = blockEncodedData
 	}
@@ -184,7 +186,11 @@ func (w *Writer) finishBlock(last bool) error {
 		}
 	}
 	w.enc.cells = 0
-	return w.pipeline.send()
+	err := w.pipeline.send(b)
+	if b == w.pipeline.block { // it is free again, and one buffer is enough
+		w.enc.buf, b.buf = b.buf, w.enc.buf
+	}
+	return err
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
