@@ -274,3 +274,70 @@ func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
+
+// TestLoadThatDiedUnrecorded: HBase took the files and the process died before it could write that down. The same
+// command finds the rows in the table and is done.
+func TestLoadThatDiedUnrecorded(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.night(t, "2026-11-20", 1000, 7)
+	ctx := context.Background()
+	j, o := l.job(t, "2026-11-20"), l.options()
+	o.NoLoad = true
+	mustRun(t, j, o)
+
+	w, err := openWorkplace(ctx, j, l.options(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.manifest.State = stateLoading
+	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(ctx, j, l.options()); KindOf(err) != Later || !strings.Contains(err.Error(), "is locked by process") {
+		t.Errorf("a run beside another one: %v", err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s := mustRun(t, j, l.options())
+	if s.Status != StatusDone || s.Load.Files != len(files)-4 {
+		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
+	}
+	l.wantTable(t, "after the crash", l.expected(t, "2026-11-20"))
+
+	// A file that is gone and is not in the table is not taken for loaded.
+	o.Force = true
+	mustRun(t, j, o)
+	if w, err = openWorkplace(ctx, j, l.options(), func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	w.manifest.State = stateLoading
+	w.manifest.Regions[0].Files[0].FirstRow = "00nobody"
+	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.fsys.Remove(w.dir + "/" + w.manifest.Regions[0].Files[0].Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(ctx, j, l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not have its rows") {
+		t.Errorf("a lost file: %v", err)
+	}
+}

@@ -55,11 +55,19 @@ func (w *workplace) handOver(ctx context.Context, table string, files []load.HFi
 	if len(files) > 0 {
 		var err error
 		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, done); err != nil {
-			return report, err
+			return report, refusal(report, err)
 		}
 	}
 	w.manifest.State = stateLoaded
 	return report, w.manifest.save(w.fsys, w.dir)
+}
+
+// refusal tells a load that was refused before HBase took anything from one that failed half-way.
+func refusal(report *load.Report, err error) error {
+	if errors.Is(err, load.ErrRefused) && report.Files == 0 {
+		return refusef("%w; nothing was loaded. Where the table was split since the files were written, --force writes them again", err)
+	}
+	return err
 }
 
 // settleGone looks for files that an interrupted load has left in doubt: HBase moves a file away when it takes it, and

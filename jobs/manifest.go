@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -58,6 +59,11 @@ type RunInfo struct {
 	Table string `json:"table"`
 	Date  string `json:"date,omitempty"`
 	ID    string `json:"id"`
+}
+
+// runInfo names the job's run but for the ID, which the input decides.
+func (j *Job) runInfo() RunInfo {
+	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.dateText()}
 }
 
 // manifestInput is one input file as it was when the run began.

@@ -119,7 +119,8 @@ func (w *workplace) close() error {
 // left to write.
 func (w *workplace) resume() (finished bool, err error) {
 	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash}
-	fresh.Run = RunInfo{Job: path.Base(w.job.Path), Table: w.job.Table, Date: w.job.dateText(), ID: w.job.runID(fresh.Inputs)}
+	fresh.Run = w.job.runInfo()
+	fresh.Run.ID = w.job.runID(fresh.Inputs)
 	old, err := readManifest(w.fsys, w.dir)
 	if err != nil {
 		return false, err

@@ -54,7 +54,7 @@ type PlannedRegion struct {
 // Plan reads the input, or the first sample rows of it where sample is above 0, and changes nothing; with create it
 // makes the table with the splits and settings that it shows.
 func Plan(ctx context.Context, j *Job, o Options, sample int64, create bool) (report *PlanReport, err error) {
-	report = &PlanReport{Outcome: newOutcome(), Run: RunInfo{Job: j.Path, Table: j.Table, Date: j.dateText()},
+	report = &PlanReport{Outcome: newOutcome(), Run: j.runInfo(),
 		Regions: []PlannedRegion{}, Splits: []string{}, Notes: []string{}}
 	if o, err = o.withDefaults(); err != nil {
 		return report, err

@@ -27,10 +27,20 @@ type ReadOptions struct {
 
 // Read reads and checks a job file. Every error names the file and the line.
 func Read(path string, o ReadOptions) (*Job, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("read the job file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return parse(path, f, o)
+}
+
+// parse reads a job file's text; path is its name.
+func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if o.Environment == nil {
 		o.Environment = os.LookupEnv
 	}
-	s, err := readDocument(path, variables{o.Date, o.Environment, o.DateOptional})
+	s, err := readDocument(path, in, variables{o.Date, o.Environment, o.DateOptional})
 	if err != nil {
 		return nil, err
 	}

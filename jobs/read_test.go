@@ -305,8 +305,7 @@ func FuzzReadJob(f *testing.F) {
 	f.Add("a: &a [*a]\n")
 	f.Add("input: {columns: [[], {}]}\nregions: {splits: {}}")
 	f.Fuzz(func(t *testing.T, text string) {
-		path := writeJob(t, text)
-		j, err := Read(path, ReadOptions{Date: date20, Environment: func(string) (string, bool) { return "", false }})
+		j, err := parse("job.yaml", strings.NewReader(text), ReadOptions{Date: date20, Environment: func(string) (string, bool) { return "", false }})
 		if err == nil && (j.RowKey == nil || len(j.cellColumns()) == 0 || j.Table == "") {
 			t.Errorf("an incomplete job was read without an error: %+v", j)
 		}

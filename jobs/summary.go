@@ -92,7 +92,7 @@ type LoadSummary struct {
 
 func newSummary(j *Job) *Summary {
 	return &Summary{
-		Outcome: newOutcome(), Run: RunInfo{Job: j.Path, Table: j.Table, Date: j.dateText()},
+		Outcome: newOutcome(), Run: j.runInfo(),
 		Phases: []Phase{}, Regions: []RegionShare{}, Files: []FileSummary{}, Rejects: []RejectFile{},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"sort"
@@ -37,14 +36,9 @@ type section struct {
 }
 
 // readDocument parses a job file into its outermost mapping.
-func readDocument(path string, v variables) (*section, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, usagef("read the job file: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
+func readDocument(path string, in io.Reader, v variables) (*section, error) {
 	var root yaml.Node
-	decoder := yaml.NewDecoder(f)
+	decoder := yaml.NewDecoder(in)
 	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF):
 		return nil, usagef("%s: the job file is empty", path)

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+)
+
+// TestTermination: SIGTERM in the middle of a run gives exit code 4, and the same command goes on.
+func TestTermination(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := copyJobs(t, repository)
+	var rows bytes.Buffer
+	if err := sample.Check(&rows, sample.Options{Rows: 300_000, Seed: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "jobs/examples/testdata/check/2026-11-20/part-m-00002"), rows.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func() (*exec.Cmd, *bytes.Buffer) {
+		// testscript.Main put a bulkload of this binary into the path.
+		cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-20")
+		cmd.Dir = dir
+		out := &bytes.Buffer{}
+		cmd.Stderr = out
+		return cmd, out
+	}
+	cmd, out := command()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join(dir, "out/check/2026-11-20/_manifest.json"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_ = cmd.Wait() // its exit code says it
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), "the same command goes on") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	cmd, out = command()
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "303,000 read = 303,000 written") {
+		t.Fatalf("going on: %v\n%s", err, out)
+	}
+}
+
+func awaitFile(t *testing.T, name string) {
+	t.Helper()
+	for range 10_000 {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%s does not appear", name)
+}

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/sample"
+	"bulkload/internal/testcluster"
+)
+
+// TestJavaReadsWhatTheRuleSays: HBase's own reader finds the files of the shipped example sound, and in them exactly the
+// cells that Java computes from the same text.
+func TestJavaReadsWhatTheRuleSays(t *testing.T) {
+	oracle := testcluster.Java(t)
+	ask := func(args ...string) {
+		t.Helper()
+		if out, err := oracle.Run(args...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	dir := t.TempDir()
+	j, err := Read("examples/check.yaml", ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Output = filepath.Join(dir, "out")
+	s := mustRun(t, j, Options{})
+
+	ask("check", "file://"+j.Output, "-all")
+	got, want := filepath.Join(dir, "got"), filepath.Join(dir, "want")
+	ask("cells", "file://"+j.Output, "-o", got)
+	ask("expect", joined(t, dir, "examples/testdata/check/2026-11-20/part-*"), strings.Join(sample.CheckColumns, ","),
+		"check_id", "id", "10", "f", fmt.Sprint(j.Timestamp), "-o", want)
+	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
+	if int64(len(wantCells)) != s.Books.CellsWritten {
+		t.Errorf("Java computes %d cells, the books say %d", len(wantCells), s.Books.CellsWritten)
+	}
+	if len(gotCells) != len(wantCells) {
+		t.Errorf("%d cells in the files, want %d", len(gotCells), len(wantCells))
+	}
+	for line := range wantCells {
+		if !gotCells[line] {
+			t.Fatalf("no cell %s", line)
+		}
+	}
+}
+
+// joined puts files into one, as they follow each other.
+func joined(t *testing.T, dir, glob string) string {
+	t.Helper()
+	paths, err := filepath.Glob(glob)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no input %s (%v)", glob, err)
+	}
+	var all []byte
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	name := filepath.Join(dir, "text")
+	if err := os.WriteFile(name, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func cellsOf(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	cells := map[string]bool{}
+	for _, line := range readLines(t, name) {
+		cells[line] = true
+	}
+	return cells
+}
