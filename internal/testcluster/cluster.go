@@ -245,7 +245,8 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would.
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase outlives the loss of its NameNode for a
+// while, but not of its only DataNode: its servers end when they next write. Tests that kill use a cluster of their own (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {
 	if _, err := c.role(name); err != nil {
 		return err
@@ -257,8 +258,9 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// StartRole starts a role that was killed, and returns when its port is open; a DataNode also when it has registered with the NameNodes that run, the
-// master when it has initialized. A NameNode may then still be in safe mode, with HA it is standby; regions take some seconds to be assigned.
+// StartRole starts a role that was killed, and returns when its port is open: a DataNode's when it has registered with the NameNodes that run too, a
+// NameNode's when it has left safe mode, if a DataNode runs, the master's when it has initialized. With HA a NameNode is standby then. Regions take some
+// seconds more to be assigned.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)
 	if err != nil {

@@ -45,7 +45,7 @@ func (c *Cluster) roles() []role {
 }
 
 func (c *Cluster) nameNodes() []role {
-	nn := role{name: "nn", stage: stageStore, heap: "384m", class: nameNodeClass, port: portNameNode}
+	nn := role{name: "nn", stage: stageStore, heap: "384m", class: nameNodeClass, port: portNameNode, ready: c.blocksKnown()}
 	if !c.HA {
 		return []role{nn}
 	}
@@ -55,10 +55,23 @@ func (c *Cluster) nameNodes() []role {
 	return []role{nn1, nn2}
 }
 
+// blocksKnown is what a NameNode's log says once the DataNodes that run have told it of their blocks. Before, it is in safe mode, and HBase's servers
+// end when they want to write.
+func (c *Cluster) blocksKnown() []string {
+	for i := range c.DataNodes {
+		if _, alive := c.pid(dataNodeName(i + 1)); alive {
+			return []string{"Safe mode is OFF"}
+		}
+	}
+	return nil
+}
+
+func dataNodeName(i int) string { return fmt.Sprintf("dn%d", i) }
+
 const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 
 func (c *Cluster) dataNode(i int) role {
-	name := fmt.Sprintf("dn%d", i)
+	name := dataNodeName(i)
 	port := portDataNode + (i-1)*portDataNodeStep
 	var registered []string
 	for _, nn := range c.nameNodes() {

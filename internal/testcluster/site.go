@@ -80,6 +80,7 @@ func (c *Cluster) hdfsSite() []property {
 		{"dfs.namenode.fs-limits.min-block-size", "1024"},
 		{"dfs.namenode.safemode.extension", "0"},
 		{"dfs.client.socket-timeout", "60000"},
+		{"dfs.heartbeat.interval", "1"}, // seconds; so soon a DataNode finds a NameNode that is back
 	}
 	if c.HA {
 		return append(p, c.haSite()...)
