@@ -77,8 +77,8 @@ func (a *assembler) tryPut(b *dataBlock) error {
 }
 
 // pipeline takes data blocks from the goroutine that encodes to the assembler. Without helpers it does all at once. With
-// helpers, blocks are compressed beside the encoding and assembled in order by a goroutine of its own; where the helpers
-// are behind, the encoding goroutine compresses, too.
+// helpers, blocks are compressed beside the encoding and assembled in order by a goroutine of its own; where all blocks
+// are on their way, the encoding goroutine compresses, too.
 type pipeline struct {
 	assembler *assembler
 	codec     *codec
@@ -133,12 +133,25 @@ func (p *pipeline) assemble() {
 	}
 }
 
-// take gives a data block that is free, to be filled and sent.
+// take gives a data block that is free, to be filled and sent. While there is none it compresses.
 func (p *pipeline) take() *dataBlock {
 	if p.free == nil {
 		return p.block
 	}
-	return <-p.free
+	for {
+		select {
+		case b := <-p.free:
+			return b
+		default:
+		}
+		select {
+		case b := <-p.free:
+			return b
+		case b := <-p.work:
+			b.compress(p.codec)
+			b.done.Done()
+		}
+	}
 }
 
 // send takes a block that was filled. It may tell of an earlier block's error. Without helpers the block is in the file,
@@ -149,13 +162,8 @@ func (p *pipeline) send(b *dataBlock) error {
 		return p.assembler.put(b)
 	}
 	b.done.Add(1)
+	p.work <- b // as large as there are blocks: neither of the two waits
 	p.ordered <- b
-	select {
-	case p.work <- b:
-	default:
-		b.compress(p.codec)
-		b.done.Done()
-	}
 	select {
 	case <-p.failed:
 		return p.assembler.err
