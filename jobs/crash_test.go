@@ -69,6 +69,38 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 }
 
+// TestKilledRunGivesWay: another run takes the place of a killed one with --force, whatever that one has left.
+func TestKilledRunGivesWay(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	out := filepath.Join(dir, "out")
+	for _, at := range []point{pointRenamed, pointRecorded} {
+		crash(t, dir, at, 4)
+		part := filepath.Join(dir, "in/2026-11-20/part-m-00003")
+		content, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(part, content[:len(content)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := readCheck(t, dir, out)
+		j.Input.MaxRejects.Count = 1 // the record that was cut
+		if _, err := Run(context.Background(), j, Options{}); KindOf(err) != Refused {
+			t.Errorf("%s: another run without --force: %v", at, err)
+		}
+		mustRun(t, j, Options{Force: true})
+		if _, err := VerifyJob(context.Background(), j, Options{}, false); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+		if err := os.WriteFile(part, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func crash(t *testing.T, dir string, at point, times int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")

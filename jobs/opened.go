@@ -128,6 +128,11 @@ func (w *workplace) resume() (finished bool, err error) {
 	w.manifest = fresh
 	switch {
 	case old == nil:
+	case old.State == stateWriting && len(old.Regions) == 0:
+		// It came to nothing: its input was refused, or it was stopped early.
+		if err := w.clean(old); err != nil {
+			return false, err
+		}
 	case w.options.Force && (old.State != stateWriting || old.Run.ID != fresh.Run.ID):
 		sayf(w.options, "cleaning the output of run %s (--force)", old.Run.ID)
 		if err := w.clean(old); err != nil {
@@ -147,14 +152,12 @@ func (w *workplace) resume() (finished bool, err error) {
 
 // clean deletes what a manifest names, and the manifest last.
 func (w *workplace) clean(m *manifest) error {
-	var errs []error
-	errs = append(errs, removeIfThere(w.fsys, w.dir, successName))
-	families := map[string]bool{}
+	errs := []error{removeIfThere(w.fsys, w.dir, successName)}
 	for _, f := range m.files() {
-		families[f.Family] = true
 		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
 	}
-	for family := range families {
+	for family := range m.Families {
+		errs = append(errs, w.removeUnrecorded(m, family))
 		_ = w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
 	}
 	errs = append(errs, w.fsys.RemoveAll(path.Join(w.dir, tempDir)))
@@ -195,28 +198,20 @@ func (w *workplace) checkContent() error {
 	return w.checkKnown(known)
 }
 
-// checkFamilyDir lists what is foreign in a family's folder. Files that a killed run renamed but did not record are
-// ours: they are deleted.
+// checkFamilyDir lists what is foreign in a family's folder.
 func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) ([]string, error) {
+	if err := w.removeUnrecorded(w.manifest, family); err != nil {
+		return nil, err
+	}
 	infos, err := list(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return nil, fmt.Errorf("list the output: %w", err)
-	}
-	present := map[string]bool{}
-	for _, info := range infos {
-		present[info.Name] = true
-	}
-	if w.manifest.State == stateWriting {
-		if err := w.removeUnrecorded(family, present, known); err != nil {
-			return nil, err
-		}
 	}
 	var foreign []string
 	for _, info := range infos {
 		name := path.Join(family, info.Name)
 		f := known[name]
 		switch {
-		case !present[info.Name]:
 		case f == nil:
 			foreign = append(foreign, name)
 		case f.Bytes != info.Size:
@@ -228,21 +223,32 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 	return foreign, nil
 }
 
-// removeUnrecorded deletes files of regions that the manifest does not have as finished.
-func (w *workplace) removeUnrecorded(family string, present map[string]bool, known map[string]*FileSummary) error {
-	for region := range len(w.manifest.Splits) + 1 {
+// removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
+// record: those of the regions that its manifest lacks. Their names follow from the run.
+func (w *workplace) removeUnrecorded(m *manifest, family string) error {
+	if m.State != stateWriting {
+		return nil
+	}
+	infos, err := list(w.fsys, path.Join(w.dir, family))
+	if err != nil {
+		return fmt.Errorf("list the output: %w", err)
+	}
+	present := map[string]bool{}
+	for _, info := range infos {
+		present[info.Name] = true
+	}
+	for region := range len(m.Splits) + 1 {
+		if m.done(region) != nil {
+			continue
+		}
 		for sequence := 0; ; sequence++ {
-			name := fileName(w.manifest.Run.ID, region, family, sequence)
+			name := fileName(m.Run.ID, region, family, sequence)
 			if !present[name] {
 				break
-			}
-			if known[path.Join(family, name)] != nil {
-				continue
 			}
 			if err := removeIfThere(w.fsys, w.dir, family, name); err != nil {
 				return fmt.Errorf("clean the output: %w", err)
 			}
-			delete(present, name)
 		}
 	}
 	return nil

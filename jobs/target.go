@@ -46,7 +46,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 	if t.layout, err = newLayout(j.Columns); err != nil {
 		return nil, err
 	}
-	if t.maxSize, err = maxSize(j, s, table); err != nil {
+	if t.maxSize, err = maxSize(j, s); err != nil {
 		return nil, err
 	}
 	for _, f := range t.layout.families {
@@ -67,7 +67,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 
 const defaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml
 
-func maxSize(j *Job, s *site, table *load.Table) (int64, error) {
+func maxSize(j *Job, s *site) (int64, error) {
 	if j.HFile.MaxSize > 0 {
 		return j.HFile.MaxSize, nil
 	}
