@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -286,13 +287,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	o.NoLoad = true
 	mustRun(t, j, o)
 
-	w, err := openWorkplace(ctx, j, l.options(), func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
-		t.Fatal(err)
-	}
+	w := l.work(t, j)
 	files, err := w.manifest.unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -316,28 +311,41 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
 	}
 	l.wantTable(t, "after the crash", l.expected(t, "2026-11-20"))
+}
 
-	// A file that is gone and is not in the table is not taken for loaded.
-	o.Force = true
+// TestLostFile: a file that is gone and whose rows are not in the table is not taken for loaded.
+func TestLostFile(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.night(t, "2026-11-20", 1000, 8)
+	j, o := l.job(t, "2026-11-20"), l.options()
+	o.NoLoad = true
 	mustRun(t, j, o)
-	if w, err = openWorkplace(ctx, j, l.options(), func(error) {}); err != nil {
-		t.Fatal(err)
-	}
-	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
-		t.Fatal(err)
-	}
+	w := l.work(t, j)
 	w.manifest.State = stateLoading
-	w.manifest.Regions[0].Files[0].FirstRow = "00nobody"
 	if err := w.manifest.save(w.fsys, w.dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.fsys.Remove(w.dir + "/" + w.manifest.Regions[0].Files[0].Path); err != nil {
+	if err := w.fsys.Remove(path.Join(w.dir, w.manifest.files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(ctx, j, l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not have its rows") {
+	if _, err := Run(context.Background(), j, l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not have its rows") {
 		t.Errorf("a lost file: %v", err)
 	}
+}
+
+// work opens a job's output as a run does.
+func (l *live) work(t *testing.T, j *Job) *workplace {
+	t.Helper()
+	w, err := openWorkplace(context.Background(), j, l.options(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
