@@ -1,7 +1,6 @@
 package hfilewriter
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,7 +70,7 @@ func bestRate(b *testing.B, out string) (best float64) {
 	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		m := rate.FindStringSubmatch(line)
 		if m == nil {
-			b.Fatal(fmt.Sprintf("the oracle's bench says %q", line))
+			b.Fatalf("the oracle's bench says %q", line)
 		}
 		if v, err := strconv.ParseFloat(m[1], 64); err == nil && i >= 3 {
 			best = max(best, v)

@@ -153,7 +153,7 @@ func (r *Reader) delimit() (length, next int, err error) {
 	searched := 0
 	for {
 		window := r.buf[r.pos:r.fill]
-		i := -1
+		var i int
 		if len(delim) == 1 {
 			i = bytes.IndexByte(window[searched:], delim[0])
 		} else {
