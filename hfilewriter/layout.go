@@ -66,8 +66,8 @@ type Layout struct {
 
 // Field is a number that the trailer tells, under HBase's name.
 type Field struct {
-	Name  string
-	Value int64
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
 }
 
 // Layout walks over all blocks and describes them. visit, which may be nil, sees each block; its FirstKey is valid during

@@ -208,7 +208,7 @@ func (p *planning) measure(ctx context.Context) error {
 func (p *planning) measureSplit(ctx context.Context, split ingest.Split) (part []share, rejected int64, err error) {
 	part = make([]share, p.target.regions.Len())
 	rejects := &countedRejects{}
-	records := recordReader{job: p.job, fsys: p.source.fsys, rejects: rejects, meter: p.meter}
+	records := newRecordReader(p.job, p.source.fsys, rejects, p.meter)
 	var row []byte
 	err = records.readSplit(ctx, split, func(r *ingest.Record) error {
 		if p.sample > 0 && p.taken.Add(1) > p.sample {

@@ -26,7 +26,12 @@ type recordReader struct {
 	fsys    storage.FS
 	rejects rejectSink
 	meter   *meter
+	keys    *keys.Evaluator
 	read    int64 // records so far, rejected ones too
+}
+
+func newRecordReader(j *Job, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
+	return recordReader{job: j, fsys: fsys, rejects: rejects, meter: m, keys: j.RowKey.Evaluator()}
 }
 
 // errEnough ends the reading without an error.
@@ -74,7 +79,7 @@ func (r *recordReader) appendKey(dst []byte, record *ingest.Record) ([]byte, err
 	if bad := r.checkWidths(record); bad != nil {
 		return nil, r.rejects.Add(bad)
 	}
-	row, err := r.job.RowKey.Append(dst, record.Fields)
+	row, err := r.keys.Append(dst, record.Fields)
 	if err == nil && (len(row) == 0 || len(row) > maxRowLen) {
 		err = &keys.ValueError{Column: -1, Reason: fmt.Sprintf("the row key has %d bytes; HBase takes 1 to %d", len(row), maxRowLen)}
 	}

@@ -130,7 +130,7 @@ type feeder struct {
 }
 
 func (s *sorting) newFeeder(lane *partition.Lane) *feeder {
-	return &feeder{sorting: s, records: recordReader{job: s.job, fsys: s.source.fsys, rejects: s.rejects, meter: s.meter},
+	return &feeder{sorting: s, records: newRecordReader(s.job, s.source.fsys, s.rejects, s.meter),
 		lane: lane, digests: make([]digest.Sum, s.target.regions.Len())}
 }
 

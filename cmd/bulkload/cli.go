@@ -148,8 +148,9 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 }
 
 type inspectCommand struct {
-	File  string `arg:"" help:"The HFile: a path or hdfs://…"`
-	Cells bool   `help:"Prints the cells, too."`
+	File   string `arg:"" help:"The HFile: a path or hdfs://…"`
+	Blocks bool   `help:"Lists the blocks, too."`
+	Cells  bool   `help:"Prints the cells, too."`
 }
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
@@ -157,7 +158,7 @@ func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Cells && !s.JSON {
 		visit = func(cell *keys.Cell) error { return writeCell(s.stdout, cell) }
 	}
-	r, err := jobs.Inspect(ctx, c.File, s.options(), visit)
+	r, err := jobs.Inspect(ctx, c.File, s.options(), c.Blocks, visit)
 	if err == nil {
 		writeInspection(s.answers(), r)
 	}

@@ -217,13 +217,40 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 
 func writeInspection(w io.Writer, r *jobs.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
-	line(w, "bytes", "%s", count(r.Bytes))
-	line(w, "cells", "%s", count(r.Cells))
+	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, jobs.FormatSize(r.Bytes), r.Compression, r.Encoding, r.Checksum)
+	line(w, "cells", "%s in %s rows; %.1f bytes a cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
-	line(w, "form", "compression %s, encoding %s, bloom %s", r.Compression, r.Encoding, r.Bloom)
+	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
+	for _, t := range r.Types {
+		fmt.Fprintf(w, "  %-26s %8s %12s %12s %6.2f %10s %10.1f\n", t.Type, count(t.Blocks), count(t.Stored), count(t.Raw), t.Ratio, count(t.Entries),
+			float64(t.Entries)/float64(t.Blocks))
+	}
+	line(w, "index", "%d levels", r.IndexLevels)
+	if b := r.Bloom; b != nil {
+		line(w, "bloom", "%s: %s keys, room for %s, in %d chunks, %s; %d hashes, %.1f%% of the bits set, %.2f%% false positives expected", b.Kind, count(b.Keys),
+			count(b.Capacity), b.Chunks, jobs.FormatSize(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
+	} else {
+		line(w, "bloom", "none")
+	}
+	for _, key := range r.Samples {
+		line(w, "key", "%s", key)
+	}
+	for _, f := range r.Trailer {
+		line(w, "trailer", "%s = %d", f.Name, f.Value)
+	}
 	for _, i := range r.Info {
 		line(w, "info", "%s = %s", i.Name, i.Value)
 	}
+	for _, b := range r.Blocks {
+		line(w, "block", "%d %s, %d bytes on disk, %d raw, %d entries %s", b.Offset, b.Type, b.Stored, b.Raw, b.Entries, b.FirstKey)
+	}
+}
+
+func unencoded(r *jobs.InspectReport) string {
+	if r.Unencoded == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.1f without encoding", float64(r.Unencoded)/float64(max(r.Cells, 1)))
 }
 
 func writeCell(w io.Writer, c *keys.Cell) error {
