@@ -20,6 +20,8 @@ type blockDecoder struct {
 	value  []byte // a view of the payload
 	family []byte // of the cells, for encodings that store it once
 	cell   keys.Cell
+	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
+	sameRow bool
 }
 
 // begin takes a block's payload.
@@ -49,6 +51,7 @@ func (d *blockDecoder) next() (bool, error) {
 	if d.in.at == len(d.in.b) || d.in.bad() {
 		return false, d.in.err
 	}
+	d.sameRow = false
 	switch d.encoding {
 	case EncodeNone, EncodeRowIndexV1:
 		d.nextPlain()
@@ -65,6 +68,10 @@ func (d *blockDecoder) next() (bool, error) {
 	if d.in.bad() {
 		return false, d.in.err
 	}
+	if d.sameRow {
+		d.moveOn()
+		return true, nil
+	}
 	var err error
 	if d.cell, err = parseKey(d.key); err != nil {
 		d.in.fail("%v", err)
@@ -76,6 +83,15 @@ func (d *blockDecoder) next() (bool, error) {
 	}
 	d.first = false
 	return true, nil
+}
+
+// moveOn makes the next cell of the same row out of the key, whose lengths have been checked.
+func (d *blockDecoder) moveOn() {
+	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
+	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
+	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd], d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
+	d.cell.Timestamp, d.cell.Type = int64(be64(d.key[tail:])), keys.CellType(d.key[tail+timestampLen])
+	d.cell.Value = d.value
 }
 
 // rowLen is the length of the last key's row.

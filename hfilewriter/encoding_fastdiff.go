@@ -146,6 +146,7 @@ func (d *blockDecoder) nextKeyRest(keyLen, common int) bool {
 		}
 		d.resizeKey(keyLen, common)
 		copy(d.key[common:end], d.in.bytes(end-common))
+		d.sameRow = true
 		return !d.in.bad()
 	}
 	return d.nextRow(keyLen, common)

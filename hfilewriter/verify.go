@@ -149,8 +149,8 @@ func (v *verifier) expectEntry(b *block, first *keys.Cell) {
 }
 
 func (v *verifier) cell(c *keys.Cell) error {
-	at := placeAfter(&v.prev, c, v.stats.cells == 0)
-	if at == before || v.stats.cells > 0 && !bytes.Equal(c.Family, v.prev.family) {
+	at := v.place(c)
+	if at == before {
 		p := v.prev.cell()
 		return fmt.Errorf("%w: it stands behind %s", ErrCorrupt, describe(&p))
 	}
@@ -172,6 +172,17 @@ func (v *verifier) cell(c *keys.Cell) error {
 		return v.visit(c)
 	}
 	return nil
+}
+
+// place places a cell behind the last one; of another family than the rest, it is out of order.
+func (v *verifier) place(c *keys.Cell) place {
+	switch {
+	case v.dec.sameRow:
+		return placeInRow(&v.prev, c)
+	case v.stats.cells > 0 && !bytes.Equal(c.Family, v.prev.family):
+		return before
+	}
+	return placeAfter(&v.prev, c, v.stats.cells == 0)
 }
 
 // inBloom makes sure that the bloom filter knows the cell.

@@ -120,6 +120,11 @@ func placeAfter(p *previous, c *keys.Cell, first bool) place {
 	if at := commonPrefix(p.row, c.Row); at < len(c.Row) || at < len(p.row) {
 		return ascends(p.row, c.Row, at, newRow)
 	}
+	return placeInRow(p, c)
+}
+
+// placeInRow places a cell behind the last one, which is of the same row.
+func placeInRow(p *previous, c *keys.Cell) place {
 	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
 		return ascends(p.qualifier, c.Qualifier, at, sameRow)
 	}

@@ -1,7 +1,6 @@
 package digest
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
@@ -15,31 +14,19 @@ import (
 func contribution(c *keys.Cell, timed bool) uint64 {
 	column := append([]byte{byte(len(c.Family))}, c.Family...)
 	column = append(append(column, byte(len(c.Qualifier))), c.Qualifier...)
-	words := []uint64{xxhash.Sum64(c.Row), xxhash.Sum64(column), xxhash.Sum64(c.Value), uint64(c.Type)}
+	h := xxhash.Sum64(c.Row)*0x9E3779B185EBCA87 + xxhash.Sum64(column)*0xC2B2AE3D27D4EB4F + xxhash.Sum64(c.Value)*0x165667B19E3779F9 + uint64(c.Type)*0x85EBCA77C2B2AE63
 	if timed {
-		words = []uint64{contribution(c, false), uint64(c.Timestamp)}
+		h = contribution(c, false) + uint64(c.Timestamp)*0x9E3779B185EBCA87
 	}
-	return xxhash.Sum64(littleEndian(words...))
+	h = (h ^ h>>33) * 0xC2B2AE3D27D4EB4F
+	h = (h ^ h>>29) * 0x165667B19E3779F9
+	return h ^ h>>32
 }
 
-func littleEndian(words ...uint64) []byte {
-	var b []byte
-	for _, w := range words {
-		b = binary.LittleEndian.AppendUint64(b, w)
-	}
-	return b
-}
-
-func TestWordsAreHashedAsBytes(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		a, b, c, d := r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()
-		if got, want := hash2(a, b), xxhash.Sum64(littleEndian(a, b)); got != want {
-			t.Fatalf("two words %x, %x: %x, want %x", a, b, got, want)
-		}
-		if got, want := hash4(a, b, c, d), xxhash.Sum64(littleEndian(a, b, c, d)); got != want {
-			t.Fatalf("four words %x, %x, %x, %x: %x, want %x", a, b, c, d, got, want)
-		}
+// TestMixingIsXXH64s: XXH64 of nothing is the mixing of its fifth constant.
+func TestMixingIsXXH64s(t *testing.T) {
+	if got, want := avalanche(0x27D4EB2F165667C5), xxhash.Sum64(nil); got != want {
+		t.Errorf("%x, want %x", got, want)
 	}
 }
 
