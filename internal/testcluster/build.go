@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -16,14 +15,15 @@ import (
 	"syscall"
 )
 
-//go:embed java/pom.xml java/*.java java/*.properties
+//go:embed java/pom.xml java/*.java java/2.4/*.java java/*.properties
 var javaFiles embed.FS
 
 // errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the jars.
 var errNoJava = errors.New("no Java here")
 
-// classpath gives HBase's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom; the answer is kept in the user's cache folder.
-func classpath(ctx context.Context) (string, error) {
+// classpath gives a release's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom and release; the answer is kept in the user's
+// cache folder.
+func classpath(ctx context.Context, hbase release) (string, error) {
 	for _, tool := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", fmt.Errorf("%w: %w (install a JDK 17 and Maven)", errNoJava, err)
@@ -33,7 +33,7 @@ func classpath(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cached("jars-"+hash(pom), func(dir string) error { return resolve(ctx, pom, dir) }, jarsPresent)
+	dir, err := cached("jars-"+hash(pom, []byte(hbase)), func(dir string) error { return resolve(ctx, pom, hbase, dir) }, jarsPresent)
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +46,15 @@ func readClasspath(dir string) (string, error) {
 }
 
 // resolve has Maven fetch the jars and write dir/classpath.
-func resolve(ctx context.Context, pom []byte, dir string) error {
+func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile="+filepath.Join(dir, "classpath"))
+	args := []string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}
+	if hbase != ofCluster {
+		args = append(args, "-Dhbase.version="+string(hbase))
+	}
+	cmd := exec.CommandContext(ctx, "mvn", args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: fetch HBase's jars with mvn: %w\n%s", errNoJava, err, lastLines(string(out), 20))
@@ -72,13 +76,13 @@ func jarsPresent(dir string) bool {
 	return true
 }
 
-// oracleClasses gives the folder of the compiled oracle. It is compiled once for a state of its sources and of the pom.
-func oracleClasses(ctx context.Context, cp string) (string, error) {
-	all, err := fs.Glob(javaFiles, "java/*")
+// oracleClasses gives the folder of the oracle that is compiled with a release. It is compiled once for a state of its sources and of the pom.
+func oracleClasses(ctx context.Context, cp string, hbase release) (string, error) {
+	all, err := hbase.sources()
 	if err != nil {
 		return "", err
 	}
-	var content [][]byte
+	content := [][]byte{[]byte(hbase)}
 	for _, name := range all {
 		b, err := javaFiles.ReadFile(name)
 		if err != nil {

@@ -98,10 +98,10 @@ func newCluster(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("%d RegionServers and %d DataNodes are too many, at most %d and %d", o.RegionServers, o.DataNodes, maxRegionServers, maxDataNodes)
 	}
 	c := &Cluster{Options: o}
-	if c.jars, err = classpath(ctx); err != nil {
+	if c.jars, err = classpath(ctx, ofCluster); err != nil {
 		return nil, err
 	}
-	c.classes, err = oracleClasses(ctx, c.jars)
+	c.classes, err = oracleClasses(ctx, c.jars, ofCluster)
 	return c, err
 }
 

@@ -45,6 +45,54 @@ func TestTableLoadAndScan(t *testing.T) {
 	}
 }
 
+// TestTableReads loads two versions of a cell and a delete of the older one, and reads them in every way before and after a split and a compaction.
+func TestTableReads(t *testing.T) {
+	c := Use(t)
+	o, table := c.Oracle(t), c.UniqueTable(t)
+	if _, err := o.Run("create", table, "f", "", "g:VERSIONS=3"); err == nil || !strings.Contains(err.Error(), "no such family: g:VERSIONS") {
+		t.Errorf("error %v, want one that names g:VERSIONS", err)
+	}
+	run(t, o, "create", table, "f,g", "", "TABLE:COMPACTION_ENABLED=false", "KEEP_DELETED_CELLS=TRUE", "f:versions=5", "g:VERSIONS=1")
+	const a2, deleted, a1, b = "61\tf\t\t2\tPut\t76\n", "61\tf\t\t1\tDelete\t\n", "61\tf\t\t1\tPut\t75\n", "62\tf\t\t1\tPut\t\n"
+	dir := c.FS() + "/user/" + table
+	defer remove(t, c, dir)
+	run(t, o, "write", tempFile(t, a2+deleted+a1+b), dir)
+	run(t, o, "load", dir, table)
+	reads := func(when string) {
+		t.Helper()
+		for _, read := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"scan", table}, a2 + b},
+			{[]string{"scan", table, "-raw"}, a2 + deleted + a1 + b},
+			{[]string{"scan", table, "-raw", "-reversed"}, b + a2 + deleted + a1},
+			{[]string{"get", table, tempFile(t, "62\n61\tf\t\n61\tf\t00\n63\n")}, b + a2 + "absent\nabsent\n"},
+		} {
+			if got := run(t, o, read.args...) + "\n"; got != read.want {
+				t.Errorf("%s: %v gives\n%s\nwant\n%s", when, read.args, got, read.want)
+			}
+		}
+	}
+	reads("loaded")
+	run(t, o, "split", table, "b")
+	if got := run(t, o, "files", table); strings.Count(got, "/f/") != 3 || strings.Count(got, ".") != 2 {
+		t.Errorf("split: the files are\n%s\nwant one and two halves of it", got)
+	}
+	reads("split")
+	run(t, o, "compact", table)
+	reads("compacted")
+	whole, files := 0, run(t, o, "files", table)
+	for file := range strings.Lines(files) {
+		if !strings.Contains(file, ".") && !strings.Contains(file, "_SeqId_") {
+			whole++
+		}
+	}
+	if whole < 2 { // more where HBase has compacted on its own as well
+		t.Errorf("compacted: %d files that HBase has written, want one a region, of\n%s", whole, files)
+	}
+}
+
 func remove(t *testing.T, c *Cluster, dir string) {
 	t.Helper()
 	if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "-skipTrash", dir); err != nil {

@@ -71,6 +71,17 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
+func TestPretty(t *testing.T) {
+	o := Java(t)
+	file := run(t, o, "write", tempFile(t, someCells), "file://"+t.TempDir())
+	if got := run(t, o, "pretty", file, "-m", "-k", "-a", "-v"); !strings.Contains(got, "entryCount=3,") || !strings.HasSuffix(got, "Scanned kv count -> 3") || strings.Contains(got, "WARNING") {
+		t.Errorf("HFilePrettyPrinter says %s", got)
+	}
+	if _, err := o.Run("pretty", file, "-nix"); err == nil {
+		t.Error("it takes an option that it hasn't")
+	}
+}
+
 func TestBench(t *testing.T) {
 	got := run(t, Java(t), "bench", tempFile(t, someCells), "2", "COMPRESSION=SNAPPY")
 	if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], "pass 1: cells=3 bytes=") || strings.Contains(got, "bytes=0 ") {

@@ -15,11 +15,11 @@ func (c *Cluster) RunJava(ctx context.Context, class string, args ...string) err
 
 // RunOracle runs one command of the oracle on this process's own input and output, with the configuration of the cluster in dir where there is one.
 func RunOracle(ctx context.Context, dir string, args ...string) error {
-	jars, err := classpath(ctx)
+	jars, err := classpath(ctx, ofCluster)
 	if err != nil {
 		return err
 	}
-	classes, err := oracleClasses(ctx, jars)
+	classes, err := oracleClasses(ctx, jars, ofCluster)
 	if err != nil {
 		return err
 	}

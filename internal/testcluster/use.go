@@ -48,14 +48,19 @@ func named(t testing.TB) string {
 // Java gives the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
-	jars, err := classpath(t.Context())
+	return oracleOf(t, ofCluster)
+}
+
+func oracleOf(t testing.TB, hbase release) *Oracle {
+	t.Helper()
+	jars, err := classpath(t.Context(), hbase)
 	if errors.Is(err, errNoJava) {
 		without(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes, err := oracleClasses(t.Context(), jars)
+	classes, err := oracleClasses(t.Context(), jars, hbase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,20 +75,21 @@ func (c *Cluster) Oracle(t testing.TB) *Oracle {
 
 var oracles struct {
 	sync.Mutex
-	of map[string]*Oracle // by conf folder
+	of map[[2]string]*Oracle // by the folders of conf and classes
 }
 
-// sharedOracle gives this process's one oracle for a conf folder.
+// sharedOracle gives this process's one oracle for a conf folder and a release's classes.
 func sharedOracle(conf, classes, jars string) *Oracle {
 	oracles.Lock()
 	defer oracles.Unlock()
 	if oracles.of == nil {
-		oracles.of = map[string]*Oracle{}
+		oracles.of = map[[2]string]*Oracle{}
 	}
-	if oracles.of[conf] == nil {
-		oracles.of[conf] = newOracle(conf, classes, jars)
+	key := [2]string{conf, classes}
+	if oracles.of[key] == nil {
+		oracles.of[key] = newOracle(conf, classes, jars)
 	}
-	return oracles.of[conf]
+	return oracles.of[key]
 }
 
 // without ends a test that can't run here: loudly, and where all must run (CI=true) as a failure.

@@ -56,7 +56,7 @@ final class CellLine {
     return new String(c);
   }
 
-  private static byte[] unhex(String s) throws IOException {
+  static byte[] unhex(String s) throws IOException {
     if (s.length() % 2 != 0) {
       throw new IOException("not hex: " + s);
     }

@@ -84,14 +84,14 @@ final class Check {
     OneFile(Path path, HFile.Reader reader) throws Exception {
       this.path = path;
       this.reader = reader;
-      seeker = reader.getScanner(Oracle.CONF, false, true);
+      seeker = Scanners.seeking(reader);
       bloom = new Bloom(reader);
       seekStep = all ? 1 : Math.max(1, reader.getEntries() / SEEKS);
     }
 
     void read() throws Exception {
       bloom.present();
-      try (HFileScanner s = reader.getScanner(Oracle.CONF, false, false)) {
+      try (HFileScanner s = Scanners.reading(reader)) {
         for (boolean more = s.seekTo(); more; more = s.next()) {
           cell(KeyValueUtil.copyToNewKeyValue(s.getCell()));
         }

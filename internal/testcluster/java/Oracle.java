@@ -31,6 +31,7 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   dump FILE                       trailer, blocks with the hash of their payload, file info
  *   diff FILE FILE                  fails unless all those are alike, save what holds a clock or a task name: see Structure
  *   check PATH [-all]               checksums, block chains, order, counts, seeks, seekBefore, reverse reading, blooms: see Check
+ *   pretty FILE OPTION…             what HFilePrettyPrinter prints of a file with its options (without -f), its errors and warnings too
  *   bench CELLS TIMES KEY=VALUE…    speed of HBase's writer on cells in memory: see Bench
  * The rule
  *   expect SQOOPTEXT COLUMNS QUERYCOLUMNS ID REGIONS FAMILY TIMESTAMP [-digest | -o OUT]
@@ -39,9 +40,15 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   create TABLE FAMILY[,FAMILY…] SPLIT,…|'' KEY=VALUE…
  *   drop TABLE [-if-exists]
  *   load DIR TABLE                  HBase's own BulkLoadHFiles
- *   scan TABLE [-digest | -o OUT]   every version of every cell, lines as of cells
+ *   scan TABLE [-raw] [-reversed] [-digest | -o OUT]
+ *                                   every version of every cell, lines as of cells; -raw: deletes and what they hide, too; -reversed: the last row first
+ *   get TABLE ASKED [-o OUT]        every version of what is asked for: a local file of lines ROW or ROW TAB FAMILY TAB QUALIFIER, row and qualifier in
+ *                                   hex. Lines as of cells, and "absent" for a line that finds none
  *   regions TABLE                   start, end, server, encoded name; TAB between
- *   split TABLE ROW                 splits a region there and waits until both halves serve
+ *   files TABLE                     its store files, as REGION/FAMILY/NAME; after a compaction the old ones stay for some minutes. A half of another
+ *                                   region's file after a split has a '.' in its name
+ *   split TABLE [ROW]               splits a region there, or its regions where HBase chooses, and waits until the halves serve
+ *   compact TABLE                   major compaction, switched on where the table has it off; waits until every file is new
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
  *                                   each line that begins with '.' with a further '.' before it, then a line ".ok" or ".err MESSAGE".
@@ -123,14 +130,18 @@ public final class Oracle {
       case "cells": Reading.cells(need(a, 2, 4), out); break;
       case "dump": Structure.dump(need(a, 2, 2)[1], out); break;
       case "diff": Structure.diff(need(a, 3, 3)[1], a[2], out); break;
+      case "pretty": Pretty.print(need(a, 2, -1), out); break;
       case "check": Check.run(need(a, 2, 3)[1], flag(a, "-all"), out); break;
       case "expect": Rule.expect(need(a, 8, 10), out); break;
       case "create": Tables.create(need(a, 4, -1)); break;
       case "drop": Tables.drop(need(a, 2, 3)[1], flag(a, "-if-exists")); break;
       case "load": Tables.load(need(a, 3, 3)[1], a[2], out); break;
-      case "scan": Tables.scan(need(a, 2, 4), out); break;
+      case "scan": Tables.scan(need(a, 2, 6), out); break;
+      case "get": Tables.get(need(a, 3, 5), out); break;
       case "regions": Tables.regions(need(a, 2, 2)[1], out); break;
-      case "split": Tables.split(need(a, 3, 3)[1], a[2], out); break;
+      case "files": Tables.files(need(a, 2, 2)[1], out); break;
+      case "split": Tables.split(need(a, 2, 3)[1], a.length > 2 ? a[2] : null, out); break;
+      case "compact": Compaction.major(need(a, 2, 2)[1]); break;
       default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");
     }
   }

@@ -24,7 +24,7 @@ final class Reading {
   static void cells(String[] a, PrintStream out) throws Exception {
     PrintStream to = Oracle.outputOf(a, out);
     for (Path p : files(a[1])) {
-      try (HFile.Reader r = open(p); HFileScanner s = r.getScanner(Oracle.CONF, false, false)) {
+      try (HFile.Reader r = open(p); HFileScanner s = Scanners.reading(r)) {
         for (boolean more = s.seekTo(); more; more = s.next()) {
           to.println(CellLine.of(s.getCell()));
         }

@@ -8,7 +8,6 @@ import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.io.compress.Compression;
 import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
-import org.apache.hadoop.hbase.io.encoding.IndexBlockEncoding;
 import org.apache.hadoop.hbase.io.hfile.HFileContext;
 import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hadoop.hbase.regionserver.BloomType;
@@ -19,7 +18,8 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 /**
  * KEY=VALUE arguments, keys in any case.
  *
- * <p>Of the family: COMPRESSION, DATA_BLOCK_ENCODING, INDEX_BLOCK_ENCODING, BLOOMFILTER (default ROW), BLOCKSIZE; for create every other attribute too.
+ * <p>Of the family: COMPRESSION, DATA_BLOCK_ENCODING, BLOOMFILTER (default ROW), BLOCKSIZE; for create every other attribute too, and NAME:KEY for one
+ * of its families alone, TABLE:KEY for an attribute of the table.
  * Of the configuration: INDEX_MAX, INDEX_MIN, BLOOM_BLOCK, BLOOM_ERROR, BLOOM_MAX_KEYS, BLOOM_FOLD, CHECKSUM, BYTES_PER_CHECKSUM, PREFIX (see CONFIGURATION).
  * Of the file: CREATED, TIME (milliseconds since 1970), TASK, FAMILY (where there is no cell to tell it).
  */
@@ -45,7 +45,8 @@ final class Settings {
       if (kv.length != 2) {
         throw new Oracle.Usage("expected KEY=VALUE, got " + args[i]);
       }
-      String key = kv[0].toUpperCase(Locale.ROOT);
+      int scope = kv[0].indexOf(':') + 1;
+      String key = kv[0].substring(0, scope) + kv[0].substring(scope).toUpperCase(Locale.ROOT);
       if (CONFIGURATION.containsKey(key)) {
         conf.set(CONFIGURATION.get(key), kv[1]);
       } else {
@@ -71,7 +72,6 @@ final class Settings {
     return new HFileContextBuilder()
         .withCompression(Compression.Algorithm.valueOf(take("COMPRESSION", "NONE").toUpperCase(Locale.ROOT)))
         .withDataBlockEncoding(DataBlockEncoding.valueOf(take("DATA_BLOCK_ENCODING", "NONE").toUpperCase(Locale.ROOT)))
-        .withIndexBlockEncoding(IndexBlockEncoding.valueOf(take("INDEX_BLOCK_ENCODING", "NONE").toUpperCase(Locale.ROOT)))
         .withBlockSize(Integer.parseInt(take("BLOCKSIZE", "65536")))
         .withChecksumType(StoreUtils.getChecksumType(conf))
         .withBytesPerCheckSum(StoreUtils.getBytesPerChecksum(conf))
@@ -80,11 +80,41 @@ final class Settings {
         .build();
   }
 
-  /** The family with every key left as an attribute. */
+  /** The family with every key of all families and its own ones as attributes. */
   ColumnFamilyDescriptor family(String name) {
     ColumnFamilyDescriptorBuilder b = ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(name)).setBloomFilterType(BloomType.ROW);
-    left.forEach(b::setValue);
+    String prefix = conf.get(CONFIGURATION.get("PREFIX"));
+    if (prefix != null) {
+      b.setConfiguration(CONFIGURATION.get("PREFIX"), prefix);
+    }
+    left.forEach((k, v) -> {
+      if (k.indexOf(':') < 0) {
+        b.setValue(k, v);
+      }
+    });
+    takeScope(name).forEach(b::setValue);
     return b.build();
+  }
+
+  /** The keys SCOPE:KEY, without SCOPE: and not left any more. */
+  Map<String, String> takeScope(String scope) {
+    Map<String, String> taken = new HashMap<>();
+    left.forEach((k, v) -> {
+      if (k.startsWith(scope + ":")) {
+        taken.put(k.substring(scope.length() + 1), v);
+      }
+    });
+    taken.keySet().forEach(k -> left.remove(scope + ":" + k));
+    return taken;
+  }
+
+  /** Fails on a key of a family that there isn't. */
+  void doneWithScopes() throws Oracle.Usage {
+    for (String k : left.keySet()) {
+      if (k.indexOf(':') >= 0) {
+        throw new Oracle.Usage("no such family: " + k);
+      }
+    }
   }
 
   /** Fails on a key that nothing has taken: a mistyped one must not go unnoticed. */

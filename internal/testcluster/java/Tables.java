@@ -1,11 +1,18 @@
 package oracle;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.NamespaceExistException;
@@ -14,6 +21,7 @@ import org.apache.hadoop.hbase.TableNotFoundException;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionLocator;
 import org.apache.hadoop.hbase.client.Result;
@@ -23,6 +31,7 @@ import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
 import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
 
 /** What is done to and read from tables, by HBase's client. */
 final class Tables {
@@ -33,7 +42,7 @@ final class Tables {
   private Tables() {}
 
   /** One connection a process: opening one takes longer than most commands. */
-  private static Connection connection() throws IOException {
+  static Connection connection() throws IOException {
     if (connection == null || connection.isClosed()) {
       connection = ConnectionFactory.createConnection(Oracle.CONF);
     }
@@ -43,9 +52,12 @@ final class Tables {
   static void create(String[] a) throws Exception {
     TableName table = TableName.valueOf(a[1]);
     TableDescriptorBuilder b = TableDescriptorBuilder.newBuilder(table);
+    Settings settings = new Settings(a, 4);
+    settings.takeScope("TABLE").forEach(b::setValue);
     for (String family : a[2].split(",")) {
-      b.setColumnFamily(new Settings(a, 4).family(family));
+      b.setColumnFamily(settings.family(family));
     }
+    settings.doneWithScopes();
     byte[][] splits = a[3].isEmpty() ? null : Arrays.stream(a[3].split(",")).map(Bytes::toBytesBinary).toArray(byte[][]::new);
     try (Admin admin = connection().getAdmin()) {
       namespace(admin, table.getNamespaceAsString());
@@ -83,7 +95,8 @@ final class Tables {
   static void scan(String[] a, PrintStream out) throws Exception {
     PrintStream to = Oracle.outputOf(a, out);
     CellLine.Sink sink = new CellLine.Sink(to, Oracle.flag(a, "-digest"));
-    try (Table t = connection().getTable(TableName.valueOf(a[1])); ResultScanner rows = t.getScanner(new Scan().setCaching(ROWS_A_CALL).readAllVersions())) {
+    Scan scan = new Scan().setCaching(ROWS_A_CALL).readAllVersions().setRaw(Oracle.flag(a, "-raw")).setReversed(Oracle.flag(a, "-reversed"));
+    try (Table t = connection().getTable(TableName.valueOf(a[1])); ResultScanner rows = t.getScanner(scan)) {
       for (Result row : rows) {
         for (Cell c : row.rawCells()) {
           sink.add(c);
@@ -96,6 +109,53 @@ final class Tables {
     }
   }
 
+  static void get(String[] a, PrintStream out) throws Exception {
+    PrintStream to = Oracle.outputOf(a, out);
+    try (Table t = connection().getTable(TableName.valueOf(a[1])); BufferedReader asked = Files.newBufferedReader(Paths.get(a[2]), StandardCharsets.UTF_8)) {
+      List<Get> gets = new ArrayList<>();
+      for (String line; (line = asked.readLine()) != null; ) {
+        gets.add(get(line));
+        if (gets.size() == ROWS_A_CALL) {
+          found(t.get(gets), to);
+          gets.clear();
+        }
+      }
+      found(t.get(gets), to);
+    }
+    to.flush();
+    if (to != out) {
+      to.close();
+    }
+  }
+
+  private static Get get(String line) throws IOException {
+    String[] p = line.split("\t", -1);
+    Get g = new Get(CellLine.unhex(p[0])).readAllVersions();
+    return p.length == 3 ? g.addColumn(Bytes.toBytes(p[1]), CellLine.unhex(p[2])) : g;
+  }
+
+  private static void found(Result[] results, PrintStream to) {
+    for (Result r : results) {
+      if (r.isEmpty()) {
+        to.println("absent");
+        continue;
+      }
+      for (Cell c : r.rawCells()) {
+        to.println(CellLine.of(c));
+      }
+    }
+  }
+
+  static void files(String name, PrintStream out) throws Exception {
+    Path table = CommonFSUtils.getTableDir(CommonFSUtils.getRootDir(Oracle.CONF), TableName.valueOf(name));
+    for (FileStatus f : table.getFileSystem(Oracle.CONF).globStatus(new Path(table, "*/[^.]*/*"))) {
+      Path family = f.getPath().getParent();
+      if (f.isFile() && !family.getName().equals(HConstants.RECOVERED_EDITS_DIR)) {
+        out.println(family.getParent().getName() + "/" + family.getName() + "/" + f.getPath().getName());
+      }
+    }
+  }
+
   static void regions(String table, PrintStream out) throws Exception {
     for (HRegionLocation l : locations(table)) {
       RegionInfo r = l.getRegion();
@@ -104,7 +164,7 @@ final class Tables {
   }
 
   /** From hbase:meta, not from the connection's memory: regions split and move. */
-  private static List<HRegionLocation> locations(String table) throws IOException {
+  static List<HRegionLocation> locations(String table) throws IOException {
     try (Admin admin = connection().getAdmin()) {
       if (!admin.tableExists(TableName.valueOf(table))) {
         throw new TableNotFoundException(table);
@@ -120,11 +180,15 @@ final class Tables {
     TableName table = TableName.valueOf(name);
     try (Admin admin = connection().getAdmin()) {
       int before = admin.getRegions(table).size();
-      admin.split(table, Bytes.toBytesBinary(row));
+      if (row == null) {
+        admin.split(table);
+      } else {
+        admin.split(table, Bytes.toBytesBinary(row));
+      }
       long end = System.nanoTime() + SPLIT_SECONDS * 1_000_000_000L;
       while (admin.getRegions(table).size() <= before || !admin.isTableAvailable(table)) {
         if (System.nanoTime() > end) {
-          throw new IOException(name + " has not split at " + row + " after " + SPLIT_SECONDS + " s");
+          throw new IOException(name + " has not split" + (row == null ? "" : " at " + row) + " after " + SPLIT_SECONDS + " s");
         }
         Thread.sleep(100);
       }

@@ -1,0 +1,51 @@
+package testcluster
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+)
+
+// release is a version of HBase as Maven knows it; ofCluster is the one that pom.xml names and clusters run.
+type release string
+
+const ofCluster release = ""
+
+// OlderReleases are the last releases of HBase 2.4 and 2.5, for OlderJava.
+var OlderReleases = []string{"2.4.18", "2.5.12-hadoop3"}
+
+// OlderJava is Java with the classes of one of OlderReleases, for what it makes of HFiles. HBase 2.4 takes Hadoop's codecs, which have no ZSTD without
+// libhadoop.so.
+func OlderJava(t testing.TB, hbase string) *Oracle {
+	t.Helper()
+	return oracleOf(t, release(hbase))
+}
+
+// sources gives the oracle's files: those of java, of which a folder of it that is named as the release begins holds other ones.
+func (r release) sources() ([]string, error) {
+	entries, err := javaFiles.ReadDir("java")
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		files = append(files, r.own(e.Name()))
+	}
+	return files, nil
+}
+
+// own gives the path of the file that this release takes of a name.
+func (r release) own(name string) string {
+	parts := strings.SplitN(string(r), ".", 3)
+	if len(parts) == 3 {
+		own := path.Join("java", parts[0]+"."+parts[1], name)
+		if _, err := fs.Stat(javaFiles, own); err == nil {
+			return own
+		}
+	}
+	return path.Join("java", name)
+}
