@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -62,6 +63,44 @@ func (f FileInfo) Keys() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// Text prints a property for people: keys as keys, numbers, booleans and the time range as such, all else as text with
+// \xNN for bytes that are no printable ASCII. A property that this package does not know is printed as text.
+func (f FileInfo) Text(key string) string {
+	v := f[key]
+	switch kind := infoKinds[key]; {
+	case kind == infoIsKey:
+		return DescribeKey(v)
+	case kind == infoIsNumber && len(v) == 8:
+		return strconv.FormatInt(int64(be64(v)), 10)
+	case kind == infoIsNumber && len(v) == 4:
+		return strconv.FormatInt(int64(int32(binary.BigEndian.Uint32(v))), 10)
+	case kind == infoIsBool && len(v) == 1:
+		return strconv.FormatBool(v[0] != 0)
+	case kind == infoIsRange && len(v) == 16:
+		return fmt.Sprintf("%d to %d", int64(be64(v)), int64(be64(v[8:])))
+	}
+	return printable(v)
+}
+
+// infoKind says how a property's value is to be read.
+type infoKind uint8
+
+const (
+	infoIsText infoKind = iota
+	infoIsKey
+	infoIsNumber
+	infoIsBool
+	infoIsRange
+)
+
+var infoKinds = map[string]infoKind{
+	infoLastKey: infoIsKey, infoBiggestKey: infoIsKey, infoTimeRange: infoIsRange,
+	infoAvgKeyLen: infoIsNumber, infoAvgValueLen: infoIsNumber, infoCreateTime: infoIsNumber, infoBiggestLen: infoIsNumber, infoMaxTagsLen: infoIsNumber,
+	infoBloomParam: infoIsNumber, infoLoadedTime: infoIsNumber, infoDeleteFamilies: infoIsNumber, infoEarliestPut: infoIsNumber,
+	infoKeyValueVersion: infoIsNumber, infoMaxSequenceID: infoIsNumber,
+	infoTagsCompressed: infoIsBool, infoNoMinorCompaction: infoIsBool, infoHistorical: infoIsBool, infoMajorCompaction: infoIsBool,
 }
 
 // appendTo encodes the block's payload.

@@ -152,6 +152,12 @@ func (s Settings) withDefaults() (Settings, error) {
 	return s, s.check()
 }
 
+// Check refuses settings that no file can be written with, as NewWriter does.
+func (s Settings) Check() error {
+	_, err := s.withDefaults()
+	return err
+}
+
 func (s Settings) check() error {
 	switch {
 	case compressionNames[s.Compression] == "":

@@ -144,3 +144,14 @@ func TestJSONRoundTrip(t *testing.T) {
 		t.Error("a digest that is no number is accepted")
 	}
 }
+
+// TestDigestIsPinned: digests are kept in manifests and summaries, so the numbers of a release must be those of the next.
+func TestDigestIsPinned(t *testing.T) {
+	var s Stream
+	for _, c := range cells(3) {
+		s.Add(c)
+	}
+	if got, want := s.Sum.String(), "46672fb3577c778d/e65c5df6bc3a6372"; got != want {
+		t.Errorf("the digest of fixed cells is %s, was %s: old outputs would no longer verify; raise the manifest's schema if that is meant", got, want)
+	}
+}
