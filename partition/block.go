@@ -32,9 +32,19 @@ type spilledRun struct {
 	starts  []int64  // of each region in the file, and behind the last one its end
 	largest int      // bytes of entries in a block, at most
 	packed  int      // bytes of a stored block, at most
+	places  places
 }
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
+
+// from is the offset of a block from which on all of a slice's entries are found.
+func (r *spilledRun) from(s Slice) int64 {
+	at, end := r.starts[s.Region], r.starts[s.Region+1]
+	if len(s.Start) == 0 {
+		return at
+	}
+	return min(max(at, r.places.before(s.Start)), end)
+}
 
 // open makes the run ready to be read.
 func (r *spilledRun) open() (err error) {

@@ -1,5 +1,7 @@
 package partition
 
+import "bytes"
+
 // memoryRun is a lane's sorted arena.
 type memoryRun struct {
 	arena  *arena
@@ -13,6 +15,18 @@ func newMemoryRun(a *arena, r *Regions) *memoryRun {
 	}
 	m.bounds[r.Len()] = len(a.index)
 	return m
+}
+
+// part is a slice of the index.
+func (m *memoryRun) part(s Slice) []indexEntry {
+	from, to := m.bounds[s.Region], m.bounds[s.Region+1]
+	if len(s.Start) > 0 {
+		from = min(from+m.arena.search(from, s.Start), to)
+	}
+	if len(s.End) > 0 {
+		to = min(from+m.arena.search(from, s.End), to)
+	}
+	return m.arena.index[from:to]
 }
 
 // cursor walks through one region of a run, in memory or on disk.
@@ -29,6 +43,15 @@ type cursor struct {
 	block   []byte    // what is left of the present one
 	buffers [2][]byte // the present block's and the one's before, whose last entry may still be in use
 	reader  *Run
+}
+
+// nextFrom goes to the next entry at or behind a row.
+func (c *cursor) nextFrom(row []byte) error {
+	for {
+		if err := c.next(); err != nil || c.done || len(row) == 0 || bytes.Compare(c.Key, row) >= 0 {
+			return err
+		}
+	}
 }
 
 // next goes to the next entry; behind the last done is set.

@@ -3,7 +3,8 @@
 //
 //	Sorter, whose Lanes take entries in any order   sorter.go, lane.go, arena.go, order.go, spill.go, folder.go
 //	Sorted, all entries by region                   sorted.go, fit.go, block.go
-//	Run, one region's entries in order              sorted.go, cursor.go, tree.go
+//	Slice, a part of a region                       slice.go, cuts.go, places.go
+//	Run, a region's or slice's entries in order     sorted.go, cursor.go, tree.go
 //
 // What comes out depends on the entries alone: not on memory, lanes or timing.
 //
@@ -21,4 +22,13 @@
 // this is more than what the arenas leave, the arenas are written out too; where even the whole budget isn't enough, the
 // smallest runs are merged into larger ones first. A record is always held whole: one that is larger than the budget
 // passes it.
+//
+// # Slices
+//
+// A region with most of the rows would keep one core busy long after the others. So a region can be cut into slices that
+// are read independently, as regions are. The cuts follow from the row keys alone: rows whose key hashes to a rare value
+// are candidates, each lane keeps its own, and what they keep is joined to at most 4,096 keys and 1 MiB of the whole
+// sort, evenly spread over its distinct rows. A key's entries are never in two slices. A spilled run has a sparse index,
+// a key for every 256 KiB and at most 64 KiB of keys, so that a slice of it is found without reading what is before. Both
+// stand beside the budget: at most 3 MiB a lane and 64 KiB a run, and usually a tenth of that.
 package partition

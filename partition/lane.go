@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Lane is one goroutine's way into the sort.
@@ -11,7 +12,9 @@ type Lane struct {
 	arena  *arena
 	writer *runWriter // made at the first spill
 	room   int        // bytes to have ready for an entry; grows with what comes
-	err    error      // ends the lane
+	cuts   cuts
+	took   times
+	err    error // ends the lane
 	closed bool
 }
 
@@ -52,6 +55,7 @@ func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
 		return errors.New("sort: no room for the index")
 	}
 	l.arena.add(keyLen, len(entry)-keyLen, pos)
+	l.cuts.offer(entry[:keyLen])
 	l.room = min(max(l.room, len(entry)), l.arena.chunkSize/8)
 	l.err = l.makeRoom()
 	return l.err
@@ -91,8 +95,12 @@ func (l *Lane) spill() error {
 	if l.writer == nil {
 		l.writer = newRunWriter(l.sorter.regions, l.sorter.folder, l.sorter.blockSize)
 	}
+	begun := time.Now()
 	l.arena.sort()
+	sorted := time.Now()
+	l.took.sort += sorted.Sub(begun)
 	run, err := l.writer.writeArena(l.arena)
+	l.took.spill += time.Since(sorted)
 	if err != nil {
 		return err
 	}
@@ -100,6 +108,13 @@ func (l *Lane) spill() error {
 	l.arena.reset()
 	return nil
 }
+
+// times are what a lane's goroutine did besides taking entries.
+type times struct{ sort, spill time.Duration }
+
+// Busy is how long the lane has been sorting its arena and writing it so far: all that Commit does now and then. It
+// belongs to the lane's goroutine.
+func (l *Lane) Busy() time.Duration { return l.took.sort + l.took.spill }
 
 // Close ends the lane; what it still holds is sorted here, in the lane's goroutine. Closing again does nothing.
 func (l *Lane) Close() error {
@@ -110,11 +125,13 @@ func (l *Lane) Close() error {
 	a := l.arena
 	l.arena, l.writer = nil, nil
 	if l.err != nil || len(a.index) == 0 {
-		l.sorter.laneClosed(nil)
+		l.sorter.laneClosed(l, nil)
 		return nil
 	}
 	a.release()
+	begun := time.Now()
 	a.sort()
-	l.sorter.laneClosed(newMemoryRun(a, l.sorter.regions))
+	l.took.sort += time.Since(begun)
+	l.sorter.laneClosed(l, newMemoryRun(a, l.sorter.regions))
 	return nil
 }

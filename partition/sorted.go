@@ -1,9 +1,11 @@
 package partition
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // Sorted holds all entries, region by region. Regions may be read side by side, and more than once.
@@ -12,6 +14,7 @@ type Sorted struct {
 	memory  []*memoryRun
 	runs    []*spilledRun
 	counts  []int64
+	cuts    cuts
 	stats   Stats
 	folder  *folder
 
@@ -23,9 +26,11 @@ type Sorted struct {
 // Stats says what the sort did.
 type Stats struct {
 	Entries      int64
-	Bytes        int64 // of keys and payloads
-	Runs         int   // spilled runs
-	SpilledBytes int64 // on disk
+	Bytes        int64         // of keys and payloads
+	Runs         int           // spilled runs
+	SpilledBytes int64         // on disk
+	SortTime     time.Duration // of all lanes together, as SpillTime
+	SpillTime    time.Duration // of writing runs, and of merging them into larger ones
 }
 
 // Stats says what the sort did.
@@ -35,19 +40,21 @@ func (s *Sorted) Stats() Stats { return s.stats }
 func (s *Sorted) RegionEntries(i int) int64 { return s.counts[i] }
 
 // Region reads region i's entries in order of key, then of position.
-func (s *Sorted) Region(i int) (*Run, error) {
+func (s *Sorted) Region(i int) (*Run, error) { return s.read(Slice{Region: i}) }
+
+func (s *Sorted) read(part Slice) (*Run, error) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
 		return nil, errors.New("the sorted entries are closed")
 	}
-	r := &Run{sorted: s}
-	cursors, packed := s.cursors(r, i)
+	r := &Run{sorted: s, end: part.End}
+	cursors, packed := s.cursors(r, part)
 	r.stored = s.buffer(packed)
 	r.tree.cursors = cursors
 	for i := range cursors {
-		if err := cursors[i].next(); err != nil {
+		if err := cursors[i].nextFrom(part.Start); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -55,15 +62,16 @@ func (s *Sorted) Region(i int) (*Run, error) {
 	return r, nil
 }
 
-// cursors are those of a region's part of every run, before their first entries, and how long a stored block can be.
-func (s *Sorted) cursors(r *Run, region int) (cursors []cursor, packed int) {
+// cursors are those of a slice's part of every run, before their first entries or a little earlier, and how long a stored
+// block can be.
+func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, packed int) {
 	for _, m := range s.memory {
-		if ix := m.arena.index[m.bounds[region]:m.bounds[region+1]]; len(ix) > 0 {
+		if ix := m.part(part); len(ix) > 0 {
 			cursors = append(cursors, cursor{arena: m.arena, index: ix})
 		}
 	}
 	for _, f := range s.runs {
-		if at, end := f.starts[region], f.starts[region+1]; at < end {
+		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
 			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
 			packed = max(packed, f.packed)
 		}
@@ -114,11 +122,12 @@ func (s *Sorted) giveBack(buffers ...[]byte) {
 	}
 }
 
-// Run is one region's sorted entries. It belongs to one goroutine.
+// Run is the sorted entries of a region or a slice of it. It belongs to one goroutine.
 type Run struct {
 	sorted  *Sorted
 	tree    tree
 	stored  []byte // room for blocks as they are stored
+	end     []byte // the row behind the last; empty: the region's end
 	out     [2]Entry
 	present int
 	begun   bool
@@ -141,7 +150,7 @@ func (r *Run) Next() (*Entry, error) {
 	}
 	r.begun = true
 	w := r.tree.winner()
-	if w == nil {
+	if w == nil || len(r.end) > 0 && bytes.Compare(w.Key, r.end) >= 0 {
 		r.err = io.EOF
 		return nil, r.err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Options of a sort.
@@ -38,6 +39,7 @@ type Sorter struct {
 	memRun []*memoryRun
 	runs   []*spilledRun
 	counts []int64 // entries a region
+	cuts   cuts
 	stats  Stats
 }
 
@@ -93,15 +95,19 @@ func (s *Sorter) Sort() (*Sorted, error) {
 		return nil, fmt.Errorf("sort: %d of %d lanes are still open", s.open, s.given)
 	}
 	s.ended = true
-	if err := s.fit(); err != nil {
+	begun := time.Now()
+	err := s.fit()
+	s.stats.SpillTime += time.Since(begun)
+	if err != nil {
 		return nil, err
 	}
+	s.cuts.tidy()
 	for _, r := range s.runs {
 		if err := r.open(); err != nil {
 			return nil, err
 		}
 	}
-	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, counts: s.counts, stats: s.stats, folder: s.folder}, nil
+	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, counts: s.counts, cuts: s.cuts, stats: s.stats, folder: s.folder}, nil
 }
 
 // Discard frees memory and spilled files of a sort that will not be finished. Its lanes must be at rest.
@@ -115,10 +121,13 @@ func (s *Sorter) Discard() error {
 }
 
 // laneClosed takes over what a lane leaves.
-func (s *Sorter) laneClosed(m *memoryRun) {
+func (s *Sorter) laneClosed(l *Lane, m *memoryRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
+	s.cuts.join(&l.cuts)
+	s.stats.SortTime += l.took.sort
+	s.stats.SpillTime += l.took.spill
 	if m != nil {
 		s.memRun = append(s.memRun, m)
 		s.count(m.arena)

@@ -72,6 +72,9 @@ func (w *runWriter) add(e *Entry) error {
 			return err
 		}
 	}
+	if len(w.block) == 0 {
+		w.run.places.note(w.written+int64(len(w.buffer)), e.Key)
+	}
 	w.block = appendEntry(w.block, e)
 	w.counts[w.region]++
 	return nil
