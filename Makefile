@@ -1,7 +1,7 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint unit race fuzz bench build clean
+.PHONY: test lint unit race fuzz microbench bench build clean
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 5s
@@ -44,8 +44,14 @@ fuzz:
 	  done; \
 	done
 
-bench:
+# Every Go benchmark; the one against HBase's own writer needs Java.
+microbench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# bulkload beside the Spark job that it replaces, on generated rows in a real HDFS: make bench ROWS=1000000,5000000
+ROWS ?= 1000000
+bench: build
+	go run ./internal/peer/compare -rows $(ROWS) -bulkload bin/bulkload -svg out/compare.svg
 
 clean:
 	rm -rf bin out
