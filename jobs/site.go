@@ -106,6 +106,25 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 		}
 		settings.Checksum = sum
 	}
+	return s.checkCodec(settings.Compression)
+}
+
+// framed are the codec classes whose framing of ZSTD and LZ4 this program writes: HBase's own modules. Another class may
+// frame the same codec otherwise, as Hadoop's ZStandardCodec does, and read nothing of our files.
+var framed = map[hfilewriter.Compression]struct{ property, class string }{
+	hfilewriter.CompressZSTD: {"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
+	hfilewriter.CompressLZ4:  {"hbase.io.compress.lz4.codec", "org.apache.hadoop.hbase.io.compress.lz4.Lz4Codec"},
+}
+
+// checkCodec refuses a compression whose codec class on the cluster is not the one that is written for.
+func (s *site) checkCodec(c hfilewriter.Compression) error {
+	f, ok := framed[c]
+	if !ok {
+		return nil
+	}
+	if class := s.conf.Get(f.property, f.class); class != f.class {
+		return refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
+	}
 	return nil
 }
 
