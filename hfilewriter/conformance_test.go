@@ -179,12 +179,20 @@ func TestLargeFiles(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	o := testcluster.Java(t)
-	cells := cellsOf(checkRows(100_000, 4), "f", checkQualifiers, benchTime)
-	for _, s := range []Settings{
-		{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow},
-		{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRowCol},
+	t.Run("10 MB value", func(t *testing.T) {
+		cells := cellsOf(checkRows(100, 8), "f", checkQualifiers, benchTime)
+		cells[70].Value = bytes.Repeat([]byte("ten million bytes of a value "), 10<<20/29)
+		conforms(t, o, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow}, cells)
+	})
+	for _, c := range []struct {
+		rows int
+		s    Settings
+	}{
+		{100_000, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow}},
+		{20_000, Settings{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRowCol}},
 	} {
-		t.Run(fmt.Sprintf("%s,%s,%s", s.Compression, s.Encoding, s.Bloom), func(t *testing.T) { conforms(t, o, s, cells) })
+		cells := cellsOf(checkRows(c.rows, 4), "f", checkQualifiers, benchTime)
+		t.Run(fmt.Sprintf("%d rows,%s,%s,%s", c.rows, c.s.Compression, c.s.Encoding, c.s.Bloom), func(t *testing.T) { conforms(t, o, c.s, cells) })
 	}
 }
 
