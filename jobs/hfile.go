@@ -17,7 +17,8 @@ type FileSummary struct {
 	Path     string     `json:"path"` // below the output: family/name
 	Family   string     `json:"family"`
 	Region   int        `json:"region"`
-	Sequence int        `json:"sequence"`
+	Slice    int        `json:"slice"`    // of the region
+	Sequence int        `json:"sequence"` // in the slice
 	Bytes    int64      `json:"bytes"`
 	Raw      int64      `json:"raw_bytes"` // KeyValue lengths
 	Rows     int64      `json:"rows"`
@@ -29,8 +30,8 @@ type FileSummary struct {
 }
 
 // fileName is a file's name: 32 hex digits that follow from the run and the file's place in it.
-func fileName(run string, region int, family string, sequence int) string {
-	sum := md5.Sum(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%d", run, region, family, sequence))
+func fileName(run string, region, slice int, family string, sequence int) string {
+	sum := md5.Sum(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s\x00%d", run, region, slice, family, sequence))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -43,10 +44,10 @@ type hfile struct {
 	w    *hfilewriter.Writer
 }
 
-func createHFile(w *writing, region int, family *targetFamily, sequence int) (*hfile, error) {
-	name := fileName(w.manifest.Run.ID, region, family.name, sequence)
+func createHFile(w *writing, region, slice int, family *targetFamily, sequence int) (*hfile, error) {
+	name := fileName(w.manifest.Run.ID, region, slice, family.name, sequence)
 	f := &hfile{fsys: w.fsys, temp: path.Join(w.dir, tempDir, name)}
-	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Sequence: sequence}
+	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Slice: slice, Sequence: sequence}
 	if err := removeIfThere(w.fsys, f.temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
@@ -55,7 +56,7 @@ func createHFile(w *writing, region int, family *targetFamily, sequence int) (*h
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
 	instant := w.job.instant()
-	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%s_%04d", region, family.name, sequence)}
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.name, sequence)}
 	if f.w, err = hfilewriter.NewWriter(f.out, family.settings, stamp); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.fsys.URI(f.temp), err), f.out.Abort())
 	}

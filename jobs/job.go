@@ -59,9 +59,10 @@ type Regions struct {
 
 // HFile is what the job file says of the files' form. Settings holds what is set there and HBase's defaults.
 type HFile struct {
-	Settings hfilewriter.Settings
-	Given    map[string]bool // which of compression, encoding, bloom and block_size the file names
-	MaxSize  int64           // raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize
+	Settings  hfilewriter.Settings
+	Given     map[string]bool // which of compression, encoding, bloom and block_size the file names
+	MaxSize   int64           // raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize
+	SliceSize int64           // bytes of keys and columns beyond which a region is cut into slices, which are written side by side; 0: 64 MiB
 }
 
 // HBase says where the site files are.

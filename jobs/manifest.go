@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ type manifest struct {
 	Inputs   []manifestInput   `json:"inputs"`
 	Splits   []string          `json:"splits"` // in the notation of Printable
 	Families map[string]string `json:"families"`
-	Regions  []regionRecord    `json:"regions"` // the finished ones, by region
+	Slices   []sliceRecord     `json:"slices"` // the finished ones, by region, then in the order of their rows
 	Books    Books             `json:"books"`
 	Digest   digest.Sum        `json:"digest"`
 	Finished time.Time         `json:"finished,omitzero"`
@@ -73,12 +74,15 @@ type manifestInput struct {
 	ModTime string `json:"mtime"`
 }
 
-// regionRecord is a finished region.
-type regionRecord struct {
+// sliceRecord is a finished slice of a region.
+type sliceRecord struct {
 	Region  int           `json:"region"`
+	Slice   int           `json:"slice"`
+	Start   string        `json:"start"` // its first row, in the notation of Printable; empty: the region's first
 	Entries int64         `json:"entries"`
 	Books   regionBooks   `json:"books"`
-	Digest  digest.Sum    `json:"digest"`
+	Digest  digest.Sum    `json:"digest"`  // of the files
+	Dropped digest.Sum    `json:"dropped"` // of the duplicates that were not written
 	Files   []FileSummary `json:"files"`
 }
 
@@ -187,28 +191,30 @@ func printables(all [][]byte) []string {
 	return out
 }
 
-// done is the record of a finished region, nil where it is not.
-func (m *manifest) done(region int) *regionRecord {
-	for i := range m.Regions {
-		if m.Regions[i].Region == region {
-			return &m.Regions[i]
+// done is the record of a finished slice, nil where it is not.
+func (m *manifest) done(region, slice int) *sliceRecord {
+	for i := range m.Slices {
+		if r := &m.Slices[i]; r.Region == region && r.Slice == slice {
+			return r
 		}
 	}
 	return nil
 }
 
-// add records a finished region.
-func (m *manifest) add(r regionRecord) {
-	m.Regions = append(m.Regions, r)
-	slices.SortFunc(m.Regions, func(a, b regionRecord) int { return a.Region - b.Region })
+// add records a finished slice.
+func (m *manifest) add(r sliceRecord) {
+	m.Slices = append(m.Slices, r)
+	slices.SortFunc(m.Slices, func(a, b sliceRecord) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
+	})
 }
 
 // files lists all files of the run.
 func (m *manifest) files() []*FileSummary {
 	var out []*FileSummary
-	for i := range m.Regions {
-		for k := range m.Regions[i].Files {
-			out = append(out, &m.Regions[i].Files[k])
+	for i := range m.Slices {
+		for k := range m.Slices[i].Files {
+			out = append(out, &m.Slices[i].Files[k])
 		}
 	}
 	return out
@@ -229,4 +235,25 @@ func (m *manifest) unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
 		out = append(out, load.HFile{Family: f.Family, URI: fsys.URI(path.Join(dir, f.Path)), FirstRow: first, LastRow: last})
 	}
 	return out, nil
+}
+
+// sum adds up what a region's finished slices hold and have dropped.
+func (m *manifest) sum(region int) digest.Sum {
+	var sum digest.Sum
+	for i := range m.Slices {
+		if r := &m.Slices[i]; r.Region == region {
+			sum.Add(r.Digest)
+			sum.Add(r.Dropped)
+		}
+	}
+	return sum
+}
+
+// written says for people how much of a run is finished.
+func written(files []*FileSummary) string {
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Bytes
+	}
+	return fmt.Sprintf("%d files of %s", len(files), FormatSize(bytes))
 }

@@ -128,7 +128,7 @@ func (w *workplace) resume() (finished bool, err error) {
 	w.manifest = fresh
 	switch {
 	case old == nil:
-	case old.State == stateWriting && len(old.Regions) == 0:
+	case old.State == stateWriting && len(old.Slices) == 0:
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.clean(old); err != nil {
 			return false, err
@@ -224,7 +224,7 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 }
 
 // removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
-// record: those of the regions that its manifest lacks. Their names follow from the run.
+// record: those of the slices that its manifest lacks. Their names follow from the run.
 func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 	if m.State != stateWriting {
 		return nil
@@ -238,16 +238,14 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 		present[info.Name] = true
 	}
 	for region := range len(m.Splits) + 1 {
-		if m.done(region) != nil {
-			continue
-		}
-		for sequence := 0; ; sequence++ {
-			name := fileName(m.Run.ID, region, family, sequence)
-			if !present[name] {
-				break
+		for slice := range maxSlices {
+			if m.done(region, slice) != nil {
+				continue
 			}
-			if err := removeIfThere(w.fsys, w.dir, family, name); err != nil {
-				return fmt.Errorf("clean the output: %w", err)
+			for sequence := 0; present[fileName(m.Run.ID, region, slice, family, sequence)]; sequence++ {
+				if err := removeIfThere(w.fsys, w.dir, family, fileName(m.Run.ID, region, slice, family, sequence)); err != nil {
+					return fmt.Errorf("clean the output: %w", err)
+				}
 			}
 		}
 	}

@@ -25,10 +25,11 @@ type point string
 const (
 	pointPlanned  point = "planned"  // the manifest is begun
 	pointSorted   point = "sorted"   // all input was read
-	pointVerified point = "verified" // a region's files were read back, still under temporary names
+	pointBegun    point = "begun"    // a slice's writing begins
+	pointVerified point = "verified" // its files were read back, still under temporary names
 	pointRenamed  point = "renamed"  // one of them has its name, which the manifest does not know yet
-	pointRecorded point = "recorded" // the manifest knows the region
-	pointBalanced point = "balanced" // all regions are there; the manifest does not say so yet
+	pointRecorded point = "recorded" // the manifest knows the slice
+	pointBalanced point = "balanced" // all slices are there; the manifest does not say so yet
 	pointWritten  point = "written"  // the manifest says so; _SUCCESS is not there yet
 )
 

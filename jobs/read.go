@@ -382,7 +382,7 @@ func (j *Job) readHFile(top, s *section) {
 		}
 		return
 	}
-	s.known("compression", "encoding", "bloom", "block_size", "max_size")
+	s.known("compression", "encoding", "bloom", "block_size", "max_size", "slice_size")
 	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
 		h.Given[key] = s.has(key)
 	}
@@ -391,6 +391,7 @@ func (j *Job) readHFile(top, s *section) {
 	choose(s, "bloom", hfilewriter.ParseBloom, &h.Settings.Bloom)
 	h.Settings.BlockSize = int(s.size("block_size", 64<<10))
 	h.MaxSize = s.size("max_size", 0)
+	h.SliceSize = s.size("slice_size", 0)
 	if _, err := hfilewriter.NewWriter(io.Discard, h.Settings, hfilewriter.Stamp{}); err != nil {
 		s.doc.fail(s.node, "hfile: %v", err)
 	}

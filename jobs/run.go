@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/digest"
 )
 
 // Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
@@ -91,11 +92,11 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	w.options.reached(pointSorted)
 	stats := rows.sorted.Stats()
 	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
-	writing := &writing{workplace: w, target: t, rows: rows,
+	writing := &writing{workplace: w, target: t, rows: rows, sums: make([]digest.Sum, t.regions.Len()), left: make([]int, t.regions.Len()),
 		writes: &meter{watch: w.options.Watch, phase: "write", total: stats.Entries},
 		checks: &meter{watch: func(Progress) {}}}
 	err = summary.phase("write", func() (int64, error) {
-		err := writing.writeRegions(ctx)
+		err := writing.writeSlices(ctx)
 		return writing.checks.done.Load(), err
 	})
 	summary.Duplicates = writing.samples
@@ -119,14 +120,14 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := w.manifest; len(m.Regions) > 0 && !m.sameTable(t) {
+	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(t) {
 		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
 		if err := w.clean(m); err != nil {
 			return nil, err
 		}
-		m.Regions = nil
-	} else if len(m.Regions) > 0 {
-		sayf(w.options, "going on with run %s: %d of %d regions are finished", m.Run.ID, len(m.Regions), t.regions.Len())
+		m.Slices = nil
+	} else if len(m.Slices) > 0 {
+		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
 	}
 	w.manifest.setTable(t)
 	for _, dir := range []string{tempDir, rejectsDir} {
@@ -154,14 +155,28 @@ func (w *workplace) balance(rows *sortedRows) error {
 	m := w.manifest
 	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Columns: len(w.job.cellColumns())}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
-	for _, r := range m.Regions {
+	for _, r := range m.Slices {
 		m.Books.add(r.Books)
 		m.Digest.Add(r.Digest)
+	}
+	for region := range rows.regions {
+		if err := w.balanceRegion(rows, region, m.sum(region)); err != nil {
+			return err
+		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
 		return differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
 	}
 	return m.Books.check()
+}
+
+// balanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
+func (w *workplace) balanceRegion(rows *sortedRows, region int, written digest.Sum) error {
+	if sorted := rows.regions[region].digest; written != sorted {
+		return differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+			region, written.Cells, written, sorted.Cells, sorted)
+	}
+	return nil
 }
 
 // succeed marks the output as complete.

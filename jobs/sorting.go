@@ -22,7 +22,20 @@ type sortedRows struct {
 	sorted   *partition.Sorted
 	read     int64
 	rejected int64
-	digests  []digest.Sum // a region's records as they were read, duplicates too
+	regions  []sortedRegion
+}
+
+// sortedRegion is what was read for one region, duplicates too.
+type sortedRegion struct {
+	digest digest.Sum
+	keys   int64 // bytes of row keys
+	bytes  int64 // of row keys and packed columns
+}
+
+func (r *sortedRegion) add(o *sortedRegion) {
+	r.digest.Add(o.digest)
+	r.keys += o.keys
+	r.bytes += o.bytes
 }
 
 // sorting is the stage from input files to sorted rows.
@@ -97,11 +110,11 @@ func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes in
 		group.Go(func() error { return feeders[i].run(ctx, splits) })
 	}
 	err := group.Wait()
-	rows := &sortedRows{digests: make([]digest.Sum, s.target.regions.Len())}
+	rows := &sortedRows{regions: make([]sortedRegion, s.target.regions.Len())}
 	for _, f := range feeders {
 		rows.read += f.records.read
-		for i := range rows.digests {
-			rows.digests[i].Add(f.digests[i])
+		for i := range rows.regions {
+			rows.regions[i].add(&f.regions[i])
 		}
 	}
 	return rows, err
@@ -126,12 +139,12 @@ type feeder struct {
 	*sorting
 	records recordReader
 	lane    *partition.Lane
-	digests []digest.Sum
+	regions []sortedRegion
 }
 
 func (s *sorting) newFeeder(lane *partition.Lane) *feeder {
 	return &feeder{sorting: s, records: newRecordReader(s.job, s.source.fsys, s.rejects, s.meter),
-		lane: lane, digests: make([]digest.Sum, s.target.regions.Len())}
+		lane: lane, regions: make([]sortedRegion, s.target.regions.Len())}
 }
 
 func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
@@ -157,8 +170,11 @@ func (f *feeder) add(r *ingest.Record) error {
 		return err
 	}
 	row := entry
-	f.target.layout.digestFields(&f.digests[f.target.regions.Find(row)], row, r.Fields, f.job.Timestamp)
+	region := &f.regions[f.target.regions.Find(row)]
+	f.target.layout.digestFields(&region.digest, row, r.Fields, f.job.Timestamp)
 	entry = f.target.layout.pack(entry, r.Fields)
+	region.keys += int64(len(row))
+	region.bytes += int64(len(entry))
 	pos := partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset}
 	if err := f.lane.Commit(entry, len(row), pos); err != nil {
 		return fmt.Errorf("sort: %w", err)

@@ -120,13 +120,16 @@ func (s *Summary) fill(m *manifest) {
 	bounds := append(append([]string{""}, m.Splits...), "")
 	for i := range len(bounds) - 1 {
 		share := RegionShare{Region: i, Start: bounds[i], End: bounds[i+1]}
-		if done := m.done(i); done != nil {
-			share.Rows, share.Cells, share.Files = done.Books.Rows, done.Books.Cells, len(done.Files)
-			for _, f := range done.Files {
-				share.Bytes += f.Bytes
-			}
-		}
 		s.Regions = append(s.Regions, share)
+	}
+	for _, done := range m.Slices {
+		share := &s.Regions[done.Region]
+		share.Rows += done.Books.Rows
+		share.Cells += done.Books.Cells
+		share.Files += len(done.Files)
+		for _, f := range done.Files {
+			share.Bytes += f.Bytes
+		}
 	}
 }
 

@@ -45,7 +45,14 @@ type Options struct {
 	Null string
 	// KeyRows is how many rows share a key at most; 0 is 12.
 	KeyRows int
+	// FirstKeyRows is how many rows FirstKey has; 0 leaves it to the seed. A million make one query key very large.
+	FirstKeyRows int
+	// Skew is how many percent of the keys, beside those that have it by chance, have the salt HotSalt.
+	Skew int
 }
+
+// HotSalt is salt(key, 10) of most keys where Options.Skew asks for it.
+const HotSalt = '7'
 
 // Check writes rows of the check table.
 func Check(w io.Writer, o Options) error { return generate(w, o, 1, (*rows).check) }
@@ -79,6 +86,9 @@ func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
 	r.key = o.FirstKey
 	if r.key != "" {
 		r.left = 1 + r.IntN(o.KeyRows)
+		if o.FirstKeyRows > 0 {
+			r.left = o.FirstKeyRows
+		}
 	}
 	for range o.Rows {
 		r.nextKey()
@@ -97,11 +107,27 @@ func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
 // nextKey goes on to another application when the last one has all its rows.
 func (r *rows) nextKey() {
 	if r.left == 0 {
-		// 4 digits to 11: numbers of all ages, the old ones short
-		r.key = "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8))
+		r.key = r.newKey()
+		hot := r.options.Skew > 0 && r.IntN(100) < r.options.Skew
+		for hot && salt(r.key) != HotSalt {
+			r.key = r.newKey()
+		}
 		r.left = 1 + r.IntN(r.options.KeyRows)
 	}
 	r.left--
+}
+
+// newKey has 4 digits to 11: numbers of all ages, the old ones short.
+func (r *rows) newKey() string { return "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8)) }
+
+// salt is salt(key, 10) of an ASCII key: the last digit of Java's String.hashCode.
+func salt(key string) byte {
+	var hash int32
+	for _, c := range []byte(key) {
+		hash = 31*hash + int32(c)
+	}
+	digit := hash % 10
+	return '0' + byte(max(digit, -digit))
 }
 
 func pad(n, width int) string {

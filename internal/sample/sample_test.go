@@ -161,3 +161,28 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+func TestSkew(t *testing.T) {
+	table := rowsOf(t, Check, Options{Rows: 20_000, Seed: 3, Skew: 90, FirstKey: "A208849559", FirstKeyRows: 4000})
+	hot, first := 0, 0
+	for i, row := range table {
+		if row[1] == "A208849559" {
+			first++
+		}
+		if i >= 4000 && salt(row[1]) == HotSalt {
+			hot++
+		}
+	}
+	if first != 4000 || hot < 16_000*85/100 || hot > 16_000*97/100 { // 90 of 100 and a tenth of the others
+		t.Errorf("the first key has %d rows, and %d of 16,000 others have the salt %c", first, hot, HotSalt)
+	}
+}
+
+// The values are of known hash codes: "a" is 97, "hello" 99162322, "polygenelubricants" -2147483648.
+func TestSalt(t *testing.T) {
+	for key, want := range map[string]byte{"": '0', "a": '7', "hello": '2', "polygenelubricants": '8'} {
+		if got := salt(key); got != want {
+			t.Errorf("%q has salt %c, want %c", key, got, want)
+		}
+	}
+}

@@ -26,6 +26,8 @@ func run() error {
 	flag.Uint64Var(&o.Seed, "seed", 1, "what picks the content; different seeds share no id")
 	flag.StringVar(&o.FirstKey, "first-key", "", "the check_id or apply_no of the first rows")
 	flag.IntVar(&o.KeyRows, "key-rows", 0, "how many rows share a key at most (default 12)")
+	flag.IntVar(&o.FirstKeyRows, "first-key-rows", 0, "how many rows -first-key has (default: as the seed will have it)")
+	flag.IntVar(&o.Skew, "skew", 0, "how many percent of the keys are moved to one salt of ten")
 	flag.StringVar(&o.Null, "null", "", "the text of a null; empty makes none")
 	flag.Parse()
 	tables := map[string]func(io.Writer, sample.Options) error{"check": sample.Check, "opinion": sample.Opinion}

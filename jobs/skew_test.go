@@ -1,0 +1,218 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+)
+
+// slicedJob is the check job with slices so small that a few thousand rows make several.
+var slicedJob = strings.Replace(checkJob, "max_size: 10GiB", "max_size: 10GiB, slice_size: 100kB", 1)
+
+const hotRegion = int(sample.HotSalt - '0')
+
+// skewedDir is a job over rows of which nine tenths fall into one region.
+func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
+	t.Helper()
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in", "2026-11-20")
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		var b bytes.Buffer
+		o.Rows, o.Seed = rows/2, uint64(i)
+		if err := sample.Check(&b, o); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-m-%05d", i)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
+func wantSliced(t *testing.T, s *Summary, region, most int) {
+	t.Helper()
+	var files []FileSummary
+	var largest, all int64
+	for _, f := range s.Files {
+		if f.Region == region {
+			files = append(files, f)
+			largest, all = max(largest, f.Rows), all+f.Rows
+		}
+	}
+	if len(files) != most {
+		t.Errorf("region %d has %d files, want %d", region, len(files), most)
+	}
+	if largest > 2*all/int64(most) {
+		t.Errorf("one of the %d files has %d of %d rows", len(files), largest, all)
+	}
+	for i := 1; i < len(files); i++ {
+		if files[i-1].LastRow >= files[i].FirstRow {
+			t.Errorf("file %d ends at %s, the next begins at %s", i-1, files[i-1].LastRow, files[i].FirstRow)
+		}
+	}
+}
+
+// TestSkewIsDeterministic: where a region is cut depends neither on memory nor on cores, though the rows are spilled in
+// some of the runs.
+func TestSkewIsDeterministic(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 70_000, sample.Options{Skew: 90})
+	base := filepath.Join(dir, "base")
+	s := mustRun(t, readCheck(t, dir, base), Options{Memory: 2 << 30})
+	wantSliced(t, s, hotRegion, maxSlices)
+	if s.Sort.Runs != 0 {
+		t.Errorf("%d runs were spilled", s.Sort.Runs)
+	}
+	for _, c := range []struct {
+		memory int64
+		cores  int
+	}{{minMemory, 1}, {minMemory, 3}, {1 << 30, 1}, {1 << 30, 6}} {
+		out := filepath.Join(dir, fmt.Sprintf("%d-%d", c.memory, c.cores))
+		before := runtime.GOMAXPROCS(c.cores)
+		s := mustRun(t, readCheck(t, dir, out), Options{Memory: c.memory, WorkDir: t.TempDir()})
+		runtime.GOMAXPROCS(before)
+		if spilled := s.Sort.Runs > 0; spilled != (c.memory == minMemory) {
+			t.Errorf("with %s %d runs were spilled", FormatSize(c.memory), s.Sort.Runs)
+		}
+		sameFiles(t, fmt.Sprintf("%s, %d cores", FormatSize(c.memory), c.cores), base, out)
+	}
+	j := readCheck(t, dir, base)
+	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Rows != s.Books.Written {
+		t.Errorf("verify the job: %+v, %v", r, err)
+	}
+	if r, err := VerifyDir(context.Background(), base, Options{}); err != nil || r.Digest != s.Digest {
+		t.Errorf("verify the directory: %+v, %v", r, err)
+	}
+}
+
+// TestOneRegionKeepsAllCoresBusy: as many slices of one region are begun side by side as there are cores.
+func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
+	job := strings.Replace(slicedJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
+	job = strings.Replace(job, "salt(check_id, 10) + md5(check_id) + id", "md5(check_id) + id", 1)
+	dir := skewedDir(t, job, 4000, sample.Options{FirstKey: "A208849559", FirstKeyRows: 2000}) // one query key has all rows
+	const cores = 4
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	var begun atomic.Int64
+	all := make(chan struct{})
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{reached: func(p point) {
+		if p != pointBegun {
+			return
+		}
+		if begun.Add(1) == cores {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-time.After(time.Minute):
+			t.Errorf("only %d slices are written side by side", begun.Load())
+		}
+	}})
+	if len(s.Regions) != 1 || s.Books.Written != 4000 || begun.Load() < cores {
+		t.Errorf("%d slices of %d regions, books %v", begun.Load(), len(s.Regions), s.Books)
+	}
+	wantSliced(t, s, 0, int(begun.Load()))
+}
+
+// TestDuplicatesStayTogether: both records of a row come to one slice, wherever they stand in the input.
+func TestDuplicatesStayTogether(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in/2026-11-20/part-m-00002"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{})
+	if s.Books.Duplicates != 4000 || s.Books.Written != 8000 || s.Regions[hotRegion].Files < 5 {
+		t.Errorf("books %v, %d files", s.Books, s.Regions[hotRegion].Files)
+	}
+}
+
+// TestFilesARegionAreBounded: HBase's loader refuses more than 32 files for a region and family.
+func TestFilesARegionAreBounded(t *testing.T) {
+	job := slicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
+	dir := skewedDir(t, job, 4000, sample.Options{Skew: 100})
+	for _, maxSize := range []int64{100 << 10, 250 << 10, 300 << 10, 1 << 20, 10 << 30} {
+		j := readCheck(t, dir, filepath.Join(dir, fmt.Sprint(maxSize)))
+		j.HFile.MaxSize = maxSize
+		s := mustRun(t, j, Options{})
+		files := map[string]int{}
+		var raw int64
+		for _, f := range s.Files {
+			if f.Region == hotRegion {
+				files[f.Family]++
+				if f.Family == "f" {
+					raw += f.Raw
+				}
+			}
+		}
+		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
+		if files["f"] > max(maxRegionFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
+			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", FormatSize(maxSize), files, alone)
+		}
+	}
+}
+
+// TestKilledSlicesGoOn: what was written of a region before a kill is not written again.
+func TestKilledSlicesGoOn(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	var all atomic.Int64
+	mustRun(t, readCheck(t, dir, base), Options{reached: func(p point) {
+		if p == pointBegun {
+			all.Add(1)
+		}
+	}})
+	for _, at := range []point{pointRenamed, pointRecorded} {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		crash(t, dir, at, 6)
+		var begun atomic.Int64
+		mustRun(t, readCheck(t, dir, out), Options{reached: func(p point) {
+			if p == pointBegun {
+				begun.Add(1)
+			}
+		}})
+		if n := all.Load() - begun.Load(); n < 4 || n > 6 {
+			t.Errorf("killed when the 6th of %d slices was %s: %d were not written again", all.Load(), at, n)
+		}
+		sameFiles(t, "resumed", base, out)
+		nothingLeft(t, out)
+	}
+}
+
+func TestSliceOtherThanWritten(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
+	out := filepath.Join(dir, "out")
+	crash(t, dir, pointRecorded, 4)
+	name := filepath.Join(out, manifestName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, bytes.Replace(text, []byte(`"start": "7`), []byte(`"start": "77`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(context.Background(), readCheck(t, dir, out), Options{})
+	if KindOf(err) != Differs || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("a run whose slices begin elsewhere: %v", err)
+	}
+	mustRun(t, readCheck(t, dir, out), Options{Force: true})
+}

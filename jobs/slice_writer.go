@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"bulkload/internal/digest"
+	"bulkload/partition"
+)
+
+// sliceWriter writes one slice's files.
+type sliceWriter struct {
+	*writing
+	unit
+	open     []*hfile // a family each; nil where no cell came yet
+	sequence []int    // a family each: the next file's
+	finished []*hfile
+	values   [][]byte
+	entries  int64
+	books    regionBooks
+	dropped  digest.Sum // of the duplicates that were not written
+	digest   digest.Sum // of the files
+}
+
+// writeRows merges the slice's sorted runs, keeps one record a row and appends it.
+func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
+	run, err := r.rows.sorted.Slice(r.unit.Slice)
+	if err != nil {
+		return fmt.Errorf("merge: %w", err)
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	var last *partition.Entry
+	for {
+		entry, err := run.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("merge: %w", err)
+		}
+		if err := r.settle(last, entry); err != nil {
+			return err
+		}
+		last = entry
+		if r.entries++; r.entries%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r.writes.add(checkEvery)
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return r.append(last)
+}
+
+// settle decides about the entry before next: it is written where next is another row, and dropped where it is the same
+// row, since the last by path and offset wins.
+func (r *sliceWriter) settle(last, next *partition.Entry) error {
+	switch {
+	case last == nil:
+		return nil
+	case !bytes.Equal(last.Key, next.Key):
+		return r.append(last)
+	}
+	r.books.Duplicates++
+	if !bytes.Equal(last.Payload, next.Payload) {
+		r.books.Differing++
+		if r.job.Strict {
+			return &kindError{Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
+				Printable(next.Key), r.place(last), r.place(next))}
+		}
+		r.sample(last, next)
+	}
+	if err := r.target.layout.unpack(last.Payload, r.values); err != nil {
+		return err
+	}
+	r.target.layout.digestValues(&r.dropped, last.Key, r.values, r.job.Timestamp)
+	return nil
+}
+
+func (r *sliceWriter) sample(lost, kept *partition.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.samples) < maxSamples {
+		r.samples = append(r.samples, DuplicateSample{Printable(kept.Key), r.place(kept), r.place(lost), r.Region})
+	}
+}
+
+func (r *sliceWriter) place(e *partition.Entry) Place {
+	return Place{r.source.files[e.File].Path, e.Offset}
+}
+
+func (p Place) String() string { return fmt.Sprintf("%s, byte %d", p.File, p.Offset) }
+
+// append writes one row, a file a family.
+func (r *sliceWriter) append(e *partition.Entry) error {
+	if err := r.target.layout.unpack(e.Payload, r.values); err != nil {
+		return err
+	}
+	r.books.Rows++
+	for i := range r.target.layout.families {
+		family := &r.target.layout.families[i]
+		cells := family.count(r.values)
+		r.books.Cells += cells
+		r.books.Nulls += int64(family.last-family.first) - cells
+		if cells == 0 {
+			continue
+		}
+		if err := r.appendFamily(i, e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *sliceWriter) appendFamily(i int, row []byte) error {
+	family := &r.target.layout.families[i]
+	if r.open[i] == nil {
+		f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i])
+		if err != nil {
+			return err
+		}
+		r.open[i] = f
+		r.sequence[i]++
+	}
+	f := r.open[i]
+	if err := f.w.AppendRow(family.columns, row, r.job.Timestamp, r.values[family.first:family.last]); err != nil {
+		return fmt.Errorf("row %s: %w", Printable(row), err)
+	}
+	f.Rows++
+	if f.w.RawSize() >= r.target.maxSize {
+		return r.finish(i)
+	}
+	return nil
+}
+
+// finish ends a family's open file.
+func (r *sliceWriter) finish(i int) error {
+	f := r.open[i]
+	r.open[i] = nil
+	if err := f.finish(); err != nil {
+		return err
+	}
+	r.finished = append(r.finished, f)
+	return nil
+}
+
+func (r *sliceWriter) finishAll() error {
+	for i, f := range r.open {
+		if f == nil {
+			continue
+		}
+		if err := r.finish(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify reads all files of the slice back. What a region's files hold, with the dropped duplicates, is what was sorted:
+// the last of its slices looks into that.
+func (r *sliceWriter) verify(ctx context.Context) error {
+	for _, f := range r.finished {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := f.verify(); err != nil {
+			return err
+		}
+		r.digest.Add(f.Digest)
+		r.checks.add(f.Bytes)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := &r.sums[r.Region]
+	sum.Add(r.digest)
+	sum.Add(r.dropped)
+	if r.left[r.Region]--; r.left[r.Region] > 0 {
+		return nil
+	}
+	return r.balanceRegion(r.rows, r.Region, *sum)
+}
+
+// commit gives the files their names and records the slice.
+func (r *sliceWriter) commit() error {
+	record := sliceRecord{Region: r.Region, Slice: r.number, Start: Printable(r.Start), Entries: r.entries,
+		Books: r.books, Digest: r.digest, Dropped: r.dropped}
+	for _, f := range r.finished {
+		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), dirPerm); err != nil {
+			return fmt.Errorf("make the family's folder: %w", err)
+		}
+		if err := r.fsys.Rename(f.temp, path.Join(r.dir, f.Path)); err != nil {
+			return fmt.Errorf("move a finished file: %w", err)
+		}
+		r.options.reached(pointRenamed)
+		record.Files = append(record.Files, f.FileSummary)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.manifest.add(record)
+	if err := r.manifest.save(r.fsys, r.dir); err != nil {
+		return err
+	}
+	r.options.reached(pointRecorded)
+	return nil
+}
+
+// abort deletes temporary files after an error.
+func (r *sliceWriter) abort() error {
+	var errs []error
+	for _, f := range r.open {
+		if f != nil {
+			errs = append(errs, f.abort())
+		}
+	}
+	for _, f := range r.finished {
+		errs = append(errs, removeIfThere(r.fsys, f.temp))
+	}
+	return errors.Join(errs...)
+}
