@@ -99,3 +99,20 @@ func BenchmarkHelpers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkVerify reads a whole file back with all checks.
+func BenchmarkVerify(b *testing.B) {
+	cells := cellsOf(benchRows(), "f", checkQualifiers, benchTime)
+	for _, bs := range benchSettings {
+		b.Run(bs.name, func(b *testing.B) {
+			in := open(b, writeCells(b, bs.s, cells))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := in.Verify(nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(cells))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
+		})
+	}
+}

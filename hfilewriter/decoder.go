@@ -19,6 +19,8 @@ type blockDecoder struct {
 	keyBuf []byte // the room of key where an encoding puts it together
 	value  []byte // a view of the payload
 	family []byte // of the cells, for encodings that store it once
+	stamp  uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
+	kind   byte
 	cell   keys.Cell
 	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
 	sameRow bool
@@ -90,7 +92,7 @@ func (d *blockDecoder) moveOn() {
 	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
 	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd], d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
-	d.cell.Timestamp, d.cell.Type = int64(be64(d.key[tail:])), keys.CellType(d.key[tail+timestampLen])
+	d.cell.Timestamp, d.cell.Type = int64(d.stamp), keys.CellType(d.kind)
 	d.cell.Value = d.value
 }
 
@@ -186,6 +188,10 @@ func (c *cursor) uint64() uint64 {
 
 // compressedInt reads what appendCompressedInt writes; more than an int's worth is an error.
 func (c *cursor) compressedInt() int {
+	if c.at < len(c.b) && c.b[c.at] < 0x80 && c.err == nil { // mostly
+		c.at++
+		return int(c.b[c.at-1])
+	}
 	var v uint64
 	for shift := 0; shift < 35; shift += 7 {
 		b := c.byte()
@@ -203,6 +209,10 @@ func (c *cursor) compressedInt() int {
 
 // vlong reads a Hadoop vlong or vint (WritableUtils.readVLong).
 func (c *cursor) vlong() int64 {
+	if c.at < len(c.b) && c.b[c.at] == 0 && c.err == nil { // mostly
+		c.at++
+		return 0
+	}
 	first := int8(c.byte())
 	if first >= -112 {
 		return int64(first)

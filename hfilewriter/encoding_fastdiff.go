@@ -96,16 +96,14 @@ func (d *blockDecoder) nextFastDiff() {
 	if d.first {
 		d.firstFullKey(keyLen, common)
 	} else {
-		tail := d.keyTail()
 		if !d.nextKeyRest(keyLen, common) {
 			return
 		}
-		same := int(flag & fastDiffTimestamp)
-		copy(tail[same:], d.in.bytes(timestampLen-same))
+		d.stamp = d.in.stampRest(d.stamp, int(flag&fastDiffTimestamp))
 		if flag&fastDiffSameType == 0 {
-			tail[timestampLen] = d.in.byte()
+			d.kind = d.in.byte()
 		}
-		copy(d.key[keyLen-len(tail):], tail[:])
+		d.putTail()
 	}
 	if flag&fastDiffSameValue == 0 {
 		d.value = d.in.bytes(valueLen)
@@ -122,6 +120,28 @@ func (d *blockDecoder) firstFullKey(keyLen, common int) {
 		return
 	}
 	d.setKey(d.in.bytes(keyLen))
+	if len(d.key) >= keyOverhead { // else the key is refused when it is parsed
+		tail := d.keyTail()
+		d.stamp, d.kind = be64(tail[:]), tail[timestampLen]
+	}
+}
+
+// putTail writes timestamp and type into a key that will be parsed. Where the row goes on nobody looks for them there.
+func (d *blockDecoder) putTail() {
+	if !d.sameRow {
+		putBE64(d.key[len(d.key)-timestampLen-typeLen:], d.stamp)
+		d.key[len(d.key)-typeLen] = d.kind
+	}
+}
+
+// stampRest reads the last bytes of a timestamp whose first ones are those of the last one.
+func (c *cursor) stampRest(last uint64, same int) uint64 {
+	rest := c.bytes(timestampLen - same)
+	v := last >> (8 * len(rest)) // 64 makes it 0
+	for _, b := range rest {
+		v = v<<8 | uint64(b)
+	}
+	return v
 }
 
 // keyTail is the timestamp and type of the last key.

@@ -39,7 +39,7 @@ func TestOlderHBaseReadsOurFiles(t *testing.T) {
 				t.Run(fmt.Sprintf("%s,%s,%s,%s", s.Compression, s.Encoding, s.Bloom, set.name), func(t *testing.T) {
 					ours, theirs := older.reads(t, s, set.cells), older.write(t, s, set.cells)
 					readAlike(t, older.Oracle, ours, theirs)
-					if !is24 || !strings.HasPrefix(set.name, "random") { // there 2.4 puts other keys between some blocks
+					if !is24 || !strings.HasPrefix(set.name, "random") { // 2.4 makes other keys between blocks of such data: see appendSeparator
 						older.writesAlike(t, ours, theirs)
 					}
 				})
