@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 )
 
 // foreign tells files that are no plain text by how they begin.
 var foreign = []struct{ magic, what string }{
 	{"\x1f\x8b", "compressed with gzip"},
-	{"BZh", "compressed with bzip2"},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd"},
 	{"\x89LZO", "compressed with lzop"},
 	{"PAR1", "a Parquet file"},
@@ -23,9 +23,15 @@ var foreignNames = map[string]string{
 	".snappy": "compressed with snappy", ".lz4": "compressed with lz4", ".deflate": "compressed with deflate",
 }
 
+// bzip2 is told by its level and first block: BZh alone may begin a text.
+var bzip2 = regexp.MustCompile(`^BZh[1-9]1AY&SY`)
+
 // refuseForeign answers a file that no delimiters will make sense of; the reader stands at its start.
 func (r *Reader) refuseForeign() error {
 	what := foreignNames[path.Ext(r.split.File.Path)]
+	if bzip2.Match(r.buf[:r.fill]) {
+		what = "compressed with bzip2"
+	}
 	for _, f := range foreign {
 		if bytes.HasPrefix(r.buf[:r.fill], []byte(f.magic)) && (f.what[0] == 'c' || !bytes.Contains(r.buf[:r.fill], r.form.RecordDelimiter)) {
 			what = f.what

@@ -43,6 +43,25 @@ func List(fsys storage.FS, name string) ([]File, error) {
 	return files, nil
 }
 
+// Folders lists the folders that a path of List stands for: the directories that it finds, and those of the files that
+// it finds. A path that names nothing is fs.ErrNotExist.
+func Folders(fsys storage.FS, name string) ([]string, error) {
+	roots, err := match(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, root := range roots {
+		if root.Dir {
+			folders = append(folders, root.path)
+		} else {
+			folders = append(folders, path.Dir(root.path))
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), nil
+}
+
 // found is a file or directory and its whole path.
 type found struct {
 	path string

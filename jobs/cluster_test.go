@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
 	"bulkload/keys"
+	"bulkload/load"
 )
 
 // live is the example job against a real HBase, with a table of its own.
@@ -296,7 +297,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	if err := w.manifest.save(w.fsys, w.dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], nil); err != nil {
+	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(ctx, j, l.options()); KindOf(err) != Later || !strings.Contains(err.Error(), "is locked by process") {

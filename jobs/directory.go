@@ -2,8 +2,8 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -14,28 +14,30 @@ import (
 	"bulkload/keys"
 )
 
-// directory is an open directory of HFiles, ours or anyone's: <family>/<file>.
+// directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
 type directory struct {
 	fsys  storage.FS
 	dir   string
 	files []*directoryFile // by family, then by first row
 }
 
+// directoryFile is one of its files as it was found.
 type directoryFile struct {
-	family string
-	path   string // below the directory
-	file   storage.File
-	reader *hfilewriter.Reader
+	family      string
+	path        string // below the directory
+	size        int64
+	first, last []byte // rows
 }
 
-// openDirectory opens every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
-func openDirectory(fsys storage.FS, dir string) (d *directory, err error) {
-	d = &directory{fsys: fsys, dir: dir}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.close())
-		}
-	}()
+// openedFile is one of them, open for one reader: a storage.File serves no two at a time.
+type openedFile struct {
+	*hfilewriter.Reader
+	file storage.File
+}
+
+// openDirectory looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
+func openDirectory(fsys storage.FS, dir string) (*directory, error) {
+	d := &directory{fsys: fsys, dir: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, refusef("the directory %s is not there", fsys.URI(dir))
@@ -55,7 +57,7 @@ func openDirectory(fsys storage.FS, dir string) (d *directory, err error) {
 		if by := strings.Compare(a.family, b.family); by != 0 {
 			return by
 		}
-		return bytes.Compare(a.reader.FirstRow(), b.reader.FirstRow())
+		return bytes.Compare(a.first, b.first)
 	})
 	return d, nil
 }
@@ -71,44 +73,77 @@ func (d *directory) openFamily(family string) error {
 		if info.Dir || hidden(info.Name) {
 			continue
 		}
-		name := path.Join(family, info.Name)
-		file, err := d.fsys.Open(path.Join(d.dir, name))
-		if err != nil {
+		if err := d.add(&directoryFile{family: family, path: path.Join(family, info.Name)}); err != nil {
 			return err
-		}
-		f := &directoryFile{family: family, path: name, file: file}
-		d.files = append(d.files, f)
-		if f.reader, err = hfilewriter.Open(file, file.Size()); err != nil {
-			return differsf("open %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (d *directory) close() error {
-	var errs []error
-	for _, f := range d.files {
-		errs = append(errs, f.file.Close())
+// add takes up a file with what its trailer tells.
+func (d *directory) add(f *directoryFile) error {
+	in, err := d.open(f)
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	f.size, f.first, f.last = in.file.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
+	d.files = append(d.files, f)
+	return in.file.Close()
+}
+
+func (d *directory) open(f *directoryFile) (*openedFile, error) {
+	file, err := d.fsys.Open(path.Join(d.dir, f.path))
+	if err != nil {
+		return nil, err
+	}
+	reader, err := hfilewriter.Open(file, file.Size())
+	if err != nil {
+		return nil, errors.Join(unsoundf("open %s: %w", f.path, err), file.Close())
+	}
+	return &openedFile{reader, file}, nil
+}
+
+// fileScan is the scan of one file.
+type fileScan struct {
+	*hfilewriter.Scanner
+	from *directoryFile
+	in   *openedFile
 }
 
 // scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
-// order.
-func (d *directory) scan(start, end []byte, visit func(*keys.Cell) error) error {
-	var open []*hfilewriter.Scanner
+// order. Scans may run side by side.
+func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) (err error) {
+	var open, all []fileScan
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.in.file.Close())
+		}
+	}()
 	for _, f := range d.files {
-		if len(end) > 0 && bytes.Compare(f.reader.FirstRow(), end) >= 0 || bytes.Compare(f.reader.LastRow(), start) < 0 {
+		if len(end) > 0 && bytes.Compare(f.first, end) >= 0 || bytes.Compare(f.last, start) < 0 {
 			continue
 		}
-		s := f.reader.Seek(start)
+		in, err := d.open(f)
+		if err != nil {
+			return err
+		}
+		s := fileScan{in.Seek(start), f, in}
+		all = append(all, s)
 		if s.Next() {
 			open = append(open, s)
 		} else if err := s.Err(); err != nil {
-			return fmt.Errorf("read %s: %w", f.path, err)
+			return unsoundf("read %s: %w", f.path, err)
 		}
 	}
-	for len(open) > 0 {
+	return merge(ctx, open, end, visit)
+}
+
+// merge visits the cells of scans that stand at a cell each, up to end.
+func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Cell) error) error {
+	for n := 1; len(open) > 0; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		i := first(open)
 		c := open[i].Cell()
 		if len(end) > 0 && bytes.Compare(c.Row, end) >= 0 {
@@ -119,7 +154,7 @@ func (d *directory) scan(start, end []byte, visit func(*keys.Cell) error) error 
 		}
 		if !open[i].Next() {
 			if err := open[i].Err(); err != nil {
-				return fmt.Errorf("read HFile: %w", err)
+				return unsoundf("read %s: %w", open[i].from.path, err)
 			}
 			open = slices.Delete(open, i, i+1)
 		}
@@ -128,7 +163,7 @@ func (d *directory) scan(start, end []byte, visit func(*keys.Cell) error) error 
 }
 
 // first is the scanner with the first cell. There are few: a family's files follow each other.
-func first(open []*hfilewriter.Scanner) int {
+func first(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {
 		if keys.Compare(open[i].Cell(), open[best].Cell()) < 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/internal/storage"
 	"bulkload/load"
@@ -40,6 +41,15 @@ func usagef(format string, args ...any) error   { return kindf(Usage, format, ar
 func refusef(format string, args ...any) error  { return kindf(Refused, format, args...) }
 func differsf(format string, args ...any) error { return kindf(Differs, format, args...) }
 func laterf(format string, args ...any) error   { return kindf(Later, format, args...) }
+
+// unsoundf is differsf where a file is damaged; where it can't be read, that is no difference.
+func unsoundf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if errors.Is(err, hfilewriter.ErrCorrupt) {
+		return &kindError{Differs, err}
+	}
+	return err
+}
 
 func kindf(kind Kind, format string, args ...any) error {
 	return &kindError{kind, fmt.Errorf(format, args...)}

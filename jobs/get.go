@@ -51,7 +51,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 		report.From = "table " + j.Table
 		err = q.fromTable(ctx, s, j.Table)
 	} else {
-		err = q.fromDirectory(s, from, report)
+		err = q.fromDirectory(ctx, s, from, report)
 	}
 	if err != nil {
 		return report, err
@@ -123,7 +123,7 @@ func (q *query) fromTable(ctx context.Context, s *site, table string) error {
 	return errors.Join(c.ScanRange(ctx, table, q.start, q.end, q.visit), c.Close())
 }
 
-func (q *query) fromDirectory(s *site, from string, report *GetReport) error {
+func (q *query) fromDirectory(ctx context.Context, s *site, from string, report *GetReport) error {
 	fsys, dir, err := s.resolve(from, ".")
 	if err != nil {
 		return fmt.Errorf("open the directory %s: %w", from, err)
@@ -133,7 +133,7 @@ func (q *query) fromDirectory(s *site, from string, report *GetReport) error {
 	if err != nil {
 		return errors.Join(err, fsys.Close())
 	}
-	return errors.Join(d.scan(q.start, q.end, q.visit), d.close(), fsys.Close())
+	return errors.Join(d.scan(ctx, q.start, q.end, q.visit), fsys.Close())
 }
 
 // visit takes the next cell of the range.

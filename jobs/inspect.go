@@ -101,11 +101,11 @@ func Inspect(ctx context.Context, name string, o Options, blocks bool, visit fun
 	defer file.Close()
 	r, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
-		return report, differsf("%s: %w", fsys.URI(path), err)
+		return report, unsoundf("%s: %w", fsys.URI(path), err)
 	}
 	report.File, report.Bytes = fsys.URI(path), file.Size()
 	if err := report.fill(ctx, r, blocks); err != nil {
-		return report, differsf("%s: %w", fsys.URI(path), err)
+		return report, unsoundf("%s: %w", fsys.URI(path), err)
 	}
 	if visit != nil {
 		if err := visitAll(ctx, r, visit); err != nil {
@@ -194,10 +194,11 @@ func (k *keySamples) take(b *hfilewriter.Block) {
 	}
 	k.seen++
 	if len(k.keys) > maxKeySamples {
-		for i := range len(k.keys) / 2 {
+		half := (len(k.keys) + 1) / 2
+		for i := range half {
 			k.keys[i] = k.keys[2*i]
 		}
-		k.keys, k.every = k.keys[:len(k.keys)/2], 2*k.every
+		k.keys, k.every = k.keys[:half], 2*k.every
 	}
 }
 
@@ -212,7 +213,7 @@ func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*keys.Cell)
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return differsf("read the cells: %w", err)
+		return unsoundf("read the cells: %w", err)
 	}
 	return nil
 }

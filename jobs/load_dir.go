@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"bulkload/load"
 )
@@ -28,6 +29,9 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if !isRemote(dir) {
 		return report, usagef("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
+	if o, err = o.withDefaults(); err != nil {
+		return report, err
+	}
 	s, err := openSite(o, "", true)
 	if err != nil {
 		return report, err
@@ -36,59 +40,96 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	w := &workplace{fsys: fsys, dir: name, site: s}
+	w := &workplace{fsys: fsys, dir: name, site: s, options: o}
 	defer func() { err = errors.Join(err, w.close()) }()
 	report.Directory = fsys.URI(name)
 	d, err := openDirectory(fsys, name)
 	if err != nil {
 		return report, err
 	}
-	files := d.loadable()
-	report.Files = len(files)
-	if err := d.close(); err != nil {
-		return report, err
-	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.lock, err = takeLock(running, fsys, name, s.user, func(err error) { cancel(laterf("%w", err)) })
+	w.lock, err = takeLock(running, fsys, name, s.user, func(err error) { cancel(err) })
 	if err != nil {
 		return report, err
 	}
-	return report, w.loadFiles(running, files, report)
+	return report, w.loadFiles(running, d, report)
 }
 
 func (d *directory) loadable() []load.HFile {
 	var files []load.HFile
 	for _, f := range d.files {
-		files = append(files, load.HFile{Family: f.family, URI: d.fsys.URI(path.Join(d.dir, f.path)),
-			FirstRow: f.reader.FirstRow(), LastRow: f.reader.LastRow()})
+		files = append(files, load.HFile{Family: f.family, URI: d.fsys.URI(path.Join(d.dir, f.path)), FirstRow: f.first, LastRow: f.last})
 	}
 	return files
 }
 
-func (w *workplace) loadFiles(ctx context.Context, files []load.HFile, report *LoadReport) error {
+func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadReport) error {
 	var err error
 	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
 		return err
 	}
-	if len(files) == 0 {
+	if err := w.checkState(report.Table); err != nil {
+		return err
+	}
+	if len(d.files) == 0 && (w.manifest == nil || w.manifest.State == stateLoaded) {
 		report.Status = StatusNothing
 		return nil
-	}
-	if m := w.manifest; m != nil && m.State == stateWriting {
-		return refusef("%s is not finished: run its job %s first", w.fsys.URI(w.dir), m.Run.Job)
-	}
-	if w.manifest != nil && w.manifest.Run.Table != report.Table {
-		w.manifest = nil // loaded into another table: nothing that its job would go on from
 	}
 	if w.cluster, err = w.site.connect(ctx); err != nil {
 		return err
 	}
-	handed, err := w.handOver(ctx, report.Table, files)
-	report.Load.take(handed)
-	if err != nil {
+	if w.manifest != nil {
+		if err := w.settleGone(ctx); err != nil {
+			return err
+		}
+	}
+	if d, err = openDirectory(w.fsys, w.dir); err != nil { // anew: some files may have come back
 		return err
 	}
-	report.Status = StatusDone
+	if err := w.checkComplete(d); err != nil {
+		return err
+	}
+	files := d.loadable()
+	report.Files = len(files)
+	handed, err := w.handOver(ctx, report.Table, files)
+	report.Load.take(handed)
+	if err == nil {
+		report.Status = StatusDone
+	}
+	return err
+}
+
+// checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for
+// nothing here.
+func (w *workplace) checkState(table string) error {
+	m := w.manifest
+	switch {
+	case m == nil:
+	case m.State == stateWriting:
+		return refusef("%s is not finished: run its job %s first", w.fsys.URI(w.dir), m.Run.Job)
+	case m.Run.Table == table:
+	case m.State == stateLoading:
+		return refusef("a load of %s into table %s was interrupted: run its job %s first", w.fsys.URI(w.dir), m.Run.Table, m.Run.Job)
+	default:
+		w.manifest = nil
+	}
+	return nil
+}
+
+// checkComplete wants every recorded file that the table does not have in the directory.
+func (w *workplace) checkComplete(d *directory) error {
+	if w.manifest == nil {
+		return nil
+	}
+	present := map[string]bool{}
+	for _, f := range d.files {
+		present[f.path] = true
+	}
+	missing := slices.DeleteFunc(w.manifest.notLoaded(), func(name string) bool { return present[name] })
+	if len(missing) > 0 {
+		return refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+			w.fsys.URI(w.dir), w.manifest.Run.Job, some(missing))
+	}
 	return nil
 }

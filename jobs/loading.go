@@ -31,35 +31,61 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 
 // handOver loads files and records in the manifest, if there is one, each file that the table has.
 func (w *workplace) handOver(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
-	byURI := map[string]*FileSummary{}
 	if w.manifest == nil {
-		return w.cluster.LoadFrom(ctx, w.fsys, table, files, nil)
+		return w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
 	}
-	for _, f := range w.manifest.files() {
-		byURI[w.fsys.URI(path.Join(w.dir, f.Path))] = f
-	}
-	w.manifest.State = stateLoading
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	w.manifest.State, w.manifest.Staging = stateLoading, ""
+	if err := w.save(); err != nil {
 		return nil, err
-	}
-	var mu sync.Mutex
-	done := func(h load.HFile) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if f := byURI[h.URI]; f != nil {
-			f.Loaded = true
-		}
-		return w.manifest.save(w.fsys, w.dir)
 	}
 	report := &load.Report{}
 	if len(files) > 0 {
 		var err error
-		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, done); err != nil {
+		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, w.recordLoad()); err != nil {
 			return report, refusal(report, err)
 		}
 	}
-	w.manifest.State = stateLoaded
-	return report, w.manifest.save(w.fsys, w.dir)
+	if missing := w.manifest.notLoaded(); missing != nil {
+		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
+	}
+	w.manifest.State, w.manifest.Staging = stateLoaded, ""
+	return report, w.save()
+}
+
+// recordLoad writes into the manifest where a load may leave files, and which the table has.
+func (w *workplace) recordLoad() load.Hooks {
+	byURI := map[string]*FileSummary{}
+	for _, f := range w.manifest.files() {
+		byURI[w.fsys.URI(path.Join(w.dir, f.Path))] = f
+	}
+	var mu sync.Mutex
+	return load.Hooks{
+		Staging: func(folder string) error {
+			w.manifest.Staging = folder
+			return w.save()
+		},
+		Done: func(files []load.HFile) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, h := range files {
+				if f := byURI[h.URI]; f != nil {
+					f.Loaded = true
+				}
+			}
+			return w.save()
+		},
+	}
+}
+
+// notLoaded lists the recorded files that the table does not have.
+func (m *manifest) notLoaded() []string {
+	var names []string
+	for _, f := range m.files() {
+		if !f.Loaded {
+			names = append(names, f.Path)
+		}
+	}
+	return names
 }
 
 // refusal tells a load that was refused before HBase took anything from one that failed half-way.
@@ -71,32 +97,50 @@ func refusal(report *load.Report, err error) error {
 }
 
 // settleGone looks for files that an interrupted load has left in doubt: HBase moves a file away when it takes it, and
-// the run may have been killed before it could record that. A file that is gone and whose first and last row are in the
-// table with its timestamp is loaded.
+// the run may have been killed before it could record that. What is in the staging folder still is not loaded, and comes
+// back. Of the others, a file that is gone and whose first and last row are in the table with its timestamp is loaded.
 func (w *workplace) settleGone(ctx context.Context) error {
-	if w.manifest.State != stateLoading {
+	m := w.manifest
+	if m.State != stateLoading {
 		return nil
 	}
-	for _, f := range w.manifest.files() {
+	if m.Staging != "" {
+		doubtful, err := m.unloaded(w.fsys, w.dir)
+		if err != nil {
+			return err
+		}
+		sayf(w.options, "a load was interrupted: looking into its staging folder %s", m.Staging)
+		if err := w.cluster.Settle(ctx, w.fsys, m.Staging, doubtful); err != nil {
+			return err
+		}
+	}
+	for _, f := range m.files() {
 		if f.Loaded {
 			continue
 		}
-		_, err := w.fsys.Stat(path.Join(w.dir, f.Path))
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("look for %s: %w", f.Path, err)
-		}
-		if f.Loaded, err = w.inTable(ctx, f); err != nil {
+		if err := w.settleFile(ctx, f); err != nil {
 			return err
 		}
-		if !f.Loaded {
-			return refusef("%s is gone, and table %s does not have its rows: look for it in HBase's staging folder, or use --force to do the run again",
-				f.Path, w.job.Table)
-		}
-		sayf(w.options, "%s is in the table: an interrupted load had handed it over", f.Path)
 	}
+	return nil
+}
+
+func (w *workplace) settleFile(ctx context.Context, f *FileSummary) error {
+	_, err := w.fsys.Stat(path.Join(w.dir, f.Path))
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for %s: %w", f.Path, err)
+	}
+	if f.Loaded, err = w.inTable(ctx, f); err != nil {
+		return err
+	}
+	if !f.Loaded {
+		return refusef("%s is gone, and table %s does not have its rows: look for it in HBase's staging folder, or use --force to do the run again",
+			f.Path, w.manifest.Run.Table)
+	}
+	sayf(w.options, "%s is in the table: an interrupted load had handed it over", f.Path)
 	return nil
 }
 
@@ -107,8 +151,8 @@ func (w *workplace) inTable(ctx context.Context, f *FileSummary) (bool, error) {
 			return false, fmt.Errorf("read the manifest: %w", err)
 		}
 		found := false
-		err = w.cluster.ScanRange(ctx, w.job.Table, row, append(bytes.Clone(row), 0), func(c *keys.Cell) error {
-			found = found || string(c.Family) == f.Family && c.Timestamp == w.job.Timestamp
+		err = w.cluster.ScanRange(ctx, w.manifest.Run.Table, row, append(bytes.Clone(row), 0), func(c *keys.Cell) error {
+			found = found || string(c.Family) == f.Family && c.Timestamp == w.manifest.Timestamp
 			return nil
 		})
 		if err != nil || !found {

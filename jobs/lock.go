@@ -79,23 +79,28 @@ type lock struct {
 	fsys storage.FS
 	dir  string
 	me   owner
+	text []byte // the file's content
 	stop chan struct{}
 	done sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	touched time.Time  // when it was last written
 }
 
 // takeLock locks an output directory, which must be there, or says who holds it (try later). lost is called when the
 // lock turns out to be somebody else's later.
 func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*lock, error) {
 	l := &lock{fsys: fsys, dir: dir, me: thisProcess(user), stop: make(chan struct{})}
-	text, err := json.Marshal(l.me)
-	if err != nil {
+	var err error
+	if l.text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
 	}
 	for range 3 {
-		err = createFile(fsys, l.name(), text)
+		l.setTouched(time.Now())
+		err = createFile(fsys, l.name(), l.text)
 		if err == nil {
 			l.done.Add(1)
-			go l.refresh(ctx, text, lost)
+			go l.refresh(ctx, lost)
 			return l, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -160,7 +165,7 @@ func (l *lock) old(held owner) bool {
 }
 
 // refresh touches the lock now and then, so that other machines see that we live.
-func (l *lock) refresh(ctx context.Context, text []byte, lost func(error)) {
+func (l *lock) refresh(ctx context.Context, lost func(error)) {
 	defer l.done.Done()
 	tick := time.NewTicker(lockRefresh)
 	defer tick.Stop()
@@ -172,13 +177,67 @@ func (l *lock) refresh(ctx context.Context, text []byte, lost func(error)) {
 			return
 		case <-tick.C:
 		}
-		if held, err := l.read(l.name()); err == nil && !held.same(l.me) {
-			lost(fmt.Errorf("the lock of %s was taken by %v", l.fsys.URI(l.dir), held))
+		if err := l.touch(); err != nil {
+			lost(err)
 			return
 		}
-		// A failure to touch is no failure of the run: the next tick tries again, well before the lock is given up.
-		_ = replaceFile(l.fsys, l.name(), fmt.Sprintf("%s_%d", l.name(), l.me.PID), text)
 	}
+}
+
+// touch writes the lock anew. It is an error only where the lock is lost, or will be before long: one failure is none,
+// since the next tick tries again, well before others give the lock up.
+func (l *lock) touch() error {
+	held, err := l.read(l.name())
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.taken(held, gone)
+	}
+	now := time.Now()
+	if err == nil {
+		err = replaceFile(l.fsys, l.name(), fmt.Sprintf("%s_%d", l.name(), l.me.PID), l.text)
+	}
+	if err == nil {
+		l.setTouched(now)
+		return nil
+	}
+	return l.fresh()
+}
+
+// check looks whether the lock is still ours, before something is changed that another run would rely on.
+func (l *lock) check() error {
+	if err := l.fresh(); err != nil {
+		return err
+	}
+	held, err := l.read(l.name())
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.taken(held, gone)
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	return nil
+}
+
+// fresh is an error once the lock was not touched for so long that another machine may soon take it over.
+func (l *lock) fresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if age := time.Now().Round(0).Sub(l.touched); age > lockStale/2 { // by the clock on the wall: it goes on while a machine sleeps
+		return laterf("the lock of %s was not written for %v, and others may take it over; try again", l.fsys.URI(l.dir), age.Round(time.Second))
+	}
+	return nil
+}
+
+func (l *lock) setTouched(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touched = t.Round(0)
+}
+
+func (l *lock) taken(by owner, gone bool) error {
+	if gone {
+		return laterf("the lock %s was deleted while this run held it", l.fsys.URI(l.name()))
+	}
+	return laterf("the lock of %s was taken by %v", l.fsys.URI(l.dir), by)
 }
 
 // release gives the directory free.

@@ -41,17 +41,20 @@ const (
 
 // manifest is what a run has done, durably: it makes the same command go on, or do nothing.
 type manifest struct {
-	Schema   int               `json:"schema"`
-	State    string            `json:"state"`
-	Run      RunInfo           `json:"run"`
-	JobHash  string            `json:"job_hash"`
-	Inputs   []manifestInput   `json:"inputs"`
-	Splits   []string          `json:"splits"` // in the notation of Printable
-	Families map[string]string `json:"families"`
-	Slices   []sliceRecord     `json:"slices"` // the finished ones, by region, then in the order of their rows
-	Books    Books             `json:"books"`
-	Digest   digest.Sum        `json:"digest"`
-	Finished time.Time         `json:"finished,omitzero"`
+	Schema    int               `json:"schema"`
+	State     string            `json:"state"`
+	Run       RunInfo           `json:"run"`
+	JobHash   string            `json:"job_hash"`
+	Timestamp int64             `json:"timestamp"` // of the cells
+	Inputs    []manifestInput   `json:"inputs"`
+	Splits    []string          `json:"splits"` // in the notation of Printable
+	Families  map[string]string `json:"families"`
+	MaxSize   int64             `json:"max_size"` // at which a file ends
+	Slices    []sliceRecord     `json:"slices"`   // the finished ones, by region, then in the order of their rows
+	Books     Books             `json:"books"`
+	Digest    digest.Sum        `json:"digest"`
+	Finished  time.Time         `json:"finished,omitzero"`
+	Staging   string            `json:"staging,omitempty"` // the folder through which an unfinished load goes
 }
 
 // RunInfo names a run.
@@ -162,7 +165,7 @@ func (m *manifest) differences(other *manifest) []string {
 
 // sameTable tells whether the boundaries and the family settings are still those the files were made for.
 func (m *manifest) sameTable(t *target) bool {
-	if len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
+	if m.MaxSize != t.maxSize || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
 		return false
 	}
 	for _, f := range t.families {
@@ -174,7 +177,7 @@ func (m *manifest) sameTable(t *target) bool {
 }
 
 func (m *manifest) setTable(t *target) {
-	m.Splits = printables(t.splits)
+	m.Splits, m.MaxSize = printables(t.splits), t.maxSize
 	m.Families = map[string]string{}
 	for _, f := range t.families {
 		m.Families[f.name] = settingsText(f.settings)

@@ -4,49 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
-	"bulkload/ingest"
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
-
-// source is a job's input: its files, found and in order.
-type source struct {
-	job   *Job
-	fsys  storage.FS
-	files []ingest.File
-	bytes int64
-}
-
-// openSource finds the input. A path that names nothing is refused.
-func openSource(j *Job, s *site) (*source, error) {
-	fsys, name, err := s.resolve(j.Input.Path, j.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
-	}
-	files, err := ingest.List(fsys, name)
-	if err == nil && j.Input.RequireSuccess {
-		_, err = fsys.Stat(path.Join(name, successName))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = refusef("the input %s has no %s: its export is not finished (input.require_success)", fsys.URI(name), successName)
-		}
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
-	}
-	if err != nil {
-		return nil, errors.Join(err, fsys.Close())
-	}
-	src := &source{job: j, fsys: fsys, files: files}
-	for _, f := range files {
-		src.bytes += f.Size
-	}
-	return src, nil
-}
-
-func (s *source) close() error { return s.fsys.Close() }
 
 // workplace is a locked output directory with the manifest of this run: the first stage's result.
 type workplace struct {
@@ -118,7 +81,8 @@ func (w *workplace) close() error {
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
 func (w *workplace) resume() (finished bool, err error) {
-	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash}
+	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash,
+		Timestamp: w.job.Timestamp}
 	fresh.Run = w.job.runInfo()
 	fresh.Run.ID = w.job.runID(fresh.Inputs)
 	old, err := readManifest(w.fsys, w.dir)
@@ -133,7 +97,7 @@ func (w *workplace) resume() (finished bool, err error) {
 		if err := w.clean(old); err != nil {
 			return false, err
 		}
-	case w.options.Force && (old.State != stateWriting || old.Run.ID != fresh.Run.ID):
+	case w.options.Force:
 		sayf(w.options, "cleaning the output of run %s (--force)", old.Run.ID)
 		if err := w.clean(old); err != nil {
 			return false, err
@@ -148,6 +112,16 @@ func (w *workplace) resume() (finished bool, err error) {
 		return false, err
 	}
 	return w.manifest.State != stateWriting, nil
+}
+
+// save records the state of things, as long as the output is still this run's to change.
+func (w *workplace) save() error {
+	if w.lock != nil {
+		if err := w.lock.check(); err != nil {
+			return err
+		}
+	}
+	return w.manifest.save(w.fsys, w.dir)
 }
 
 // clean deletes what a manifest names, and the manifest last.
@@ -242,11 +216,26 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 			if m.done(region, slice) != nil {
 				continue
 			}
-			for sequence := 0; present[fileName(m.Run.ID, region, slice, family, sequence)]; sequence++ {
-				if err := removeIfThere(w.fsys, w.dir, family, fileName(m.Run.ID, region, slice, family, sequence)); err != nil {
-					return fmt.Errorf("clean the output: %w", err)
-				}
+			place := func(sequence int) string { return fileName(m.Run.ID, region, slice, family, sequence) }
+			if err := w.removeFrom(family, place, present); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
+// still, so that the next run finds them.
+func (w *workplace) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
+	n := 0
+	for present[name(n)] {
+		n++
+	}
+	for n > 0 {
+		n--
+		if err := removeIfThere(w.fsys, w.dir, family, name(n)); err != nil {
+			return fmt.Errorf("clean the output: %w", err)
 		}
 	}
 	return nil

@@ -266,6 +266,14 @@ func (j *Job) readTimestamp(s *section) {
 }
 
 func parseTimestamp(text string) (int64, error) {
+	ms, err := parseMoment(text)
+	if err == nil && ms <= 0 {
+		err = fmt.Errorf("%s is not after 1970-01-01T00:00:00Z, from which HBase's timestamps count", text)
+	}
+	return ms, err
+}
+
+func parseMoment(text string) (int64, error) {
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return t.UnixMilli(), nil
 	}
@@ -273,7 +281,7 @@ func parseTimestamp(text string) (int64, error) {
 		return t.UnixMilli(), nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || ms <= 0 {
+	if err != nil {
 		return 0, fmt.Errorf("%q is neither a date such as 2026-11-20, nor RFC 3339, nor epoch milliseconds", text)
 	}
 	return ms, nil

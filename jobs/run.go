@@ -135,7 +135,7 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 			return nil, fmt.Errorf("clean the output: %w", err)
 		}
 	}
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		return nil, err
 	}
 	w.options.reached(pointPlanned)
@@ -183,7 +183,7 @@ func (w *workplace) balanceRegion(rows *sortedRows, region int, written digest.S
 func (w *workplace) succeed() error {
 	w.manifest.State = stateWritten
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		return err
 	}
 	w.options.reached(pointWritten)

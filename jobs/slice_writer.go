@@ -170,7 +170,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := f.verify(); err != nil {
+		if err := f.verify(ctx); err != nil {
 			return err
 		}
 		r.digest.Add(f.Digest)
@@ -204,7 +204,7 @@ func (r *sliceWriter) commit() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.manifest.add(record)
-	if err := r.manifest.save(r.fsys, r.dir); err != nil {
+	if err := r.save(); err != nil {
 		return err
 	}
 	r.options.reached(pointRecorded)

@@ -83,7 +83,7 @@ func openVerification(ctx context.Context, j *Job, o Options, live bool) (v *ver
 		return v, fmt.Errorf("open the output %s: %w", j.Output, err)
 	}
 	if v.files, err = openDirectory(fsys, dir); err != nil {
-		return v, err
+		return v, errors.Join(err, fsys.Close())
 	}
 	m, err := readManifest(fsys, dir)
 	if err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
@@ -95,7 +95,7 @@ func openVerification(ctx context.Context, j *Job, o Options, live bool) (v *ver
 func (v *verification) close() error {
 	var errs []error
 	if v.files != nil {
-		errs = append(errs, v.files.close(), v.files.fsys.Close())
+		errs = append(errs, v.files.fsys.Close())
 	}
 	if v.cluster != nil {
 		errs = append(errs, v.cluster.Close())
@@ -178,11 +178,5 @@ func (v *verification) scan(ctx context.Context, region int, visit func(*keys.Ce
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
 	}
-	n := 0
-	return v.files.scan(start, end, func(c *keys.Cell) error {
-		if n++; n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return visit(c)
-	})
+	return v.files.scan(ctx, start, end, visit)
 }

@@ -42,7 +42,7 @@ func VerifyDir(ctx context.Context, dir string, o Options) (report *VerifyReport
 	if err != nil {
 		return report, errors.Join(err, fsys.Close())
 	}
-	err = errors.Join(d.verify(ctx, report), d.close(), fsys.Close())
+	err = errors.Join(d.verify(ctx, report), fsys.Close())
 	if err == nil {
 		report.Status = StatusDone
 	}
@@ -81,9 +81,9 @@ func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			found, err := f.verify()
+			found, err := d.verifyFile(ctx, f)
 			if err != nil {
-				return differsf("%s: %w", path.Join(d.dir, f.path), err)
+				return err
 			}
 			report.Files[i] = *found
 			return nil
@@ -92,30 +92,47 @@ func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error
 	return group.Wait()
 }
 
-func (f *directoryFile) verify() (*VerifiedFile, error) {
-	var cells digest.Stream
-	family := []byte(f.family)
-	report, err := f.reader.Verify(func(c *keys.Cell) error {
-		if !bytes.Equal(c.Family, family) {
-			return fmt.Errorf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
-		}
-		cells.Add(c)
-		return nil
-	})
+func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *VerifiedFile, err error) {
+	name := path.Join(d.dir, f.path)
+	in, err := d.open(f)
 	if err != nil {
 		return nil, err
 	}
-	return &VerifiedFile{Path: f.path, Bytes: f.file.Size(), Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
-		FirstRow: Printable(f.reader.FirstRow()), LastRow: Printable(f.reader.LastRow()), Digest: cells.Sum}, nil
+	defer func() { err = errors.Join(err, in.file.Close()) }()
+	var cells digest.Stream
+	family := []byte(f.family)
+	report, err := in.Verify(interruptible(ctx, func(c *keys.Cell) error {
+		if !bytes.Equal(c.Family, family) {
+			return differsf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
+		}
+		cells.Add(c)
+		return nil
+	}))
+	if err != nil {
+		return nil, unsoundf("%s: %w", name, err)
+	}
+	return &VerifiedFile{Path: f.path, Bytes: f.size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
+		FirstRow: Printable(f.first), LastRow: Printable(f.last), Digest: cells.Sum}, nil
+}
+
+// interruptible ends a walk over cells when ctx ends.
+func interruptible(ctx context.Context, visit func(*keys.Cell) error) func(*keys.Cell) error {
+	n := 0
+	return func(c *keys.Cell) error {
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return visit(c)
+	}
 }
 
 // checkOverlap wants the files of a family to follow each other.
 func (d *directory) checkOverlap() error {
 	for i := 1; i < len(d.files); i++ {
 		a, b := d.files[i-1], d.files[i]
-		if a.family == b.family && bytes.Compare(a.reader.LastRow(), b.reader.FirstRow()) >= 0 {
+		if a.family == b.family && bytes.Compare(a.last, b.first) >= 0 {
 			return differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
-				a.path, Printable(a.reader.LastRow()), b.path, Printable(b.reader.FirstRow()))
+				a.path, Printable(a.last), b.path, Printable(b.first))
 		}
 	}
 	return nil

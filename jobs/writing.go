@@ -75,7 +75,7 @@ func (w *writing) unfinished() ([]unit, error) {
 		return nil, err
 	}
 	w.manifest.Slices = nil
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		return nil, err
 	}
 	return w.compareSlices()

@@ -28,28 +28,24 @@ type Report struct {
 	Staging string
 }
 
-// Load hands files to the regions that hold their rows: one request a region, with all its files. done, which may be
-// nil, is told of each file once it is certain that the table has it.
+// Hooks are told how a load goes on; each may be nil. An error of theirs ends the load.
+type Hooks struct {
+	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
+	// there, Settle brings back.
+	Staging func(folder string) error
+	// Done is told of a request's files once it is certain that the table has them.
+	Done func([]HFile) error
+}
+
+// LoadFrom hands files to the regions that hold their rows: one request a region, with all its files. fs is the file
+// system that all of them are on.
 //
 // HBase moves the files: afterwards they are not where they were. A file that can't be loaded stays there, or is moved
 // back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
-func (c *Cluster) Load(ctx context.Context, table string, files []HFile, done func(HFile) error) (*Report, error) {
-	if len(files) == 0 {
-		return &Report{}, nil
-	}
-	fs, _, err := storage.Resolve(files[0].URI, "/", c.conf, c.user)
-	if err != nil {
-		return &Report{}, fmt.Errorf("load into table %s: %w", table, err)
-	}
-	defer fs.Close()
-	return c.LoadFrom(ctx, fs, table, files, done)
-}
-
-// LoadFrom is Load with a file system that is open already: the one that all the files are on.
-func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, done func(HFile) error) (*Report, error) {
-	l := &loading{cluster: c, fs: fs, done: done}
+func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
+	l := &loading{cluster: c, fs: fs, hooks: hooks}
 	err := l.run(ctx, table, files)
 	if err == nil {
 		return &l.report, nil
@@ -61,11 +57,11 @@ func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, fil
 	return &l.report, err
 }
 
-// loading is one Load.
+// loading is one load.
 type loading struct {
 	cluster *Cluster
 	fs      storage.FS
-	done    func(HFile) error
+	hooks   Hooks
 	table   hbase.TableName
 	token   string // the staging folder's URI
 	// goneIsLoaded: a file that is neither at its place nor in the staging folder is in the table. Not so with the store
@@ -160,6 +156,13 @@ func (l *loading) prepare(ctx context.Context, table *Table) error {
 	}
 	l.report.Staging = l.token
 	if err := l.checkStaging(table); err != nil {
+		l.cleanup(ctx)
+		return err
+	}
+	if l.hooks.Staging == nil {
+		return nil
+	}
+	if err := l.hooks.Staging(l.token); err != nil {
 		l.cleanup(ctx)
 		return err
 	}

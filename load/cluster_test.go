@@ -162,10 +162,10 @@ func (l *lab) exists(f HFile) bool {
 // load loads and returns the files that done was told of.
 func (l *lab) load(table string, files ...HFile) ([]HFile, *Report, error) {
 	var told []HFile
-	report, err := l.Load(l.Context(), table, files, func(f HFile) error {
-		told = append(told, f)
+	report, err := l.LoadFrom(l.Context(), l.fs, table, files, Hooks{Done: func(files []HFile) error {
+		told = append(told, files...)
 		return nil
-	})
+	}})
 	return told, report, err
 }
 
@@ -368,10 +368,10 @@ func TestLoadRefused(t *testing.T) {
 		"other authority": {table, []HFile{with(func(f *HFile) { _, p := splitURI(f.URI); f.URI = "hdfs://other:1" + p })}, ErrRefused, []string{"not on HBase's file system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := l.LoadFrom(t.Context(), l.fs, test.table, test.files, func(HFile) error {
+			report, err := l.LoadFrom(t.Context(), l.fs, test.table, test.files, Hooks{Done: func([]HFile) error {
 				t.Error("told of a file")
 				return nil
-			})
+			}})
 			if err == nil || test.kind != nil && !errors.Is(err, test.kind) {
 				t.Fatalf("got %v, want %v", err, test.kind)
 			}
@@ -393,7 +393,7 @@ func TestLoadRefused(t *testing.T) {
 
 func TestLoadNothing(t *testing.T) {
 	l := newLab(t)
-	if report, err := l.Load(t.Context(), "any", nil, nil); err != nil || *report != (Report{}) {
+	if report, err := l.LoadFrom(t.Context(), l.fs, "any", nil, Hooks{}); err != nil || *report != (Report{}) {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }
@@ -525,7 +525,7 @@ func TestMoveWhileLoading(t *testing.T) {
 	l.wantScan(table, "a f a of 1")
 }
 
-// begin is the first part of Load.
+// begin is the first part of LoadFrom.
 func (l *lab) begin(table string, files ...HFile) *loading {
 	l.Helper()
 	w := &loading{cluster: l.Cluster, fs: l.fs}
@@ -546,6 +546,33 @@ func (l *lab) begin(table string, files ...HFile) *loading {
 		l.Errorf("token %s, staged %s", w.token, w.left[0].staged)
 	}
 	return w
+}
+
+// TestSettle: what a process that died left in staging is brought back from the folder that it was told of.
+func TestSettle(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	staged, loaded, waiting := l.write("1", "f", "a"), l.write("2", "f", "b"), l.write("3", "f", "c")
+	died := errors.New("died")
+	var folder string
+	_, err := l.LoadFrom(t.Context(), l.fs, table, []HFile{staged, loaded}, Hooks{Staging: func(f string) error { folder = f; return died }})
+	if !errors.Is(err, died) || folder == "" {
+		t.Fatalf("staging folder %q, %v", folder, err)
+	}
+	l.wantScan(table)
+	w := l.begin(table, staged)
+	if err := l.fs.Rename(w.left[0].path, w.left[0].staged); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.load(table, loaded); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Settle(t.Context(), l.fs, w.token, []HFile{staged, loaded, waiting}); err != nil {
+		t.Fatal(err)
+	}
+	if !l.exists(staged) || l.exists(loaded) || !l.exists(waiting) {
+		t.Errorf("at their places: %v, %v, %v", l.exists(staged), l.exists(loaded), l.exists(waiting))
+	}
 }
 
 // The connection breaks when the answer is due: the file's absence says that it was loaded. Nothing is sent twice.

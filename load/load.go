@@ -41,7 +41,7 @@ type Cluster struct {
 // hbase.client.scanner.timeout.period how long to wait (milliseconds, never over 55 seconds but for a load request,
 // which gets at least ten minutes); hbase.client.scanner.caching and hbase.client.scanner.max.result.size what one
 // answer to a scan holds; hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
-// hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily how Load goes about it.
+// hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily how LoadFrom goes about it.
 func Connect(ctx context.Context, conf *siteconf.Conf, user string) (*Cluster, error) {
 	c, err := open(conf, user)
 	if err != nil {

@@ -104,18 +104,17 @@ func (l *loading) round(ctx context.Context, groups []group) (passing, err error
 	return passing, err
 }
 
-// tell reports loaded files.
-func (l *loading) tell(files []*handover) (err error) {
-	for _, f := range files {
-		l.report.Files++
-		if l.done == nil {
-			continue
-		}
-		if failed := l.done(f.HFile); failed != nil && err == nil {
-			err = failed
-		}
+// tell reports the loaded files of one request.
+func (l *loading) tell(files []*handover) error {
+	l.report.Files += len(files)
+	if l.hooks.Done == nil || len(files) == 0 {
+		return nil
 	}
-	return err
+	loaded := make([]HFile, len(files))
+	for i, f := range files {
+		loaded[i] = f.HFile
+	}
+	return l.hooks.Done(loaded)
 }
 
 // send attempts all groups, none any more once ctx has ended.

@@ -53,8 +53,10 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
 	t.Cleanup(c.servers.close)
 	b.loading = &loading{cluster: c, fs: storage.Local, token: "file://" + t.TempDir(), goneIsLoaded: true}
-	b.done = func(f HFile) error {
-		b.told = append(b.told, filepath.Base(f.URI))
+	b.hooks.Done = func(files []HFile) error {
+		for _, f := range files {
+			b.told = append(b.told, filepath.Base(f.URI))
+		}
 		return nil
 	}
 	b.group.region = Region{Name: []byte("t,,1.x."), Server: server.Addr}
@@ -330,7 +332,7 @@ func TestGoneIsNotAlwaysLoaded(t *testing.T) {
 func TestDoneFails(t *testing.T) {
 	full := errors.New("disk full")
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
-	b.done = func(HFile) error { return full }
+	b.hooks.Done = func([]HFile) error { return full }
 	if _, err := b.run(); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"time"
+
+	"bulkload/internal/storage"
 )
 
 // place is where a file is.
@@ -17,6 +20,22 @@ const (
 	inStaging              // not loaded: HBase began and gave up, or is at it
 	gone                   // HBase has renamed it: loaded
 )
+
+// Settle brings back to where they were what an interrupted load has left in its staging folder, whose URI is folder. It
+// waits until nothing moves any more: a region server may still be at it. Then a file that is not at its place is in the
+// table, or was never there.
+func (c *Cluster) Settle(ctx context.Context, fs storage.FS, folder string, files []HFile) error {
+	l := &loading{cluster: c, fs: fs, token: folder, goneIsLoaded: true}
+	_, staging := splitURI(folder)
+	for _, f := range files {
+		_, at := splitURI(f.URI)
+		l.left = append(l.left, &handover{HFile: f, path: at, staged: path.Join(staging, f.Family, path.Base(at))})
+	}
+	if _, _, err := l.recover(ctx, l.left, true); err != nil {
+		return fmt.Errorf("settle an interrupted load: %w", err)
+	}
+	return ctx.Err()
+}
 
 // recover finds out which files HBase took and brings those that it left in staging back to where they were. Where a
 // server may still be at it (unclear), it first waits until nothing moves any more; files that are left are adrift

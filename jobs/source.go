@@ -1,0 +1,79 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+)
+
+// source is a job's input: its files, found and in order.
+type source struct {
+	job   *Job
+	fsys  storage.FS
+	files []ingest.File
+	bytes int64
+}
+
+// openSource finds the input. A path that names nothing is refused.
+func openSource(j *Job, s *site) (*source, error) {
+	fsys, name, err := s.resolve(j.Input.Path, j.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
+	}
+	src := &source{job: j, fsys: fsys}
+	if err = src.find(name); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
+		}
+		return nil, errors.Join(err, fsys.Close())
+	}
+	return src, nil
+}
+
+func (s *source) close() error { return s.fsys.Close() }
+
+// find lists the files. That the export is finished is looked up before: what is listed then is all of it.
+func (s *source) find(name string) (err error) {
+	var finished []string
+	if s.job.Input.RequireSuccess {
+		if finished, err = s.finishedFolders(name); err != nil {
+			return err
+		}
+	}
+	if s.files, err = ingest.List(s.fsys, name); err != nil {
+		return err
+	}
+	for _, f := range s.files {
+		if s.job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return below(dir, f.Path) }) {
+			return laterf("the input file %s has come while the input was looked at; try again", s.fsys.URI(f.Path))
+		}
+		s.bytes += f.Size
+	}
+	return nil
+}
+
+func below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }
+
+// finishedFolders lists the folders of the input, each of which must have its _SUCCESS.
+func (s *source) finishedFolders(name string) ([]string, error) {
+	folders, err := ingest.Folders(s.fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range folders {
+		_, err := s.fsys.Stat(path.Join(dir, successName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, refusef("the input %s has no %s: its export is not finished (input.require_success)", s.fsys.URI(dir), successName)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look whether the export is finished: %w", err)
+		}
+	}
+	return folders, nil
+}
