@@ -265,12 +265,22 @@ func TestOpenRefuses(t *testing.T) {
 		{"file grown", good, "abc", Split{File: File{Path: "/f", Size: 2}, End: 2}, "had 2 bytes when it was listed and has 3 now"},
 		{"beyond the end", good, "abc", Split{File: File{Path: "/f", Size: 3}, End: 4}, "no bytes 0 to 4"},
 		{"gzip", good, "\x1f\x8b\x08\x00\x10", Split{File: File{Path: "/f", Size: 5}, End: 5}, "compressed with gzip"},
+		{"bzip2", good, "BZh91AY&SY\x00\x10", Split{File: File{Path: "/f", Size: 12}, End: 12}, "compressed with bzip2"},
 		{"parquet", good, "PAR1abc", Split{File: File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
 		{"snappy by name", good, "abc", Split{File: File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
 	} {
 		_, err := c.form.Open(memory{content: []byte(c.content)}, c.split)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q in it", c.name, err, c.want)
+		}
+	}
+}
+
+// Text may begin as bzip2 does.
+func TestTextThatBeginsLikeBzip2(t *testing.T) {
+	for _, text := range []string{"BZh", "BZh9 is a name\x01b\x10", "BZh01AY&SY\x10"} {
+		if _, err := sqoop("a").Open(memory{content: []byte(text)}, Split{File: File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -183,14 +183,17 @@ type keySamples struct {
 }
 
 func (k *keySamples) take(b *hfilewriter.Block) {
-	if b.Rows == 0 {
-		return
+	if b.Rows > 0 {
+		k.takeKey(func() string { return firstKey(b) })
 	}
+}
+
+func (k *keySamples) takeKey(key func() string) {
 	if k.every == 0 {
 		k.every = 1
 	}
 	if k.seen%k.every == 0 {
-		k.keys = append(k.keys, firstKey(b))
+		k.keys = append(k.keys, key())
 	}
 	k.seen++
 	if len(k.keys) > maxKeySamples {

@@ -186,6 +186,10 @@ func (p *planning) measure(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if p.sample > 0 && p.taken.Load() >= p.sample {
+				p.report.Sample = true // splits come one at a time where a sample is taken
+				return nil
+			}
 			part, rejected, err := p.measureSplit(ctx, split)
 			mu.Lock()
 			defer mu.Unlock()

@@ -400,7 +400,11 @@ func (j *Job) readHFile(top, s *section) {
 	h.Settings.BlockSize = int(s.size("block_size", 64<<10))
 	h.MaxSize = s.size("max_size", 0)
 	h.SliceSize = s.size("slice_size", 0)
-	if _, err := hfilewriter.NewWriter(io.Discard, h.Settings, hfilewriter.Stamp{}); err != nil {
+	checked := h.Settings
+	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
+		checked.BloomPrefix = 1 // the table has it
+	}
+	if err := checked.Check(); err != nil {
 		s.doc.fail(s.node, "hfile: %v", err)
 	}
 }

@@ -57,6 +57,9 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 		if err := s.adjust(&settings); err != nil {
 			return nil, err
 		}
+		if err := settings.Check(); err != nil {
+			return nil, refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.name, err)
+		}
 		t.families = append(t.families, targetFamily{f.name, settings})
 	}
 	if table != nil && j.Regions.From != "table" {

@@ -561,7 +561,7 @@ func TestSettle(t *testing.T) {
 	}
 	l.wantScan(table)
 	w := l.begin(table, staged)
-	if err := l.fs.Rename(w.left[0].path, w.left[0].staged); err != nil {
+	if err := errors.Join(l.fs.MkdirAll(path.Dir(w.left[0].staged), 0o711), l.fs.Rename(w.left[0].path, w.left[0].staged)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := l.load(table, loaded); err != nil {

@@ -155,8 +155,11 @@ type inspectCommand struct {
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	var visit func(*keys.Cell) error
-	if c.Cells && !s.JSON {
-		visit = func(cell *keys.Cell) error { return writeCell(s.stdout, cell) }
+	if c.Cells {
+		if s.JSON {
+			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
+		}
+		visit = func(cell *keys.Cell) error { return writeCell(s.answers(), cell) }
 	}
 	r, err := jobs.Inspect(ctx, c.File, s.options(), c.Blocks, visit)
 	if err == nil {

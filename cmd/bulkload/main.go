@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -81,12 +83,13 @@ type command interface {
 type session struct {
 	common
 	stdout, stderr io.Writer
+	answer         *bufio.Writer // see answers
 	bar            *progressBar
 }
 
 // run is the whole program but for the process: it gives the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &session{stdout: stdout, stderr: stderr}
+	s := &session{stdout: stdout, stderr: stderr, answer: bufio.NewWriter(stdout)}
 	cmd, helped, err := parse(args, s)
 	if helped {
 		return exitDone
@@ -97,6 +100,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		s.bar = newProgressBar(stderr, s.Quiet)
 		r, err = cmd.do(ctx, s)
 		s.bar.close()
+		if failed := s.answer.Flush(); failed != nil && err == nil {
+			err = fmt.Errorf("write the answer: %w", failed)
+		}
 	} else {
 		s.JSON = slices.Contains(args, "--json")
 	}

@@ -67,3 +67,34 @@ func awaitFile(t *testing.T, name string) {
 	}
 	t.Fatalf("%s does not appear", name)
 }
+
+// TestSecondSignal: what the first signal does not stop, here a file that never opens, the second one does.
+func TestSecondSignal(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bulkload", "inspect", pipe)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	time.Sleep(300 * time.Millisecond)
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	select {
+	case <-ended:
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+			t.Errorf("it ended with %v", cmd.ProcessState)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("two signals did not end it")
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}

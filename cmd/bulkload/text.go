@@ -22,12 +22,12 @@ func (s *session) note(text string) {
 }
 
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
-// asked for.
+// asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {
 	if s.JSON {
 		return io.Discard
 	}
-	return s.stdout
+	return s.answer
 }
 
 // writeSummary says what a run did.

@@ -1,0 +1,415 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/keys"
+)
+
+// watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
+type watchedFS struct {
+	storage.FS
+	remove  func(name string) error
+	create  func(name string) error
+	listed  func(dir string)
+	reading func(*watchedFile) error
+	open    atomic.Int64 // files
+}
+
+type watchedFile struct {
+	storage.File
+	fs   *watchedFS
+	busy atomic.Int64
+}
+
+func (w *watchedFS) Remove(name string) error {
+	if w.remove != nil {
+		if err := w.remove(name); err != nil {
+			return err
+		}
+	}
+	return w.FS.Remove(name)
+}
+
+func (w *watchedFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+	if w.create != nil {
+		if err := w.create(name); err != nil {
+			return nil, err
+		}
+	}
+	return w.FS.Create(name, perm)
+}
+
+func (w *watchedFS) ReadDir(name string) ([]storage.Info, error) {
+	infos, err := w.FS.ReadDir(name)
+	if w.listed != nil {
+		w.listed(name)
+	}
+	return infos, err
+}
+
+func (w *watchedFS) Open(name string) (storage.File, error) {
+	f, err := w.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	w.open.Add(1)
+	return &watchedFile{File: f, fs: w}, nil
+}
+
+func (f *watchedFile) ReadAt(b []byte, at int64) (int, error) {
+	defer f.busy.Add(-1)
+	if f.busy.Add(1) > 1 {
+		return 0, errors.New("two read one file at a time")
+	}
+	if f.fs.reading != nil {
+		if err := f.fs.reading(f); err != nil {
+			return 0, err
+		}
+	}
+	return f.File.ReadAt(b, at)
+}
+
+func (f *watchedFile) Close() error {
+	f.fs.open.Add(-1)
+	return f.File.Close()
+}
+
+// TestExportThatCommitsWhileItIsListed: an export gets its last file and _SUCCESS when the folder was just listed. It is
+// refused then, not taken for complete.
+func TestExportThatCommitsWhileItIsListed(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	put("part-0")
+	fsys := &watchedFS{FS: storage.Local}
+	fsys.listed = func(string) { put("part-1"); put(successName) }
+	j := &Job{}
+	j.Input.RequireSuccess = true
+	s := &source{job: j, fsys: fsys}
+	if err := s.find(dir); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
+		t.Errorf("%d files, %v", len(s.files), err)
+	}
+	put("part-1")
+	put(successName)
+	s = &source{job: j, fsys: storage.Local}
+	if err := s.find(dir); err != nil || len(s.files) != 2 {
+		t.Errorf("finished: %d files, %v", len(s.files), err)
+	}
+}
+
+// TestSuccessOfGlobsAndFiles: the folders of what was found must each be finished.
+func TestSuccessOfGlobsAndFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/part-0", "a/part-1", "b/part-0"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := &Job{}
+	j.Input.RequireSuccess = true
+	find := func(name string) (int, error) {
+		s := &source{job: j, fsys: storage.Local}
+		err := s.find(filepath.Join(dir, name))
+		return len(s.files), err
+	}
+	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
+	for name := range names {
+		if _, err := find(name); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
+			t.Errorf("%s, unfinished: %v", name, err)
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name, successName), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range names {
+		if n, err := find(name); n != want || err != nil {
+			t.Errorf("%s, finished: %d files, want %d (%v)", name, n, want, err)
+		}
+	}
+}
+
+// TestCleaningCutShort: files that a killed run did not record are all found by the next cleaning, wherever the first one
+// stopped.
+func TestCleaningCutShort(t *testing.T) {
+	for stop := range 4 {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		m := &manifest{State: stateWriting, Run: RunInfo{ID: "run"}}
+		for sequence := range 4 {
+			if err := os.WriteFile(filepath.Join(dir, "f", fileName("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := stop
+		killed := &watchedFS{FS: storage.Local, remove: func(string) error {
+			if left--; left < 0 {
+				return errors.New("killed")
+			}
+			return nil
+		}}
+		if err := (&workplace{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
+			t.Errorf("after %d: not stopped", stop)
+		}
+		if err := (&workplace{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
+			t.Error(err)
+		}
+		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
+			t.Errorf("stopped after %d: %d are left for ever (%v)", stop, len(names), err)
+		}
+	}
+}
+
+// writtenDir is an output of one region's files.
+func writtenDir(t *testing.T) string {
+	t.Helper()
+	job := strings.Replace(checkJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
+	dir := sampleDir(t, strings.Replace(job, "salt(check_id, 10) + ", "", 1), 2000)
+	out := filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, out), Options{})
+	return out
+}
+
+// TestEachScanHasItsFile: several regions of one file are read side by side, each through a file of its own, and none is
+// open afterwards.
+func TestEachScanHasItsFile(t *testing.T) {
+	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
+	d, err := openDirectory(fsys, writtenDir(t))
+	if err != nil || fsys.open.Load() != 0 {
+		t.Fatalf("%d files are open (%v)", fsys.open.Load(), err)
+	}
+	var all atomic.Int64
+	var group sync.WaitGroup
+	bounds := []string{"", "4", "8", "c", ""}
+	for i := range len(bounds) - 1 {
+		group.Go(func() {
+			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*keys.Cell) error { all.Add(1); return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	var want int64
+	if err := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { want++; return nil }); err != nil || want == 0 {
+		t.Fatal(err)
+	}
+	if all.Load() != want || fsys.open.Load() != 0 {
+		t.Errorf("%d cells, want %d; %d files are open", all.Load(), want, fsys.open.Load())
+	}
+}
+
+// TestFaultIsNoDifference: a disk that fails is a failure; a damaged file is a difference.
+func TestFaultIsNoDifference(t *testing.T) {
+	out := writtenDir(t)
+	var failing atomic.Bool
+	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error {
+		if failing.Load() {
+			return syscall.EIO
+		}
+		return nil
+	}}
+	d, err := openDirectory(fsys, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := path.Join(out, d.files[0].path)
+	failing.Store(true)
+	_, opened := openDirectory(fsys, out)
+	for what, err := range map[string]error{
+		"openDirectory":    opened,
+		"directory.verify": d.verify(context.Background(), &VerifyReport{}),
+		"directory.scan":   d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil }),
+		"hfile.verify":     (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+	} {
+		if !errors.Is(err, syscall.EIO) || KindOf(err) != Failed {
+			t.Errorf("%s: %v is of kind %d", what, err, KindOf(err))
+		}
+	}
+	failing.Store(false)
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[100] ^= 1
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scanned := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil })
+	_, inspected := Inspect(context.Background(), name, Options{}, false, nil)
+	for what, err := range map[string]error{
+		"directory.verify": d.verify(context.Background(), &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
+		"hfile.verify": (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+	} {
+		if KindOf(err) != Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, KindOf(err))
+		}
+	}
+}
+
+// TestVerifyingStops: a verification ends in the middle of a file.
+func TestVerifyingStops(t *testing.T) {
+	d, err := openDirectory(storage.Local, writtenDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f := &hfile{fsys: storage.Local, temp: path.Join(d.dir, d.files[0].path)}
+	if err := f.verify(ctx); !errors.Is(err, context.Canceled) || KindOf(err) != Interrupted {
+		t.Errorf("hfile.verify: %v", err)
+	}
+	if _, err := d.verifyFile(ctx, d.files[0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("directory.verifyFile: %v", err)
+	}
+	n := 0
+	if err := d.scan(ctx, nil, nil, func(*keys.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
+		t.Errorf("scan: %v after %d cells", err, n)
+	}
+}
+
+// TestLostLock: a run whose lock another one holds, or may soon take, records nothing more.
+func TestLostLock(t *testing.T) {
+	dir := t.TempDir()
+	var failing atomic.Bool
+	fsys := &watchedFS{FS: storage.Local, create: func(string) error {
+		if failing.Load() {
+			return syscall.EIO
+		}
+		return nil
+	}}
+	l, err := takeLock(context.Background(), fsys, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workplace{fsys: storage.Local, dir: dir, lock: l, manifest: &manifest{Schema: manifestSchema}}
+	if err := errors.Join(w.save(), l.touch()); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(true)
+	if err := l.touch(); err != nil {
+		t.Errorf("one failure to touch: %v", err)
+	}
+	l.setTouched(time.Now().Add(-lockStale/2 - time.Second))
+	if err := l.touch(); KindOf(err) != Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
+		t.Errorf("touch after a long time: %v", err)
+	}
+	if err := w.save(); KindOf(err) != Later {
+		t.Errorf("save after a long time: %v", err)
+	}
+	failing.Store(false)
+	if err := errors.Join(l.touch(), w.save()); err != nil {
+		t.Errorf("touched in time after all: %v", err)
+	}
+	saved, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.manifest.State = "changed"
+	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
+		if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			err = os.WriteFile(filepath.Join(dir, lockName), []byte(text), 0o600)
+		}
+		if got := w.save(); err != nil || KindOf(got) != Later || !strings.Contains(got.Error(), what) {
+			t.Errorf("save with the lock %s: %v, %v", what, got, err)
+		}
+		if got := l.touch(); KindOf(got) != Later {
+			t.Errorf("touch with the lock %s: %v", what, got)
+		}
+		if err := os.WriteFile(filepath.Join(dir, lockName), l.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := os.ReadFile(filepath.Join(dir, manifestName)); err != nil || string(now) != string(saved) {
+		t.Errorf("the manifest was written without the lock (%v)", err)
+	}
+	if err := l.release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForceBeginsAnew: --force helps where the run of the same input can't go on, however often it was tried without.
+func TestForceBeginsAnew(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	crash(t, dir, pointRecorded, 4)
+	m, err := readManifest(storage.Local, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(out, m.files()[0].Path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Refused || !strings.Contains(err.Error(), "Use --force") {
+		t.Errorf("without --force: %v", err)
+	}
+	mustRun(t, readCheck(t, dir, out), Options{Force: true})
+	sameFiles(t, "begun anew", base, out)
+}
+
+// TestSampleOpensNoFurtherFile: a plan that has its rows looks at no further split.
+func TestSampleOpensNoFurtherFile(t *testing.T) {
+	dir := sampleDir(t, checkJob, 4000)
+	j := readCheck(t, dir, "out")
+	for i := 1; i < 4; i++ { // a file that can't be read
+		name := filepath.Join(dir, "in/2026-11-20", fmt.Sprintf("part-m-%05d", i))
+		if err := os.WriteFile(name, []byte("\x1f\x8b\x08 compressed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Plan(context.Background(), j, Options{}, 1000, false)
+	if err != nil || r.Rows != 1000 || !r.Sample {
+		t.Errorf("%d rows, sample %v: %v", r.Rows, r.Sample, err)
+	}
+	if _, err := Plan(context.Background(), j, Options{}, 1001, false); err == nil {
+		t.Error("the second file was not read for the next row")
+	}
+}
+
+// TestMaxSizeOfTheSiteIsRecorded: where hbase.hregion.max.filesize has changed, the files of an unfinished run are written
+// again.
+func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
+	dir := sampleDir(t, strings.Replace(checkJob, ", max_size: 10GiB", "", 1), 4000)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	small := Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
+	mustRun(t, readCheck(t, dir, base), small)
+	crash(t, dir, pointRecorded, 4)
+	mustRun(t, readCheck(t, dir, out), small)
+	sameFiles(t, "with another size", base, out)
+}
+
+// TestKeySamplesComeFromAllOver: the first keys of every n-th block, the last of them too.
+func TestKeySamplesComeFromAllOver(t *testing.T) {
+	for blocks, want := range map[int]string{1: "0", 8: "0 1 2 3 4 5 6 7", 9: "0 2 4 6 8", 16: "0 2 4 6 8 10 12 14", 17: "0 4 8 12 16"} {
+		var k keySamples
+		for i := range blocks {
+			k.takeKey(func() string { return fmt.Sprint(i) })
+		}
+		if got := strings.Join(k.keys, " "); got != want {
+			t.Errorf("of %d blocks: %s, want %s", blocks, got, want)
+		}
+	}
+}
