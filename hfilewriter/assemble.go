@@ -2,6 +2,7 @@ package hfilewriter
 
 import (
 	"sync"
+	"time"
 )
 
 // dataBlock is a finished data block on its way into the file, with what is due behind it.
@@ -11,7 +12,8 @@ type dataBlock struct {
 	stored []byte // headerLen free bytes, then the payload as stored; buf where nothing is compressed
 	key    []byte // for the index
 	chunks []bloomDue
-	last   bool // of the file
+	last   bool          // of the file
+	took   time.Duration // compressing
 	err    error
 	done   sync.WaitGroup // until it is compressed
 }
@@ -28,7 +30,9 @@ func (b *dataBlock) compress(c *codec) {
 		b.stored = b.buf
 		return
 	}
+	begun := time.Now()
 	b.stored, b.err = c.compress(append(b.stored[:0], b.buf[:headerLen]...), b.buf[headerLen:])
+	b.took = time.Since(begun)
 }
 
 // assembler puts a file together from data blocks that come in order: it gives each its place, then writes the inline
@@ -38,6 +42,7 @@ type assembler struct {
 	index     *indexWriter
 	firstData int64
 	lastData  int64
+	times     Times
 	err       error
 }
 
@@ -53,6 +58,8 @@ func (a *assembler) tryPut(b *dataBlock) error {
 	if b.err != nil {
 		return b.err
 	}
+	a.times.Compress += b.took
+	a.times.Compressed += int64(len(b.buf) - headerLen)
 	h, err := a.blocks.put(b.kind, &b.stored, len(b.buf)-headerLen)
 	if a.blocks.codec.kind == CompressNone {
 		b.buf = b.stored // which checksums were appended to

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"bulkload/keys"
 )
@@ -258,6 +259,15 @@ func (s *stats) add(c *keys.Cell) {
 func (w *Writer) RawSize() int64 {
 	return w.stats.keyBytes + w.stats.valueBytes + cellOverhead*w.stats.cells
 }
+
+// Times says what took how long in a file, measured block by block.
+type Times struct {
+	Compress   time.Duration // of all goroutines together
+	Compressed int64         // bytes of blocks before compression
+}
+
+// Times is to be asked for after Close.
+func (w *Writer) Times() Times { return w.file.times }
 
 // Summary says what a finished file holds.
 type Summary struct {

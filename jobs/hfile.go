@@ -43,19 +43,22 @@ type hfile struct {
 	temp string
 	out  storage.Writer
 	w    *hfilewriter.Writer
+
+	times hfilewriter.Times
 }
 
-func createHFile(w *writing, region, slice int, family *targetFamily, sequence int) (*hfile, error) {
+func createHFile(w *writing, region, slice int, family *targetFamily, sequence int, clock *ioClock) (*hfile, error) {
 	name := fileName(w.manifest.Run.ID, region, slice, family.name, sequence)
 	f := &hfile{fsys: w.fsys, temp: path.Join(w.dir, tempDir, name)}
 	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Slice: slice, Sequence: sequence}
 	if err := removeIfThere(w.fsys, f.temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
-	var err error
-	if f.out, err = w.fsys.Create(f.temp, filePerm); err != nil {
+	out, err := w.fsys.Create(f.temp, filePerm)
+	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
+	f.out = clockedWriter{out, clock}
 	instant := w.job.instant()
 	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.name, sequence)}
 	if f.w, err = hfilewriter.NewWriter(f.out, family.settings, stamp); err != nil {
@@ -76,6 +79,7 @@ func (f *hfile) finish() error {
 	if err := f.out.Close(); err != nil {
 		return fmt.Errorf("end %s: %w", f.fsys.URI(f.temp), err)
 	}
+	f.times = f.w.Times()
 	f.w, f.out = nil, nil
 	f.Bytes, f.Raw, f.Cells = summary.Bytes, summary.RawSize, summary.Cells
 	f.FirstRow, f.LastRow = Printable(summary.FirstRow), Printable(summary.LastRow)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
@@ -28,10 +29,14 @@ type recordReader struct {
 	meter   *meter
 	keys    *keys.Evaluator
 	read    int64 // records so far, rejected ones too
+	times   *readTimes
+	busy    func() time.Duration // what the visitor did of another phase so far
 }
 
 func newRecordReader(j *Job, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
-	return recordReader{job: j, fsys: fsys, rejects: rejects, meter: m, keys: j.RowKey.Evaluator()}
+	t := new(readTimes)
+	return recordReader{job: j, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m, keys: j.RowKey.Evaluator(),
+		times: t, busy: func() time.Duration { return 0 }}
 }
 
 // errEnough ends the reading without an error.
@@ -39,6 +44,11 @@ var errEnough = errors.New("enough was read")
 
 // readSplit visits the records of a split. The visitor may give errEnough.
 func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (err error) {
+	begun, before := time.Now(), r.busy()
+	defer func() {
+		r.times.total += time.Since(begun)
+		r.times.sorting += r.busy() - before
+	}()
 	in, err := r.job.Input.Form.Open(r.fsys, split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
@@ -46,7 +56,11 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var told int64
 	for n := 1; err == nil; n++ {
-		err = r.next(in, visit)
+		if n%sampleEvery == 0 {
+			err = r.nextTimed(in, visit)
+		} else {
+			err = r.next(in, visit)
+		}
 		if n%checkEvery == 0 || err != nil {
 			r.meter.add(in.Bytes() - told)
 			told = in.Bytes()
@@ -55,6 +69,22 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, errEnough) {
 		return ctx.Err()
+	}
+	return err
+}
+
+// nextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
+// parsing and keys.
+func (r *recordReader) nextTimed(in *ingest.Reader, visit func(*ingest.Record) error) error {
+	calls, busy, begun := r.times.file.calls, r.busy(), time.Now()
+	parsed := begun
+	err := r.next(in, func(record *ingest.Record) error {
+		parsed = time.Now()
+		return visit(record)
+	})
+	if calls == r.times.file.calls && busy == r.busy() && parsed != begun {
+		r.times.parse += parsed.Sub(begun)
+		r.times.visit += time.Since(parsed)
 	}
 	return err
 }

@@ -28,6 +28,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
+		summary.bound(workers())
 		return summary, nil
 	case ctx.Err() != nil:
 		err = &kindError{Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err)}
@@ -92,6 +93,7 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	w.options.reached(pointSorted)
 	stats := rows.sorted.Stats()
 	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
+	summary.Phases = append(summary.Phases, rows.times.phases(rows)...)
 	writing := &writing{workplace: w, target: t, rows: rows, sums: make([]digest.Sum, t.regions.Len()), left: make([]int, t.regions.Len()),
 		writes: &meter{watch: w.options.Watch, phase: "write", total: stats.Entries},
 		checks: &meter{watch: func(Progress) {}}}
@@ -99,6 +101,7 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 		err := writing.writeSlices(ctx)
 		return writing.checks.done.Load(), err
 	})
+	summary.Phases = append(summary.Phases, writing.times.phases()...)
 	summary.Duplicates = writing.samples
 	if err := errors.Join(err, rows.sorted.Close()); err != nil {
 		return err

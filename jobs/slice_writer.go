@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"time"
 
 	"bulkload/internal/digest"
 	"bulkload/partition"
@@ -21,6 +22,7 @@ type sliceWriter struct {
 	finished []*hfile
 	values   [][]byte
 	entries  int64
+	times    writeTimes
 	books    regionBooks
 	dropped  digest.Sum // of the duplicates that were not written
 	digest   digest.Sum // of the files
@@ -35,7 +37,10 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, run.Close()) }()
 	var last *partition.Entry
 	for {
+		timed := r.entries%sampleEvery == sampleEvery-1
+		calls, begun := r.times.file.calls, clockIf(timed)
 		entry, err := run.Next()
+		merged := clockIf(timed)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -45,7 +50,12 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err := r.settle(last, entry); err != nil {
 			return err
 		}
+		if timed && calls == r.times.file.calls { // else a block was compressed and written
+			r.times.merge += merged.Sub(begun)
+			r.times.append += time.Since(merged)
+		}
 		last = entry
+		r.times.entries += int64(len(entry.Key) + len(entry.Payload))
 		if r.entries++; r.entries%checkEvery == 0 {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -57,6 +67,14 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		return nil
 	}
 	return r.append(last)
+}
+
+// clockIf is the time where it is wanted.
+func clockIf(wanted bool) time.Time {
+	if !wanted {
+		return time.Time{}
+	}
+	return time.Now()
 }
 
 // settle decides about the entry before next: it is written where next is another row, and dropped where it is the same
@@ -122,7 +140,7 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 func (r *sliceWriter) appendFamily(i int, row []byte) error {
 	family := &r.target.layout.families[i]
 	if r.open[i] == nil {
-		f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i])
+		f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.file)
 		if err != nil {
 			return err
 		}
@@ -147,6 +165,9 @@ func (r *sliceWriter) finish(i int) error {
 	if err := f.finish(); err != nil {
 		return err
 	}
+	r.times.compress += f.times.Compress
+	r.times.encoded += f.times.Compressed
+	r.times.raw += f.Raw
 	r.finished = append(r.finished, f)
 	return nil
 }
@@ -170,14 +191,18 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		begun := time.Now()
 		if err := f.verify(ctx); err != nil {
 			return err
 		}
+		r.times.verify += time.Since(begun)
+		r.times.checked += f.Bytes
 		r.digest.Add(f.Digest)
 		r.checks.add(f.Bytes)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.writing.times.add(&r.times)
 	sum := &r.sums[r.Region]
 	sum.Add(r.digest)
 	sum.Add(r.dropped)

@@ -23,6 +23,7 @@ type sortedRows struct {
 	read     int64
 	rejected int64
 	regions  []sortedRegion
+	times    readTimes
 }
 
 // sortedRegion is what was read for one region, duplicates too.
@@ -113,6 +114,7 @@ func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes in
 	rows := &sortedRows{regions: make([]sortedRegion, s.target.regions.Len())}
 	for _, f := range feeders {
 		rows.read += f.records.read
+		rows.times.add(f.records.times)
 		for i := range rows.regions {
 			rows.regions[i].add(&f.regions[i])
 		}
@@ -143,8 +145,9 @@ type feeder struct {
 }
 
 func (s *sorting) newFeeder(lane *partition.Lane) *feeder {
-	return &feeder{sorting: s, records: newRecordReader(s.job, s.source.fsys, s.rejects, s.meter),
-		lane: lane, regions: make([]sortedRegion, s.target.regions.Len())}
+	records := newRecordReader(s.job, s.source.fsys, s.rejects, s.meter)
+	records.busy = lane.Busy
+	return &feeder{sorting: s, records: records, lane: lane, regions: make([]sortedRegion, s.target.regions.Len())}
 }
 
 func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {

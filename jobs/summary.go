@@ -46,11 +46,13 @@ type Summary struct {
 	Output     string            `json:"output,omitempty"`
 	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
 	Sort       *SortSummary      `json:"sort,omitempty"`
+	Bound      *Bound            `json:"bound,omitempty"` // where a run did something
 }
 
-// Phase is a part of a run and how long it took.
+// Phase is a stage of a run and how long it took, or a part of a stage, whose time is that of all cores together.
 type Phase struct {
 	Name    string  `json:"name"`
+	Of      string  `json:"of,omitempty"` // the stage; empty for a stage itself
 	Seconds float64 `json:"seconds"`
 	Bytes   int64   `json:"bytes"`
 	Rate    float64 `json:"bytes_per_second"`
@@ -101,12 +103,49 @@ func newSummary(j *Job) *Summary {
 func (s *Summary) phase(name string, do func() (bytes int64, err error)) error {
 	start := time.Now()
 	bytes, err := do()
-	p := Phase{Name: name, Seconds: time.Since(start).Seconds(), Bytes: bytes}
-	if p.Seconds > 0 {
-		p.Rate = float64(bytes) / p.Seconds
-	}
-	s.Phases = append(s.Phases, p)
+	s.Phases = append(s.Phases, newPhase(name, time.Since(start), bytes))
 	return err
+}
+
+// Bound is the phase that a run spends most of its time in.
+type Bound struct {
+	Phase   string  `json:"phase"`
+	Seconds float64 `json:"seconds"`
+	Share   float64 `json:"share"` // of the time of all phases, stages that have parts aside
+	Cores   int     `json:"cores"`
+	Busy    float64 `json:"busy"` // part of the cores' time that the phases account for
+}
+
+// bound finds the phase that bounds a run: of the parts of stages, and of the stages that have none, each of which keeps
+// all cores.
+func (s *Summary) bound(cores int) {
+	parts := map[string]bool{}
+	var wall float64
+	for _, p := range s.Phases {
+		parts[p.Of] = true
+		if p.Of == "" {
+			wall += p.Seconds
+		}
+	}
+	b := Bound{Cores: cores}
+	var all, most float64
+	for _, p := range s.Phases {
+		seconds := p.Seconds
+		if p.Of == "" {
+			if parts[p.Name] {
+				continue
+			}
+			seconds *= float64(cores)
+		}
+		all += seconds
+		if seconds > most {
+			b.Phase, most = p.Name, seconds
+		}
+	}
+	if all > 0 && wall > 0 {
+		b.Seconds, b.Share, b.Busy = most, most/all, min(all/wall/float64(cores), 1)
+		s.Bound = &b
+	}
 }
 
 // fill takes over what the manifest holds.

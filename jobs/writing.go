@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"bulkload/internal/digest"
 
@@ -41,6 +42,7 @@ type writing struct {
 	samples []DuplicateSample
 	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
 	left    []int        // slices of a region that are not verified yet
+	times   writeTimes
 }
 
 // writeSlices writes the slices that the manifest lacks, side by side.
@@ -123,12 +125,14 @@ func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
 		}
 	}()
 	w.options.reached(pointBegun)
+	begun := time.Now()
 	if err := r.writeRows(ctx); err != nil {
 		return err
 	}
 	if err := r.finishAll(); err != nil {
 		return err
 	}
+	r.times.total = time.Since(begun)
 	if err := r.verify(ctx); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	}
 	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
 	line(w, "digest", "%v; equal at sorting and in the files read back", s.Digest)
-	writePhases(w, s, took)
+	writePhases(w, s, took, verbose)
 	writeLoadLine(w, s)
 	if verbose {
 		writeRegions(w, s)
@@ -102,9 +102,21 @@ func writeDuplicates(w io.Writer, s *jobs.Summary) {
 	}
 }
 
-func writePhases(w io.Writer, s *jobs.Summary, took time.Duration) {
-	for _, p := range s.Phases {
-		line(w, p.Name, "%.2f s, %s, %s/s", p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
+// writePhases tells how long the stages took, and with verbose their parts, whose times are those of all cores together.
+func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
+	for i, p := range s.Phases {
+		parts := ""
+		if verbose && i+1 < len(s.Phases) && s.Phases[i+1].Of == p.Name {
+			parts = "; its parts, on all cores together:"
+		}
+		if p.Of == "" {
+			line(w, p.Name, "%.2f s, %s, %s/s%s", p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)), parts)
+		} else if verbose {
+			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
+		}
+	}
+	if b := s.Bound; b != nil {
+		line(w, "bound by", "%.2f s in %s, %.0f%% of the work; %s, busy for %.0f%% of the time", b.Seconds, b.Phase, 100*b.Share, plural(b.Cores, "core"), 100*b.Busy)
 	}
 	if s.Sort != nil && s.Sort.Runs > 0 {
 		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, jobs.FormatSize(s.Sort.Spilled))

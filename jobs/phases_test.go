@@ -1,0 +1,82 @@
+package jobs
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestPhases: every phase shows its bytes, and the times of the parts are those that the stages took.
+func TestPhases(t *testing.T) {
+	dir := sampleDir(t, checkJob, 60_000)
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{Memory: minMemory, WorkDir: t.TempDir()})
+	wall, parts := map[string]float64{}, map[string]float64{}
+	bytes := map[string]int64{}
+	var names []string
+	for _, p := range s.Phases {
+		if p.Of == "" {
+			wall[p.Name] = p.Seconds
+			continue
+		}
+		names = append(names, p.Name)
+		parts[p.Of] += p.Seconds
+		bytes[p.Name] = p.Bytes
+		if p.Seconds < 0 || p.Bytes <= 0 || p.Seconds > 0 && p.Rate <= 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	want := []string{"read", "parse", "key", "sort", "spill", "merge", "encode", "compress", "write", "verify"}
+	if len(names) != len(want) {
+		t.Fatalf("phases %v", names)
+	}
+	for i := range want {
+		if names[i] != want[i] {
+			t.Errorf("phases %v, want %v", names, want)
+		}
+	}
+	for stage, took := range wall {
+		if sum := parts[stage]; sum > took*float64(workers())*1.05+0.01 || sum < took/2 {
+			t.Errorf("the parts of %s took %.3f s together, the stage %.3f s on %d cores", stage, sum, took, workers())
+		}
+	}
+	var size, raw int64
+	for _, f := range s.Files {
+		size += f.Bytes
+		raw += f.Raw
+	}
+	if bytes["write"] != size || bytes["verify"] != size || bytes["encode"] != raw || bytes["compress"] >= raw || bytes["compress"] < size/2 {
+		t.Errorf("files of %d bytes, %d raw; phases %v", size, raw, bytes)
+	}
+	if in := s.Phases[0].Bytes; bytes["read"] < in || bytes["read"] > in*3/2 || bytes["merge"] != s.Sort.Bytes || bytes["key"] != s.Sort.Bytes || bytes["spill"] != s.Sort.Spilled {
+		t.Errorf("%d bytes of input, %d sorted; phases %v", in, s.Sort.Bytes, bytes)
+	}
+	b := s.Bound
+	if b == nil || b.Cores != workers() || b.Share < 0.1 || b.Share > 1 || b.Busy <= 0.2 || b.Busy > 1 || bytes[b.Phase] == 0 {
+		t.Errorf("bound by %+v", b)
+	}
+}
+
+func TestBound(t *testing.T) {
+	s := Summary{Phases: []Phase{
+		{Name: "sort", Seconds: 2}, {Name: "key", Of: "sort", Seconds: 3}, {Name: "read", Of: "sort", Seconds: 0.5},
+		{Name: "write", Seconds: 3}, {Name: "encode", Of: "write", Seconds: 4.5},
+		{Name: "load", Seconds: 1}, // has no parts: it keeps both cores
+	}}
+	s.bound(2)
+	if want := (Bound{Phase: "encode", Seconds: 4.5, Share: 0.45, Cores: 2, Busy: 10.0 / 12}); *s.Bound != want {
+		t.Errorf("%+v, want %+v", *s.Bound, want)
+	}
+	nothing := Summary{}
+	nothing.bound(2)
+	if nothing.Bound != nil {
+		t.Errorf("%+v in a run that did nothing", *nothing.Bound)
+	}
+}
+
+func TestApportion(t *testing.T) {
+	for _, c := range [][5]time.Duration{{90, 1, 2, 30, 60}, {90, 0, 0, 90, 0}, {-5, 1, 1, 0, 0}, {90, 0, 7, 0, 90}} {
+		if a, b := apportion(c[0], c[1], c[2]); a != c[3] || b != c[4] {
+			t.Errorf("%d by %d to %d is %d and %d, want %d and %d", c[0], c[1], c[2], a, b, c[3], c[4])
+		}
+	}
+}
