@@ -15,7 +15,6 @@ type dataBlock struct {
 	last   bool          // of the file
 	took   time.Duration // compressing
 	err    error
-	done   sync.WaitGroup // until it is compressed
 }
 
 // bloomDue is a bloom chunk that is to stand behind a data block.
@@ -84,34 +83,48 @@ func (a *assembler) tryPut(b *dataBlock) error {
 }
 
 // pipeline takes data blocks from the goroutine that encodes to the assembler. Without helpers it does all at once. With
-// helpers, blocks are compressed beside the encoding and assembled in order by a goroutine of its own; where all blocks
-// are on their way, the encoding goroutine compresses, too.
+// helpers, blocks go in batches, since handing over a single one costs as much as compressing it: they are compressed
+// beside the encoding and assembled in order by a goroutine of its own; where all batches are on their way, the encoding
+// goroutine compresses, too.
 type pipeline struct {
 	assembler *assembler
 	codec     *codec
 	block     *dataBlock // the only one, without helpers
 
-	free    chan *dataBlock // nil without helpers
-	work    chan *dataBlock // to be compressed
-	ordered chan *dataBlock // all, in the file's order
+	batch   *batch      // being filled
+	free    chan *batch // nil without helpers
+	work    chan *batch // to be compressed
+	ordered chan *batch // all, in the file's order
 	wait    sync.WaitGroup
 	failed  chan struct{} // closed when the assembler has failed
 }
 
-// pipelineRoom is how many bytes of blocks, as they are and compressed, may be on their way. Blocks of more than half of
-// it have no helpers.
-const pipelineRoom = 2 << 20
+// batch is some data blocks, one behind the other in the file.
+type batch struct {
+	blocks []*dataBlock // the first n are filled, the rest is room
+	n      int
+	bytes  int
+	done   sync.WaitGroup // until they are compressed
+}
+
+const (
+	// pipelineRoom is how many bytes of blocks, as they are and compressed, may be on their way. Blocks of more than half
+	// of it have no helpers.
+	pipelineRoom = 2 << 20
+	// batchLen is how many bytes of payload a batch is to have; one block may have more.
+	batchLen = 128 << 10
+)
 
 func newPipeline(a *assembler, s *Settings) *pipeline {
 	p := &pipeline{assembler: a, codec: newCodec(s.Compression), block: new(dataBlock)}
-	depth := min(2*s.Helpers+2, pipelineRoom/(2*s.BlockSize))
+	depth := min(2*s.Helpers+1, pipelineRoom/(2*max(s.BlockSize, batchLen)))
 	if s.Helpers < 1 || s.Compression == CompressNone || depth < 1 {
 		return p
 	}
-	p.free, p.work, p.ordered = make(chan *dataBlock, depth), make(chan *dataBlock, depth), make(chan *dataBlock, depth)
+	p.free, p.work, p.ordered = make(chan *batch, depth), make(chan *batch, depth), make(chan *batch, depth)
 	p.failed = make(chan struct{})
 	for range depth {
-		p.free <- new(dataBlock)
+		p.free <- new(batch)
 	}
 	for range s.Helpers {
 		p.wait.Go(p.help)
@@ -120,31 +133,55 @@ func newPipeline(a *assembler, s *Settings) *pipeline {
 	return p
 }
 
-// help compresses blocks.
+// compress makes the stored forms of a batch's blocks.
+func (b *batch) compress(c *codec) {
+	for _, d := range b.blocks[:b.n] {
+		d.compress(c)
+	}
+	b.done.Done()
+}
+
+// help compresses batches.
 func (p *pipeline) help() {
 	c := newCodec(p.codec.kind)
 	for b := range p.work {
 		b.compress(c)
-		b.done.Done()
 	}
 }
 
-// assemble puts compressed blocks into the file, in order.
+// assemble puts compressed batches into the file, in order.
 func (p *pipeline) assemble() {
 	for b := range p.ordered {
 		b.done.Wait()
-		if p.assembler.err == nil && p.assembler.put(b) != nil {
-			close(p.failed)
+		for _, d := range b.blocks[:b.n] {
+			if p.assembler.err == nil && p.assembler.put(d) != nil {
+				close(p.failed)
+			}
 		}
+		b.n, b.bytes = 0, 0
 		p.free <- b
 	}
 }
 
-// take gives a data block that is free, to be filled and sent. While there is none it compresses.
+// take gives a data block to be filled and sent. Its buf has the payload copied into it, or, without helpers, exchanged
+// for the encoder's.
 func (p *pipeline) take() *dataBlock {
 	if p.free == nil {
 		return p.block
 	}
+	if p.batch == nil {
+		p.batch = p.emptyBatch()
+	}
+	b := p.batch
+	if b.n == len(b.blocks) {
+		b.blocks = append(b.blocks, new(dataBlock))
+	}
+	b.n++
+	return b.blocks[b.n-1]
+}
+
+// emptyBatch waits for a batch that is free, and compresses meanwhile.
+func (p *pipeline) emptyBatch() *batch {
 	for {
 		select {
 		case b := <-p.free:
@@ -156,21 +193,25 @@ func (p *pipeline) take() *dataBlock {
 			return b
 		case b := <-p.work:
 			b.compress(p.codec)
-			b.done.Done()
 		}
 	}
 }
 
 // send takes a block that was filled. It may tell of an earlier block's error. Without helpers the block is in the file,
 // and free, when it returns.
-func (p *pipeline) send(b *dataBlock) error {
-	if p.ordered == nil {
-		b.compress(p.codec)
-		return p.assembler.put(b)
+func (p *pipeline) send(d *dataBlock) error {
+	if p.free == nil {
+		d.compress(p.codec)
+		return p.assembler.put(d)
 	}
-	b.done.Add(1)
-	p.work <- b // as large as there are blocks: neither of the two waits
-	p.ordered <- b
+	b := p.batch
+	b.bytes += len(d.buf)
+	if b.bytes >= batchLen || d.last {
+		b.done.Add(1)
+		p.work <- b // as large as there are batches: neither of the two waits
+		p.ordered <- b
+		p.batch = nil
+	}
 	select {
 	case <-p.failed:
 		return p.assembler.err
@@ -179,7 +220,7 @@ func (p *pipeline) send(b *dataBlock) error {
 	}
 }
 
-// close waits until all blocks are in the file, and ends the helpers. It may be called again.
+// close waits until all blocks that were sent are in the file, and ends the helpers. It may be called again.
 func (p *pipeline) close() error {
 	if p.ordered != nil {
 		close(p.work)

@@ -184,7 +184,12 @@ func (w *Writer) finishBlock(last bool) error {
 	if w.settings.Encoding != EncodeNone {
 		b.kind = blockEncodedData
 	}
-	b.buf, w.enc.buf = w.enc.buf, b.buf
+	if own := b == w.pipeline.block; own { // it is free again below, and one buffer is enough
+		b.buf, w.enc.buf = w.enc.buf, b.buf
+		defer func() { w.enc.buf, b.buf = b.buf, w.enc.buf }()
+	} else {
+		b.buf = append(b.buf[:0], w.enc.buf...)
+	}
 	b.chunks = b.chunks[:0]
 	for _, filter := range []*bloomWriter{w.bloom, w.deletes} {
 		if filter != nil {
@@ -192,11 +197,7 @@ func (w *Writer) finishBlock(last bool) error {
 		}
 	}
 	w.enc.cells = 0
-	err := w.pipeline.send(b)
-	if b == w.pipeline.block { // it is free again, and one buffer is enough
-		w.enc.buf, b.buf = b.buf, w.enc.buf
-	}
-	return err
+	return w.pipeline.send(b)
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
