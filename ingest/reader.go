@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"bulkload/internal/storage"
 )
@@ -138,8 +139,35 @@ func (r *Reader) Next() (*Record, error) {
 	if !r.form.cut(rec) {
 		return nil, r.bad()
 	}
+	if !utf8.Valid(rec.Raw) {
+		if i, at := invalidField(rec.Fields); i >= 0 {
+			return nil, r.badText(i, at)
+		}
+	}
 	r.good = true
 	return rec, nil
+}
+
+// invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.
+func invalidField(fields [][]byte) (field, at int) {
+	for i, f := range fields {
+		for at := 0; at < len(f); {
+			_, n := utf8.DecodeRune(f[at:])
+			if n == 1 && f[at] >= utf8.RuneSelf {
+				return i, at
+			}
+			at += n
+		}
+	}
+	return -1, 0
+}
+
+// badText makes the BadRecord of a field that is not UTF-8. Such bytes are no text: Java would hash other ones in a row
+// key, and a reader of the table could not tell what they were.
+func (r *Reader) badText(field, at int) error {
+	value := r.rec.Fields[field]
+	return &BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
+		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }
 
 // delimit finds the end of the record at pos, and where the next one begins.

@@ -100,7 +100,11 @@ func TestRecords(t *testing.T) {
 		{"delimiters of several bytes", wide, "a|b||c\nd\r\n|||\r\n\re||f", []got{
 			{0, 1, "a|b||c\nd", []string{"a|b", "c\nd"}, ""}, {10, 2, "|||", []string{"", "|"}, ""}, {15, 3, "\re||f", []string{"\re", "f"}, ""}}},
 		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns, want 2"}}},
-		{"invalid UTF-8 passes", two, "\xff\x01\xc3\x10", []got{{0, 1, "\xff\x01\xc3", []string{"\xff", "\xc3"}, ""}}},
+		{"bytes that are not UTF-8", two, "规\x01ab\xc3\x10x\x01\xef\xbf\xbd\x10\xed\xa0\x80\x01\x10", []got{
+			{0, 1, "规\x01ab\xc3", nil, "not UTF-8: c3 at byte 2 of the value"}, {8, 2, "x\x01\xef\xbf\xbd", []string{"x", "\ufffd"}, ""},
+			{14, 3, "\xed\xa0\x80\x01", nil, "not UTF-8: ed a0 80 at byte 0 of the value"}}},
+		{"delimiters that are not UTF-8", &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte{0xfe}, RecordDelimiter: []byte{0xff}}, "规\xfeb\xff", []got{
+			{0, 1, "规\xfeb", []string{"规", "b"}, ""}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if all := read(t, c.form, c.content); !reflect.DeepEqual(all, c.want) {
