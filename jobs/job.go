@@ -49,6 +49,7 @@ type Input struct {
 	Rows           int64 // expected records; -1: not told
 	RowsAtLeast    bool  // Rows is a minimum
 	EmptyFails     bool  // an input without records is a failure
+	SpaceUnchecked bool  // don't look for room before the run
 }
 
 // Regions says where the table's region boundaries come from.

@@ -105,7 +105,7 @@ func (j *Job) readInput(s *section) {
 		return
 	}
 	s.known("path", "format", "columns", "field_delimiter", "record_delimiter", "null", "charset", "max_rejects",
-		"require_success", "expect_rows", "empty")
+		"require_success", "expect_rows", "empty", "check_space")
 	s.require("path", "columns")
 	if format := s.oneOf("format", "delimited", "csv", "parquet"); format == "csv" || format == "parquet" {
 		s.fail("format", "%s is not built yet; delimited is", format)
@@ -137,6 +137,7 @@ func (j *Job) readInput(s *section) {
 	in.RequireSuccess = s.flag("require_success")
 	in.Rows, in.RowsAtLeast = s.rows("expect_rows")
 	in.EmptyFails = s.oneOf("empty", "ok", "fail") == "fail"
+	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
 }
 
 func delimiterOf(s *section, key, def string) []byte {

@@ -123,6 +123,9 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkRoom(t); err != nil {
+		return nil, err
+	}
 	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(t) {
 		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
 		if err := w.clean(m); err != nil {

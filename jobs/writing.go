@@ -65,29 +65,10 @@ func (w *writing) writeSlices(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unfinished lists the slices that the manifest lacks. Where those that it has are not cut as they would be now, or hold
-// something else, the run begins anew with --force.
+// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now.
 func (w *writing) unfinished() ([]unit, error) {
-	missing, err := w.compareSlices()
-	if err == nil || !w.options.Force {
-		return missing, err
-	}
-	sayf(w.options, "writing all files again (--force): %v", err)
-	if err := w.clean(w.manifest); err != nil {
-		return nil, err
-	}
-	w.manifest.Slices = nil
-	if err := w.save(); err != nil {
-		return nil, err
-	}
-	return w.compareSlices()
-}
-
-// compareSlices lists the slices that the manifest lacks, and holds those that it has against the rows.
-func (w *writing) compareSlices() ([]unit, error) {
 	units := w.units()
 	known := len(w.manifest.Slices)
-	clear(w.left)
 	missing := slices.DeleteFunc(units, func(u unit) bool {
 		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.Start) {
 			known--

@@ -1,0 +1,134 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/storage"
+
+	"golang.org/x/sys/unix"
+)
+
+// spillRatio is how many bytes of sorted runs come of a byte of input, where it does not fit in memory: 0.6 of the check
+// table.
+const spillRatio = 0.6
+
+// outputRatio is how many bytes of HFiles come of a byte of input, at least. The check table, of many short columns, takes
+// 11, 2.3, 1.6, 0.8 and 0.5 in this order; text in few columns takes less.
+func outputRatio(s *hfilewriter.Settings) float64 {
+	encoded := s.Encoding != hfilewriter.EncodeNone && s.Encoding != hfilewriter.EncodeRowIndexV1
+	switch {
+	case s.Compression == hfilewriter.CompressNone && !encoded:
+		return 1.5
+	case s.Compression == hfilewriter.CompressNone:
+		return 1
+	case s.Compression == hfilewriter.CompressZSTD || s.Compression == hfilewriter.CompressGZ:
+		return 0.35
+	case !encoded:
+		return 0.7
+	}
+	return 0.5
+}
+
+// room is the space that something needs somewhere, and what is free there.
+type room struct {
+	what, where string
+	need, free  int64
+}
+
+func (r room) err() error {
+	if r.need <= r.free {
+		return nil
+	}
+	return refusef("%s %s takes about %s, and %s are free there: make room, choose another place, or go on without this check with input.check_space: false",
+		r.what, r.where, FormatSize(r.need), FormatSize(r.free))
+}
+
+// checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
+// of the input, rather low than high.
+func (w *workplace) checkRoom(t *target) error {
+	if w.job.Input.SpaceUnchecked {
+		return nil
+	}
+	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), need: w.outputNeed(t)}
+	var err error
+	if output.free, err = w.fsys.Free(w.dir); err != nil {
+		sayf(w.options, "the room for the output is not known: %v", err)
+		output.need = 0
+	}
+	spill := room{what: "spilling sorted runs to", need: w.spillNeed()}
+	if spill.need == 0 {
+		return output.err()
+	}
+	if spill.where, err = workFolder(w.options.WorkDir); err != nil {
+		return refusef("the sort will spill about %s, but not to --work-dir %s: %w", FormatSize(spill.need), w.options.WorkDir, err)
+	}
+	if spill.free, err = storage.Local.Free(spill.where); err != nil {
+		return refusef("look for room in --work-dir: %w", err)
+	}
+	if output.need > 0 && w.fsys == storage.Local && sameDisk(spill.where, w.dir) {
+		return room{"spilling sorted runs to " + spill.where + " and writing HFiles to", output.where, spill.need + output.need, spill.free}.err()
+	}
+	return errors.Join(spill.err(), output.err())
+}
+
+// outputNeed is what the files take that are not written yet.
+func (w *workplace) outputNeed(t *target) int64 {
+	least := outputRatio(&t.families[0].settings)
+	for i := range t.families {
+		least = min(least, outputRatio(&t.families[i].settings))
+	}
+	need := int64(least * float64(w.source.bytes))
+	for _, f := range w.manifest.files() {
+		need -= f.Bytes
+	}
+	return max(need, 0)
+}
+
+// spillNeed is what the sort writes where the input does not fit in its memory; 0 where it does.
+func (w *workplace) spillNeed() int64 {
+	if w.source.bytes <= sortMemory(w.options.Memory) {
+		return 0
+	}
+	return int64(spillRatio * float64(w.source.bytes))
+}
+
+// workFolder is the absolute name of the folder that the sort spills to, or of the nearest one above it that is there; an
+// error where nothing can be written in it.
+func workFolder(name string) (string, error) {
+	if name == "" {
+		name = os.TempDir()
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	name = present(name)
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", name)
+	}
+	if err := unix.Access(name, unix.W_OK|unix.X_OK); err != nil {
+		return "", &fs.PathError{Op: "write in", Path: name, Err: err}
+	}
+	return name, nil
+}
+
+// present is the nearest of a path and what is above it that is there.
+func present(name string) string {
+	for {
+		_, err := os.Stat(name)
+		if err == nil || name == filepath.Dir(name) {
+			return name
+		}
+		name = filepath.Dir(name)
+	}
+}
+
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(present(a), &x) == nil && unix.Stat(present(b), &y) == nil && x.Dev == y.Dev
+}

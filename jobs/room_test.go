@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bulkload/internal/storage"
+)
+
+// smallDisk is a folder on a disk of its own with so many bytes.
+func smallDisk(t *testing.T, size int64) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: needs to mount a small disk, as root: %v\n\n", t.Name(), err)
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// remount gives a small disk another size or makes it read-only.
+func remount(t *testing.T, dir string, flags uintptr, options string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spillingRows make more than 8 MB of input: with minMemory they are spilled.
+const spillingRows = 70_000
+
+// noHFiles wants an output that no file has come to.
+func noHFiles(t *testing.T, output string) {
+	t.Helper()
+	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if all := files(t, output); len(all) > 0 {
+		t.Errorf("the output holds %v", all)
+	}
+	nothingLeft(t, output)
+}
+
+func TestRoomIsCheckedBeforeTheRun(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	small := smallDisk(t, 4<<20)
+	for name, c := range map[string]struct{ output, work, want string }{
+		"work-dir": {filepath.Join(dir, "out"), small, "spilling sorted runs to " + small},
+		"output":   {filepath.Join(small, "out"), dir, "writing HFiles to file://" + small},
+		"both":     {filepath.Join(small, "out"), small, "spilling sorted runs to " + small + " and writing HFiles to file://" + small},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := readCheck(t, dir, c.output)
+			begun := false
+			_, err := Run(context.Background(), j, Options{Memory: minMemory, WorkDir: c.work, reached: func(point) { begun = true }})
+			if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB are free") {
+				t.Fatalf("%v", err)
+			}
+			if _, err := os.Stat(c.output); !errors.Is(err, fs.ErrNotExist) || begun {
+				t.Errorf("the run has begun: %v", err)
+			}
+		})
+	}
+}
+
+func TestRoomOfWhatFitsInMemory(t *testing.T) {
+	dir := sampleDir(t, checkJob, 4000)
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	mustRun(t, j, Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
+}
+
+func TestEstimates(t *testing.T) {
+	w := &workplace{job: &Job{}, source: &source{bytes: 100 << 20}, options: Options{Memory: 64 << 20}}
+	if need := w.spillNeed(); need != 60<<20 {
+		t.Errorf("100 MiB of input spill %s", FormatSize(need))
+	}
+	w.options.Memory = 512 << 20
+	if need := w.spillNeed(); need != 0 {
+		t.Errorf("what fits in memory spills %s", FormatSize(need))
+	}
+}
+
+// TestEstimateIsNotAboveWhatIsTaken: no run is refused that has the room it takes.
+func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
+	for _, settings := range []string{"compression: none, encoding: none", "compression: none, encoding: fast_diff", "compression: snappy, encoding: none",
+		"compression: snappy, encoding: fast_diff", "compression: zstd, encoding: fast_diff"} {
+		dir := sampleDir(t, strings.Replace(checkJob, "compression: snappy, encoding: fast_diff", settings, 1), 8000)
+		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{})
+		var size int64
+		for _, f := range s.Files {
+			size += f.Bytes
+		}
+		j := readCheck(t, dir, "")
+		estimate := int64(outputRatio(&j.HFile.Settings) * float64(s.Phases[0].Bytes))
+		if estimate > size || estimate < size/12 {
+			t.Errorf("%s: %s are estimated, %s were written", settings, FormatSize(estimate), FormatSize(size))
+		}
+	}
+}
+
+// TestFullDisks: a disk that is full in the middle is told, nothing half done is left, and with room the same run goes on.
+func TestFullDisks(t *testing.T) {
+	job := strings.Replace(checkJob, "input:\n", "input:\n  check_space: false\n", 1)
+	dir := sampleDir(t, job, spillingRows)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	t.Run("work-dir", func(t *testing.T) {
+		small, out := smallDisk(t, 1<<20), filepath.Join(dir, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: small})
+		if !errors.Is(err, syscall.ENOSPC) || KindOf(err) != Failed || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), small) {
+			t.Errorf("%v", err)
+		}
+		noHFiles(t, out)
+		if left, err := os.ReadDir(small); err != nil || len(left) > 0 {
+			t.Errorf("%v is left in the work folder, %v", left, err)
+		}
+		remount(t, small, 0, "size=64m")
+		mustRun(t, readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: small})
+		sameFiles(t, "with room", base, out)
+	})
+	t.Run("output", func(t *testing.T) {
+		small := smallDisk(t, 3<<20)
+		out := filepath.Join(small, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), Options{})
+		if !errors.Is(err, syscall.ENOSPC) || KindOf(err) != Failed || !strings.Contains(err.Error(), out) {
+			t.Errorf("%v", err)
+		}
+		nothingLeft(t, out)
+		remount(t, small, 0, "size=64m")
+		var begun int
+		mustRun(t, readCheck(t, dir, out), Options{reached: counting(&begun, pointBegun)})
+		if begun < 1 || begun > 9 {
+			t.Errorf("%d of 10 regions were written after the disk was full", begun)
+		}
+		sameFiles(t, "with room", base, out)
+	})
+}
+
+// counting counts how often a point is reached, for a run on one core or whose points are few.
+func counting(n *int, at point) func(point) {
+	reached := make(chan struct{}, 1)
+	return func(p point) {
+		if p == at {
+			reached <- struct{}{}
+			*n++
+			<-reached
+		}
+	}
+}
+
+func TestWorkFolderThatCannotBeWritten(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	sealed := smallDisk(t, 64<<20)
+	remount(t, sealed, syscall.MS_RDONLY, "")
+	for _, work := range []string{sealed, filepath.Join(sealed, "below"), filepath.Join(dir, "check.yaml"), filepath.Join(dir, "check.yaml", "below")} {
+		out := filepath.Join(dir, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work})
+		if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), work) {
+			t.Errorf("work-dir %s: %v", work, err)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("work-dir %s: the output is there (%v)", work, err)
+		}
+	}
+}
+
+// TestDamagedSpill: a spilled run that has changed on the disk is found, nothing of its region is written, and the same
+// command goes on.
+func TestDamagedSpill(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	base, out, work := filepath.Join(dir, "base"), filepath.Join(dir, "out"), t.TempDir()
+	mustRun(t, readCheck(t, dir, base), Options{})
+	_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work, reached: func(p point) {
+		if p == pointSorted {
+			damage(t, filepath.Join(work, "bulkload-sort-*", "run-*"))
+		}
+	}})
+	if err == nil || KindOf(err) != Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {
+		t.Errorf("%v", err)
+	}
+	nothingLeft(t, out)
+	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
+		t.Errorf("%v is left in the work folder, %v", left, err)
+	}
+	mustRun(t, readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work})
+	sameFiles(t, "after a damaged spill", base, out)
+}
+
+// damage changes a byte in the middle of each file.
+func damage(t *testing.T, pattern string) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	for _, name := range names {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := f.Seek(0, io.SeekEnd)
+		b := make([]byte, 1)
+		if err == nil {
+			_, err = f.ReadAt(b, at/2)
+		}
+		b[0] ^= 0x55
+		_, err2 := f.WriteAt(b, at/2)
+		if err := errors.Join(err, err2, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRoomThatIsNotKnown: a file system that can't tell its room is no reason to refuse.
+func TestRoomThatIsNotKnown(t *testing.T) {
+	dir := sampleDir(t, checkJob, 400)
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	o.Say = func(text string) { said += text }
+	w, err := openWorkplace(context.Background(), j, o, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if _, err := w.resume(); err != nil {
+		t.Fatal(err)
+	}
+	w.fsys = unmeasured{w.fsys}
+	table, err := planTarget(j, w.site, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.checkRoom(table); err != nil || !strings.Contains(said, "not known") {
+		t.Errorf("%v; said %q", err, said)
+	}
+}
+
+type unmeasured struct{ storage.FS }
+
+func (unmeasured) Free(string) (int64, error) { return 0, errors.New("no statfs here") }
