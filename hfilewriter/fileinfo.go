@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"bulkload/keys"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -81,7 +83,7 @@ func (f FileInfo) Text(key string) string {
 	case kind == infoIsRange && len(v) == 16:
 		return fmt.Sprintf("%d to %d", int64(be64(v)), int64(be64(v[8:])))
 	}
-	return printable(v)
+	return keys.Printable(v)
 }
 
 // infoKind says how a property's value is to be read.

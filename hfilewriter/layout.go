@@ -228,18 +228,5 @@ func describeParts(c *keys.Cell) string {
 	if !ok {
 		kind = fmt.Sprint(uint8(c.Type))
 	}
-	return printable(c.Row) + "/" + printable(c.Family) + ":" + printable(c.Qualifier) + "/" + when + "/" + kind
-}
-
-// printable is Bytes.toStringBinary.
-func printable(b []byte) string {
-	var out []byte
-	for _, c := range b {
-		if c < ' ' || c > '~' || c == '\\' {
-			out = fmt.Appendf(out, `\x%02X`, c)
-		} else {
-			out = append(out, c)
-		}
-	}
-	return string(out)
+	return keys.Printable(c.Row) + "/" + keys.Printable(c.Family) + ":" + keys.Printable(c.Qualifier) + "/" + when + "/" + kind
 }

@@ -11,7 +11,7 @@ import (
 type Position struct {
 	File   File
 	Offset int64 // of the record's first byte in the file
-	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it, see CountRecords
+	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it; Rejects finds it out
 
 	fsys storage.FS // that holds File; nil in a position no reader made
 }

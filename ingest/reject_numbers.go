@@ -8,19 +8,8 @@ import (
 	"bulkload/internal/storage"
 )
 
-// CountRecords counts the records of a file that begin before offset, which must be where a record begins: the record
-// there is the next one. It reads the file up to offset.
-func CountRecords(fsys storage.FS, file File, offset int64, recordDelimiter []byte) (int64, error) {
-	f, err := fsys.Open(file.Path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	c := recordCounter{file: f, delimiter: recordDelimiter}
-	return c.before(offset)
-}
-
-// recordCounter counts on from offset to offset.
+// recordCounter counts the records of a file that begin before an offset, at which one must begin: the record there is
+// the next one. It goes on from offset to offset.
 type recordCounter struct {
 	file      storage.File
 	delimiter []byte

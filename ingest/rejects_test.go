@@ -262,12 +262,20 @@ func TestRejectsOfAnEarlierRun(t *testing.T) {
 func TestCountRecords(t *testing.T) {
 	content := strings.Repeat("a<|>", chunkSize) + "b"
 	m := memory{content: []byte(content)}
+	count := func(offset int64) (int64, error) {
+		f, err := m.Open("/f")
+		if err != nil {
+			return 0, err
+		}
+		c := recordCounter{file: f, delimiter: []byte("<|>")}
+		return c.before(offset)
+	}
 	for offset, want := range map[int64]int64{0: 0, 4: 1, 4 * chunkSize: chunkSize, 4*chunkSize - 4: chunkSize - 1, 2*chunkSize + 4: chunkSize/2 + 1} {
-		if got, err := CountRecords(m, m.file(), offset, []byte("<|>")); err != nil || got != want {
+		if got, err := count(offset); err != nil || got != want {
 			t.Errorf("before %d: %d, %v; want %d", offset, got, err, want)
 		}
 	}
-	if _, err := CountRecords(m, m.file(), int64(len(content))+1, []byte("<|>")); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := count(int64(len(content)) + 1); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("behind the end: %v", err)
 	}
 }

@@ -4,25 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"bulkload/keys"
 )
 
-const printableMarks = " `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?"
-
-// Printable writes bytes as HBase's shell does: printable ASCII as it is, save the backslash, the rest as \xHH
-// (Bytes.toStringBinary).
-func Printable(b []byte) string {
-	var s strings.Builder
-	for _, c := range b {
-		switch {
-		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', strings.IndexByte(printableMarks, c) >= 0:
-			s.WriteByte(c)
-		default:
-			fmt.Fprintf(&s, `\x%02X`, c)
-		}
-	}
-	return s.String()
-}
+// Printable writes bytes as HBase's shell does, see keys.Printable.
+func Printable(b []byte) string { return keys.Printable(b) }
 
 // ParseBinary reads what Printable writes (Bytes.toBytesBinary); bytes above ASCII may stand as they are.
 func ParseBinary(text string) ([]byte, error) {

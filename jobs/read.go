@@ -202,7 +202,7 @@ func (j *Job) readColumnRule(rules *section, name, family string) {
 		for _, c := range j.Columns {
 			names = append(names, c.Name)
 		}
-		rules.doc.fail(rules.keys[name], "columns_map: input.columns has no column %s%s", name, meant(name, names))
+		rules.doc.fail(rules.keys[name], "columns_map: input.columns has no column %s%s", name, keys.Meant(name, names))
 		return
 	}
 	c := &j.Columns[i]
@@ -308,7 +308,7 @@ func (j *Job) readRowKey(s *section) {
 	j.RowKey = expr
 	for _, q := range s.list("query") {
 		if _, ok := j.column(q.text); !ok {
-			s.doc.fail(q.node, "query: input.columns has no column %s%s", q.text, meant(q.text, j.Input.Form.Columns))
+			s.doc.fail(q.node, "query: input.columns has no column %s%s", q.text, keys.Meant(q.text, j.Input.Form.Columns))
 		}
 		j.Query = append(j.Query, q.text)
 	}

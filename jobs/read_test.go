@@ -133,9 +133,9 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		lines map[int]string
 		want  string // behind the file's name
 	}{
-		"unknown key":                  {map[int]string{17: "lod: true"}, ":17: unknown key lod (did you mean load?)"},
-		"unknown key below":            {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject (did you mean max_rejects?)"},
-		"unknown key of a column":      {map[int]string{17: "columns_map: {id: {too: x}}"}, ":17: unknown key columns_map.id.too (did you mean to?)"},
+		"unknown key":                  {map[int]string{17: "lod: true"}, ":17: unknown key lod; did you mean load?"},
+		"unknown key below":            {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject; did you mean max_rejects?"},
+		"unknown key of a column":      {map[int]string{17: "columns_map: {id: {too: x}}"}, ":17: unknown key columns_map.id.too; did you mean to?"},
 		"key twice":                    {map[int]string{17: "table: u"}, ":17: table stands twice; first in line 1"},
 		"missing key":                  {map[int]string{10: "-"}, ":1: rowkey is missing"},
 		"missing key below":            {map[int]string{5: "-"}, ":5: input.path is missing"},
@@ -170,7 +170,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"unknown function in the key":  {map[int]string{10: "rowkey: md6(id)"}, ":10: rowkey: "},
 		"unknown query column":         {map[int]string{11: "query: [check]"}, ":11: query: input.columns has no column check"},
 		"column twice":                 {map[int]string{6: "  columns: [id, check_id, id]"}, `:6: input.columns: "id" stands twice`},
-		"unknown column in the map":    {map[int]string{17: "columns_map: {nota: {skip: true}}"}, ":17: columns_map: input.columns has no column nota (did you mean note?)"},
+		"unknown column in the map":    {map[int]string{17: "columns_map: {nota: {skip: true}}"}, ":17: columns_map: input.columns has no column nota; did you mean note?"},
 		"two columns in one cell":      {map[int]string{17: "columns_map: {note: {to: id}}"}, ":17: columns_map: columns id and note both become the cell f:id"},
 		"no cell at all":               {map[int]string{17: "columns_map: {id: {skip: true}, check_id: {skip: true}, note: {skip: true}}"}, ":17: columns_map: skips every column"},
 		"no family":                    {map[int]string{2: "-"}, ":1: family is missing, and columns_map gives column id none"},

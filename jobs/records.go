@@ -12,8 +12,6 @@ import (
 	"bulkload/keys"
 )
 
-const maxRowLen = 1<<15 - 1 // of HBase
-
 // rejectSink takes the records that can't be used.
 type rejectSink interface {
 	Add(*ingest.BadRecord) error
@@ -110,9 +108,6 @@ func (r *recordReader) appendKey(dst []byte, record *ingest.Record) ([]byte, err
 		return nil, r.rejects.Add(bad)
 	}
 	row, err := r.keys.Append(dst, record.Fields)
-	if err == nil && (len(row) == 0 || len(row) > maxRowLen) {
-		err = &keys.ValueError{Column: -1, Reason: fmt.Sprintf("the row key has %d bytes; HBase takes 1 to %d", len(row), maxRowLen)}
-	}
 	if err != nil {
 		return nil, r.rejectKey(record, err)
 	}

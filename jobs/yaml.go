@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"bulkload/keys"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -131,7 +133,7 @@ func kindName(n *yaml.Node) string {
 func (s *section) known(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !slices.Contains(names, key) {
-			s.doc.fail(s.keys[key], "unknown key %s%s%s", s.name, key, meant(key, names))
+			s.doc.fail(s.keys[key], "unknown key %s%s%s", s.name, key, keys.Meant(key, names))
 		}
 	}
 }
@@ -209,7 +211,7 @@ func (s *section) oneOf(key string, choice ...string) string {
 	}
 	text := s.text(key)
 	if text != "" && !slices.Contains(choice, text) {
-		s.fail(key, "%q is none of %s%s", text, strings.Join(choice, ", "), meant(text, choice))
+		s.fail(key, "%q is none of %s%s", text, strings.Join(choice, ", "), keys.Meant(text, choice))
 	}
 	return text
 }
@@ -293,39 +295,4 @@ func (s *section) section(key string) *section {
 		return nil
 	}
 	return s.doc.section(s.name+key+".", n)
-}
-
-// meant suggests the name that a misspelt one is close to.
-func meant(name string, names []string) string {
-	best, least := "", 3
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), n); d < least {
-			best, least = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// distance is the Levenshtein distance of two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -45,8 +45,8 @@ func (e *Expr) append(dst []byte, fields [][]byte, last []remembered) ([]byte, e
 			return dst, e.valueError(s, problem)
 		}
 	}
-	if n := len(out) - start; n == 0 || n > maxKey {
-		return dst, &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, maxKey)}
+	if n := len(out) - start; n == 0 || n > MaxRowLen {
+		return dst, &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
 	}
 	return out, nil
 }

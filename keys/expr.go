@@ -42,8 +42,8 @@ func Parse(text string, columns []Column) (*Expr, error) {
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
-	if w := e.Width(); w.Min > maxKey {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, maxKey)
+	if w := e.Width(); w.Min > MaxRowLen {
+		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, MaxRowLen)
 	}
 	return e, nil
 }

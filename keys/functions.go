@@ -32,16 +32,13 @@ type param struct {
 	min, max int64 // of a number
 }
 
-const (
-	maxKey   = math.MaxInt16 // HConstants.MAX_ROW_LENGTH
-	maxSalts = 1_000_000
-)
+const maxSalts = 1_000_000
 
 var (
 	saltCount    = param{paramNumber, 1, maxSalts}
 	divisor      = param{paramNumber, 1, math.MaxInt32}
-	offset       = param{paramNumber, 0, maxKey}
-	textWidth    = param{paramNumber, 1, maxKey}
+	offset       = param{paramNumber, 0, MaxRowLen}
+	textWidth    = param{paramNumber, 1, MaxRowLen}
 	descBase     = param{paramNumber, 0, math.MaxInt64}
 	md5Digits    = param{paramNumber, 1, 32}
 	padCharacter = param{kind: paramCharacter}

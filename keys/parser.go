@@ -99,7 +99,7 @@ func (p *parser) term() (term, error) {
 func (p *parser) call(name token) (term, error) {
 	f := findFunction(name.value)
 	if f == nil {
-		return term{}, p.fail(name.start, "unknown function %s%s", name.value, meant(name.value, functionNames()))
+		return term{}, p.fail(name.start, "unknown function %s%s", name.value, Meant(name.value, functionNames()))
 	}
 	if p.depth++; p.depth > maxDepth {
 		return term{}, p.fail(name.start, "calls are nested deeper than %d", maxDepth)
@@ -205,7 +205,7 @@ func (p *parser) meantColumn(name string) string {
 	if f := findFunction(name); f != nil {
 		return fmt.Sprintf("; the function is written %s", f.usage)
 	}
-	return meant(name, names)
+	return Meant(name, names)
 }
 
 func findColumn(columns []Column, name string) int {

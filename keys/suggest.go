@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// meant suggests the known name that is nearest to an unknown one; empty where none is near.
-func meant(name string, known []string) string {
+// Meant suggests the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It is
+// empty where none is near.
+func Meant(name string, known []string) string {
 	best, least := "", len([]rune(name))/3+2
 	for _, k := range known {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < least {

@@ -1,5 +1,7 @@
 package partition
 
+import "bulkload/keys"
+
 // Position orders entries of one key, and says where a record came from.
 type Position struct {
 	File   uint32 // ordinal of the input file
@@ -14,6 +16,6 @@ type Entry struct {
 }
 
 const (
-	maxKey   = 1<<15 - 1 // HConstants.MAX_ROW_LENGTH
-	maxEntry = 1 << 30   // a key and its payload
+	maxKey   = keys.MaxRowLen
+	maxEntry = 1 << 30 // a key and its payload
 )

@@ -92,9 +92,6 @@ func greet(ctx context.Context, socket net.Conn, service Service, o Options) (io
 	return stream, nil
 }
 
-// Addr is the server's "host:port".
-func (c *Conn) Addr() string { return c.addr }
-
 // Err tells why the connection can make no more calls; nil while it can.
 func (c *Conn) Err() error {
 	c.mu.Lock()

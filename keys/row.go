@@ -1,0 +1,20 @@
+package keys
+
+import "fmt"
+
+// MaxRowLen is the length of the longest row key in bytes (HConstants.MAX_ROW_LENGTH).
+const MaxRowLen = 1<<15 - 1
+
+// Printable writes bytes as HBase's shell does: printable ASCII as it is, save the backslash, the rest as \xHH
+// (Bytes.toStringBinary).
+func Printable(b []byte) string {
+	out := make([]byte, 0, len(b))
+	for _, c := range b {
+		if c < ' ' || c > '~' || c == '\\' {
+			out = fmt.Appendf(out, `\x%02X`, c)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
