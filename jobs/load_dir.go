@@ -53,7 +53,11 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if err != nil {
 		return report, err
 	}
-	return report, w.loadFiles(running, d, report)
+	err = w.loadFiles(running, d, report)
+	if cause := context.Cause(running); ctx.Err() == nil && cause != nil && err != nil {
+		err = cause // the lock was lost
+	}
+	return report, err
 }
 
 func (d *directory) loadable() []load.HFile {

@@ -11,7 +11,7 @@ type Options struct {
 	WorkDir    string            // for spilled runs; "": the system's temporary folder
 	Conf       string            // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string // Hadoop and HBase properties that win over the site files
-	Force      bool              // do a finished run again
+	Force      bool              // begin anew, whatever is there of the run
 	NoLoad     bool              // stop before the load
 	Say        func(string)      // takes notes for people; nil: nobody listens
 	Watch      func(Progress)    // takes progress, from several goroutines; nil: nobody listens

@@ -61,7 +61,7 @@ func (s *session) options() jobs.Options {
 type runCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
-	Force  bool `help:"Does a finished run again."`
+	Force  bool `help:"Begins anew, whether the run there is finished or not."`
 	NoLoad bool `help:"Stops before the load."`
 }
 
