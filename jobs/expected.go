@@ -18,7 +18,7 @@ func (c *countedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 func (c *countedRejects) Count() int64                { return c.n.Load() }
 func (c *countedRejects) Close(int64) error           { return nil }
 
-// expected gives the cells that the source asks for in one region, in HBase's order.
+// expected gives the cells that the source asks for in one slice of a region, in HBase's order.
 type expected struct {
 	layout    *layout
 	timestamp int64
@@ -31,8 +31,8 @@ type expected struct {
 	rows      int64
 }
 
-func newExpected(j *Job, t *target, sorted *partition.Sorted, region int) (*expected, error) {
-	run, err := sorted.Region(region)
+func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice) (*expected, error) {
+	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err
 	}

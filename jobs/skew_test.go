@@ -216,3 +216,22 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	}
 	mustRun(t, readCheck(t, dir, out), Options{Force: true})
 }
+
+// TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut elsewhere.
+func TestVerifyInSlices(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	out := filepath.Join(dir, "out")
+	j := readCheck(t, dir, out)
+	s := mustRun(t, j, Options{})
+	j.HFile.SliceSize = 77_000
+	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := VerifyJob(context.Background(), j, Options{}, false)
+	if KindOf(err) != Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
+		t.Errorf("half of the source: %+v, %v", r, err)
+	}
+}

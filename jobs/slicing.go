@@ -7,7 +7,7 @@ import (
 	"bulkload/partition"
 )
 
-// A region is written in slices, each into files of its own, so that a region with most of the rows keeps all cores busy.
+// A region is written and verified in slices, and written into files of their own, so that a region with most of the rows keeps all cores busy.
 // How many there are follows from the data and the job alone. A slice is the unit of resuming, too.
 const (
 	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
@@ -16,7 +16,7 @@ const (
 	maxRegionFiles   = 32       // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily, beyond which HBase's loader refuses
 )
 
-// unit is a slice to be written.
+// unit is a slice to be written or verified.
 type unit struct {
 	partition.Slice
 	number int   // of its region's slices
@@ -24,12 +24,12 @@ type unit struct {
 }
 
 // units lists all slices, largest first, so that none of them is left for one core at the end.
-func (w *writing) units() []unit {
+func (rows *sortedRows) units(j *Job, t *target) []unit {
 	var all []unit
-	for region := range w.target.regions.Len() {
-		cut := w.rows.sorted.Slices(region, w.slicesOf(region))
+	for region := range rows.regions {
+		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
-			all = append(all, unit{s, i, w.rows.regions[region].bytes / int64(len(cut))})
+			all = append(all, unit{s, i, rows.regions[region].bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.size, a.size) })
@@ -37,28 +37,28 @@ func (w *writing) units() []unit {
 }
 
 // slicesOf is into how many slices a region is cut.
-func (w *writing) slicesOf(region int) int {
+func (rows *sortedRows) slicesOf(region int, j *Job, t *target) int {
 	var total int64
-	for i := range w.rows.regions {
-		total += w.rows.regions[i].bytes
+	for i := range rows.regions {
+		total += rows.regions[i].bytes
 	}
-	size := max(w.job.HFile.sliceSize(), total/slicesOfAll)
-	r := &w.rows.regions[region]
-	return int(min((r.bytes+size-1)/size, w.sliceLimit(r), maxSlices))
+	size := max(j.HFile.sliceSize(), total/slicesOfAll)
+	r := &rows.regions[region]
+	return int(min((r.bytes+size-1)/size, r.sliceLimit(t), maxSlices))
 }
 
 // sliceLimit is how many slices keep a family's files below what HBase takes: each slice may have one file that is not as
 // large as max_size.
-func (w *writing) sliceLimit(r *sortedRegion) int64 {
+func (r *sortedRegion) sliceLimit(t *target) int64 {
 	largest := 0
-	for _, f := range w.target.layout.families {
+	for _, f := range t.layout.families {
 		for _, q := range f.qualifiers {
 			largest = max(largest, len(f.name)+len(q))
 		}
 	}
-	columns := int64(len(w.target.layout.sources))
+	columns := int64(len(t.layout.sources))
 	raw := r.bytes + r.keys*columns + r.digest.Cells*int64(keyValueOverhead+largest) // at most
-	return max(1, maxRegionFiles-raw/w.target.maxSize)
+	return max(1, maxRegionFiles-raw/t.maxSize)
 }
 
 func (h *HFile) sliceSize() int64 {

@@ -106,7 +106,7 @@ func (v *verification) close() error {
 	return errors.Join(errs...)
 }
 
-// run sorts the source and joins it with what is there, region by region.
+// run sorts the source and joins it with what is there, slice by slice.
 func (v *verification) run(ctx context.Context, report *VerifyReport) error {
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
@@ -120,7 +120,7 @@ func (v *verification) run(ctx context.Context, report *VerifyReport) error {
 	}
 	report.Rejected = rejects.Count()
 	found := &differences{}
-	joined, err := v.joinAll(ctx, rows.sorted, found)
+	joined, err := v.joinAll(ctx, rows, found)
 	if err := errors.Join(err, rows.sorted.Close()); err != nil {
 		return err
 	}
@@ -140,16 +140,17 @@ func (v *verification) run(ctx context.Context, report *VerifyReport) error {
 	return nil
 }
 
-func (v *verification) joinAll(ctx context.Context, sorted *partition.Sorted, found *differences) ([]*joiner, error) {
+func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers())
-	joined := make([]*joiner, v.target.regions.Len())
-	for region := range joined {
+	units := rows.units(v.job, v.target)
+	joined := make([]*joiner, len(units))
+	for i, u := range units {
 		group.Go(func() error {
-			j, err := v.join(ctx, sorted, region, found)
-			joined[region] = j
+			j, err := v.join(ctx, rows.sorted, u.Slice, found)
+			joined[i] = j
 			if err != nil {
-				return fmt.Errorf("region %d: %w", region, err)
+				return fmt.Errorf("region %d: %w", u.Region, err)
 			}
 			return nil
 		})
@@ -157,14 +158,14 @@ func (v *verification) joinAll(ctx context.Context, sorted *partition.Sorted, fo
 	return joined, group.Wait()
 }
 
-func (v *verification) join(ctx context.Context, sorted *partition.Sorted, region int, found *differences) (*joiner, error) {
-	want, err := newExpected(v.job, v.target, sorted, region)
+func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
+	want, err := newExpected(v.job, v.target, sorted, slice)
 	if err != nil {
 		return nil, err
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
-		err = v.scan(ctx, region, j.visit)
+		err = v.scan(ctx, slice, j.visit)
 	}
 	if err == nil {
 		err = j.end()
@@ -172,9 +173,15 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, regio
 	return j, errors.Join(err, want.close())
 }
 
-// scan visits what is there of a region.
-func (v *verification) scan(ctx context.Context, region int, visit func(*keys.Cell) error) error {
-	start, end := v.target.regions.Start(region), v.target.regions.End(region)
+// scan visits what is there of a slice.
+func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*keys.Cell) error) error {
+	start, end := slice.Start, slice.End
+	if len(start) == 0 {
+		start = v.target.regions.Start(slice.Region)
+	}
+	if len(end) == 0 {
+		end = v.target.regions.End(slice.Region)
+	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
 	}

@@ -67,7 +67,7 @@ func (w *writing) writeSlices(ctx context.Context) error {
 
 // unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now.
 func (w *writing) unfinished() ([]unit, error) {
-	units := w.units()
+	units := w.rows.units(w.job, w.target)
 	known := len(w.manifest.Slices)
 	missing := slices.DeleteFunc(units, func(u unit) bool {
 		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.Start) {
