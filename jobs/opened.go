@@ -21,6 +21,7 @@ type workplace struct {
 	dir      string
 	lock     *lock
 	manifest *manifest
+	replaced *manifest     // of the run that --force puts this one in the place of; nil once it is deleted
 	cluster  *load.Cluster // nil where the job needs none
 }
 
@@ -98,10 +99,7 @@ func (w *workplace) resume() (finished bool, err error) {
 			return false, err
 		}
 	case w.options.Force:
-		sayf(w.options, "cleaning the output of run %s (--force)", old.Run.ID)
-		if err := w.clean(old); err != nil {
-			return false, err
-		}
+		w.replaced = old
 	case old.Run.ID != fresh.Run.ID:
 		return false, refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
 			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
@@ -122,6 +120,31 @@ func (w *workplace) save() error {
 		}
 	}
 	return w.manifest.save(w.fsys, w.dir)
+}
+
+// replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
+// old one stays as it is.
+func (w *workplace) replace() error {
+	if w.replaced == nil {
+		return nil
+	}
+	if err := w.lock.check(); err != nil {
+		return err
+	}
+	sayf(w.options, "cleaning the output of run %s (--force)", w.replaced.Run.ID)
+	if err := w.clean(w.replaced); err != nil {
+		return err
+	}
+	w.replaced = nil
+	return w.save()
+}
+
+// present is the manifest of what is in the output now.
+func (w *workplace) present() *manifest {
+	if w.replaced != nil {
+		return w.replaced
+	}
+	return w.manifest
 }
 
 // clean deletes what a manifest names, and the manifest last.
@@ -148,7 +171,7 @@ func (w *workplace) checkContent() error {
 		return fmt.Errorf("list the output: %w", err)
 	}
 	known := map[string]*FileSummary{}
-	for _, f := range w.manifest.files() {
+	for _, f := range w.present().files() {
 		known[f.Path] = f
 	}
 	var foreign []string
@@ -174,7 +197,7 @@ func (w *workplace) checkContent() error {
 
 // checkFamilyDir lists what is foreign in a family's folder.
 func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) ([]string, error) {
-	if err := w.removeUnrecorded(w.manifest, family); err != nil {
+	if err := w.removeUnrecorded(w.present(), family); err != nil {
 		return nil, err
 	}
 	infos, err := list(w.fsys, path.Join(w.dir, family))
@@ -188,7 +211,7 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 		switch {
 		case f == nil:
 			foreign = append(foreign, name)
-		case f.Bytes != info.Size:
+		case f.Bytes != info.Size && w.replaced == nil:
 			foreign = append(foreign, fmt.Sprintf("%s (changed: %d bytes, written were %d)", name, info.Size, f.Bytes))
 		default:
 			delete(known, name)
@@ -249,7 +272,7 @@ func (w *workplace) checkKnown(known map[string]*FileSummary) error {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.manifest.State == stateLoading { // settleGone looks into those
+	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // settleGone looks into those
 		return nil
 	}
 	return refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",

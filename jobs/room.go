@@ -83,7 +83,7 @@ func (w *workplace) outputNeed(t *target) int64 {
 		least = min(least, outputRatio(&t.families[i].settings))
 	}
 	need := int64(least * float64(w.source.bytes))
-	for _, f := range w.manifest.files() {
+	for _, f := range w.present().files() {
 		need -= f.Bytes
 	}
 	return max(need, 0)

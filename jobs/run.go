@@ -91,6 +91,9 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 		return err
 	}
 	w.options.reached(pointSorted)
+	if err := w.replace(); err != nil {
+		return errors.Join(err, rows.sorted.Close())
+	}
 	stats := rows.sorted.Stats()
 	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	summary.Phases = append(summary.Phases, rows.times.phases(rows)...)
@@ -141,8 +144,10 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 			return nil, fmt.Errorf("clean the output: %w", err)
 		}
 	}
-	if err := w.save(); err != nil {
-		return nil, err
+	if w.replaced == nil {
+		if err := w.save(); err != nil {
+			return nil, err
+		}
 	}
 	w.options.reached(pointPlanned)
 	return t, nil
