@@ -34,6 +34,9 @@ func (w *workplace) handOver(ctx context.Context, table string, files []load.HFi
 	if w.manifest == nil {
 		return w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
 	}
+	if err := w.reread(ctx); err != nil {
+		return nil, err
+	}
 	w.manifest.State, w.manifest.Staging = stateLoading, ""
 	if err := w.save(); err != nil {
 		return nil, err

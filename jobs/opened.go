@@ -21,8 +21,9 @@ type workplace struct {
 	dir      string
 	lock     *lock
 	manifest *manifest
-	replaced *manifest     // of the run that --force puts this one in the place of; nil once it is deleted
-	cluster  *load.Cluster // nil where the job needs none
+	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
+	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
+	cluster  *load.Cluster   // nil where the job needs none
 }
 
 // remote tells whether a job leaves the local disks.
@@ -108,6 +109,10 @@ func (w *workplace) resume() (finished bool, err error) {
 	}
 	if err := w.checkContent(); err != nil {
 		return false, err
+	}
+	w.earlier = map[string]bool{}
+	for _, f := range w.manifest.files() {
+		w.earlier[f.Path] = true
 	}
 	return w.manifest.State != stateWriting, nil
 }

@@ -126,6 +126,9 @@ func (w *workplace) plan(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkPlace(ctx, table); err != nil {
+		return nil, err
+	}
 	if err := w.checkRoom(t); err != nil {
 		return nil, err
 	}

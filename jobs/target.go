@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,6 +84,18 @@ func (w *workplace) liveTable(ctx context.Context) (*load.Table, error) {
 		return nil, nil
 	}
 	return lookUp(ctx, w.cluster, w.job.Table)
+}
+
+// checkPlace refuses an output from which the load would be refused in the end.
+func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
+	if table == nil || !w.job.Load || w.options.NoLoad {
+		return nil
+	}
+	err := w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
+	if errors.Is(err, load.ErrRefused) {
+		return refusef("%w", err)
+	}
+	return err
 }
 
 func lookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {

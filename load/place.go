@@ -1,0 +1,23 @@
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"bulkload/internal/storage"
+)
+
+// CheckPlace refuses (ErrRefused) a folder from which a load would be refused: one that is not on HBase's file system.
+// It asks for a staging folder, as a load does, and gives that back.
+func (c *Cluster) CheckPlace(ctx context.Context, fs storage.FS, table *Table, uri string) error {
+	l := &loading{cluster: c, fs: fs, left: []*handover{{HFile: HFile{URI: uri}}}}
+	var err error
+	if l.table, err = parseName(table.Name); err != nil {
+		return err
+	}
+	if err = l.prepare(ctx, table); err == nil {
+		l.cleanup(ctx)
+		return nil
+	}
+	return fmt.Errorf("look whether %s can be loaded from: %w", uri, classify(ctx, err))
+}
