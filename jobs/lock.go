@@ -20,6 +20,8 @@ const (
 	lockName    = "_lock"
 	lockRefresh = time.Minute      // how often the holder touches it
 	lockStale   = 10 * time.Minute // untouched for this long, another machine's lock is given up
+	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
+	lockRemoval = 5 * time.Second  // how long a failed lock is tried to be removed
 )
 
 // owner says who holds a lock.
@@ -32,8 +34,14 @@ type owner struct {
 }
 
 func (o owner) String() string {
+	if o.blank() {
+		return "a process that has not said who it is"
+	}
 	return fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
 }
+
+// blank tells whether the lock names nobody: its writing failed, or lasts still.
+func (o owner) blank() bool { return o.PID == 0 }
 
 func (o owner) same(p owner) bool {
 	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Since.Equal(p.Since)
@@ -97,7 +105,7 @@ func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(
 	}
 	for range 3 {
 		l.setTouched(time.Now())
-		err = createFile(fsys, l.name(), l.text)
+		err = l.create()
 		if err == nil {
 			l.done.Add(1)
 			go l.refresh(ctx, lost)
@@ -114,6 +122,29 @@ func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(
 }
 
 func (l *lock) name() string { return path.Join(l.dir, lockName) }
+
+// create writes the lock. One that could not be written in full is removed: it would keep everybody out.
+func (l *lock) create() error {
+	w, err := l.fsys.Create(l.name(), filePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(l.text); err == nil {
+		err = w.Close()
+	} else {
+		err = errors.Join(err, w.Abort())
+	}
+	if err == nil {
+		return nil
+	}
+	removed := make(chan error, 1)
+	go func() { removed <- removeIfThere(l.fsys, l.name()) }() // a file system that is down may take minutes to say so
+	select {
+	case <-removed: // where it is left, the next run takes it over in a minute
+	case <-time.After(lockRemoval):
+	}
+	return err
+}
 
 // takeOver moves the lock of a dead owner away; an error where the owner may be alive.
 func (l *lock) takeOver() error {
@@ -144,7 +175,7 @@ func (l *lock) read(name string) (owner, error) {
 	text, err := readFile(l.fsys, name, 64<<10)
 	if err == nil && json.Unmarshal(text, &o) != nil {
 		// A crash may leave it empty; its age decides then.
-		o = owner{Host: "an unknown host"}
+		o = owner{}
 	}
 	return o, err
 }
@@ -161,7 +192,11 @@ func (l *lock) old(held owner) bool {
 	defer func() { _ = l.fsys.Remove(probe) }() // a probe that stays behind does no harm
 	now, err1 := l.fsys.Stat(probe)
 	then, err2 := l.fsys.Stat(l.name())
-	return err1 == nil && err2 == nil && now.ModTime.Sub(then.ModTime) > lockStale
+	limit := lockStale
+	if held.blank() {
+		limit = lockBlank
+	}
+	return err1 == nil && err2 == nil && now.ModTime.Sub(then.ModTime) > limit
 }
 
 // refresh touches the lock now and then, so that other machines see that we live.

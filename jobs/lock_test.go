@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,6 +38,42 @@ func TestLockKeepsOthersOut(t *testing.T) {
 	}
 }
 
+// brokenFS fails to write what it has created.
+type brokenFS struct{ storage.FS }
+
+func (b brokenFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+	w, err := b.FS.Create(name, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(name, nil, perm); err != nil { // as HDFS shows it: there, and empty
+		return nil, err
+	}
+	return brokenWriter{w}, nil
+}
+
+type brokenWriter struct{ storage.Writer }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no datanode takes it") }
+
+// TestFailedLockIsRemoved: a lock whose writing failed keeps nobody out.
+func TestFailedLockIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := takeLock(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
+		t.Fatal("a lock that can't be written is taken")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left in the directory: %v", left)
+	}
+	l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.release(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStaleLocks(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -54,7 +91,8 @@ func TestStaleLocks(t *testing.T) {
 		"reused process number":          {fmt.Sprintf(`{"host":%q,"pid":%d,"process":"1@before"}`, host, me), 0, true},
 		"another machine":                {`{"host":"elsewhere","pid":1}`, 9 * time.Minute, false},
 		"another machine, gone":          {`{"host":"elsewhere","pid":1}`, 11 * time.Minute, true},
-		"empty, from a crash":            {"", 11 * time.Minute, true},
+		"empty, from a crash":            {"", 2 * time.Minute, true},
+		"damaged":                        {`{"host":"else`, 2 * time.Minute, true},
 		"empty, perhaps just being made": {"", 0, false},
 	}
 	for name, c := range cases {
