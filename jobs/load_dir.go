@@ -77,6 +77,9 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		return err
 	}
 	if len(d.files) == 0 && (w.manifest == nil || w.manifest.State == stateLoaded) {
+		if err := w.checkEmpty(); err != nil {
+			return err
+		}
 		report.Status = StatusNothing
 		return nil
 	}
@@ -102,6 +105,21 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		report.Status = StatusDone
 	}
 	return err
+}
+
+// checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
+func (w *workplace) checkEmpty() error {
+	infos, err := list(w.fsys, w.dir)
+	if err != nil || w.manifest != nil {
+		return err
+	}
+	for _, info := range infos {
+		if !info.Dir && !hidden(info.Name) {
+			return refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+				w.fsys.URI(w.dir), info.Name, w.fsys.URI(path.Dir(w.dir)))
+		}
+	}
+	return nil
 }
 
 // checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"bulkload/internal/storage"
@@ -44,5 +45,18 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	}
 	if m.State != stateWritten {
 		t.Errorf("the manifest says %s", m.State)
+	}
+}
+
+// TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
+func TestLoadOfAFamilyFolder(t *testing.T) {
+	dir := filepath.Join(writtenDir(t), "f")
+	d, err := openDirectory(storage.Local, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workplace{fsys: storage.Local, dir: dir}
+	if err := w.loadFiles(context.Background(), d, &LoadReport{Table: "t"}); KindOf(err) != Refused || !strings.Contains(err.Error(), "the directory above") {
+		t.Errorf("a family's folder: %v", err)
 	}
 }
