@@ -45,7 +45,8 @@ type manifest struct {
 	State     string            `json:"state"`
 	Run       RunInfo           `json:"run"`
 	JobHash   string            `json:"job_hash"`
-	Timestamp int64             `json:"timestamp"` // of the cells
+	Timestamp int64             `json:"timestamp"`       // of the cells
+	Site      map[string]string `json:"site_properties"` // that decide bytes of the files
 	Inputs    []manifestInput   `json:"inputs"`
 	Splits    []string          `json:"splits"` // in the notation of Printable
 	Families  map[string]string `json:"families"`
@@ -158,6 +159,17 @@ func (m *manifest) differences(other *manifest) []string {
 	for _, in := range m.Inputs {
 		if !slices.ContainsFunc(other.Inputs, func(o manifestInput) bool { return o.Path == in.Path }) {
 			out = append(out, fmt.Sprintf("the input file %s is gone", in.Path))
+		}
+	}
+	return out
+}
+
+// changedProperties says which site properties differ from those that the files were made with.
+func (m *manifest) changedProperties(other *manifest) []string {
+	var out []string
+	for _, name := range byteProperties {
+		if was, is := m.Site[name], other.Site[name]; m.Site != nil && was != is {
+			out = append(out, fmt.Sprintf("property %s was %q and is %q", name, was, is))
 		}
 	}
 	return out

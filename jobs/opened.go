@@ -84,7 +84,7 @@ func (w *workplace) close() error {
 // left to write.
 func (w *workplace) resume() (finished bool, err error) {
 	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash,
-		Timestamp: w.job.Timestamp}
+		Timestamp: w.job.Timestamp, Site: w.site.properties()}
 	fresh.Run = w.job.runInfo()
 	fresh.Run.ID = w.job.runID(fresh.Inputs)
 	old, err := readManifest(w.fsys, w.dir)
@@ -104,8 +104,14 @@ func (w *workplace) resume() (finished bool, err error) {
 	case old.Run.ID != fresh.Run.ID:
 		return false, refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
 			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
+	case old.State == stateWritten && old.changedProperties(fresh) != nil:
+		return false, refusef("%s holds files with other settings: %s. Use --force to write them again",
+			w.fsys.URI(w.dir), strings.Join(old.changedProperties(fresh), "; "))
 	default:
 		w.manifest = old
+		if old.State == stateWriting {
+			old.Site = fresh.Site // the table's settings are compared in full then
+		}
 	}
 	if err := w.checkContent(); err != nil {
 		return false, err

@@ -109,6 +109,22 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 	return s.checkCodec(settings.Compression)
 }
 
+// byteProperties are those that decide bytes of the files beside the job and the table.
+var byteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
+	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
+	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
+
+// properties are the byteProperties that the site sets.
+func (s *site) properties() map[string]string {
+	set := map[string]string{}
+	for _, name := range byteProperties {
+		if value := s.conf.Get(name, ""); value != "" {
+			set[name] = value
+		}
+	}
+	return set
+}
+
 // framed are the codec classes whose framing of ZSTD and LZ4 this program writes: HBase's own modules. Another class may
 // frame the same codec otherwise, as Hadoop's ZStandardCodec does, and read nothing of our files.
 var framed = map[hfilewriter.Compression]struct{ property, class string }{
