@@ -21,6 +21,9 @@ type File struct {
 	Ordinal int
 }
 
+// ErrNoFile says that an input is neither a file nor a directory.
+var ErrNoFile = errors.New("is a pipe, a socket or a device; the input is read from files only")
+
 // List finds the input files of a path: a file, a directory (all files directly in it and below, save names that begin
 // with _ or .) or a glob (of *, ? and [a-z] in any element; what it finds may be files or directories, and hidden names
 // are found only by an element that begins with _ or . itself). They come sorted by the bytes of their path. A path
@@ -138,6 +141,9 @@ func oneIf(b bool) int {
 func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
 func collect(fsys storage.FS, at found, files []File) ([]File, error) {
+	if at.Mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0 {
+		return nil, fmt.Errorf("%s: %w", at.path, ErrNoFile)
+	}
 	if !at.Dir {
 		return append(files, File{Path: at.path, Size: at.Size, ModTime: at.ModTime}), nil
 	}

@@ -48,6 +48,9 @@ func openWorkplace(ctx context.Context, j *Job, o Options, lost func(error)) (w 
 	if w.fsys, w.dir, err = w.site.resolve(j.Output, j.Dir); err != nil {
 		return w, fmt.Errorf("open the output %s: %w", j.Output, err)
 	}
+	if err = w.source.checkApart(w.fsys, w.dir); err != nil {
+		return w, err
+	}
 	if j.Regions.From == "table" || j.Load && !o.NoLoad {
 		if w.cluster, err = w.site.connect(ctx); err != nil {
 			return w, err

@@ -15,6 +15,7 @@ import (
 // source is a job's input: its files, found and in order.
 type source struct {
 	job   *Job
+	root  string // the path or glob that was searched
 	fsys  storage.FS
 	files []ingest.File
 	bytes int64
@@ -26,14 +27,33 @@ func openSource(j *Job, s *site) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
 	}
-	src := &source{job: j, fsys: fsys}
+	src := &source{job: j, root: name, fsys: fsys}
 	if err = src.find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
 		}
+		if errors.Is(err, ingest.ErrNoFile) {
+			err = refusef("%w", err)
+		}
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return src, nil
+}
+
+// checkApart refuses an output inside the input, whose files the next run would read, and an input inside the output.
+func (s *source) checkApart(fsys storage.FS, dir string) error {
+	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
+		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
+		if (matched || at == s.root) && s.fsys.URI(at) == fsys.URI(at) {
+			return refusef("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.fsys.URI(s.root))
+		}
+	}
+	for _, f := range s.files {
+		if below(dir, f.Path) && s.fsys.URI(f.Path) == fsys.URI(f.Path) {
+			return refusef("the input %s is inside the output %s; choose another output", s.fsys.URI(f.Path), fsys.URI(dir))
+		}
+	}
+	return nil
 }
 
 func (s *source) close() error { return s.fsys.Close() }
