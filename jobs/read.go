@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/keys"
+
+	"gopkg.in/yaml.v3"
 )
 
 // ReadOptions say with what a job file is read.
@@ -72,6 +75,7 @@ func (j *Job) read(s *section) {
 	j.readHBase(s.section("hbase"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
+	s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
 		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
@@ -115,6 +119,10 @@ func (j *Job) readInput(s *section) {
 	}
 	in := &j.Input
 	in.Path = s.undated("path")
+	s.checkPlace("path", in.Path)
+	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
+		s.fail("path", "%q is no glob: a [ without its ]", in.Path)
+	}
 	for i, c := range s.list("columns") {
 		if slices.ContainsFunc(j.Columns, func(o Column) bool { return o.Name == c.text }) {
 			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
@@ -138,6 +146,19 @@ func (j *Job) readInput(s *section) {
 	in.Rows, in.RowsAtLeast = s.rows("expect_rows")
 	in.EmptyFails = s.oneOf("empty", "ok", "fail") == "fail"
 	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
+}
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// checkPlace wants a path that some file system has.
+func (s *section) checkPlace(key, text string) {
+	n, ok := s.values[key]
+	if ok && resolve(n).Kind == yaml.ScalarNode && resolve(n).Tag != "!!null" && resolve(n).Value == "" {
+		s.fail(key, "is empty; write a local path, file:///… or hdfs://…")
+	}
+	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
+		s.fail(key, "%s: is no file system this program knows; use a local path, file:///… or hdfs://…", m[1])
+	}
 }
 
 func delimiterOf(s *section, key, def string) []byte {
@@ -281,6 +302,9 @@ func parseMoment(text string) (int64, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UnixMilli(), nil
 	}
+	if t, err := time.Parse("20060102", text); err == nil {
+		return 0, fmt.Errorf("%s is either a date or epoch milliseconds in 1970: write %s for the date", text, t.Format(time.DateOnly))
+	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is neither a date such as 2026-11-20, nor RFC 3339, nor epoch milliseconds", text)
@@ -311,6 +335,11 @@ func (j *Job) readRowKey(s *section) {
 			s.doc.fail(q.node, "query: input.columns has no column %s%s", q.text, keys.Meant(q.text, j.Input.Form.Columns))
 		}
 		j.Query = append(j.Query, q.text)
+	}
+	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 {
+		if _, err := expr.Prefix(j.Query); err != nil {
+			s.fail("query", "%v", err)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func TestReadJobVariants(t *testing.T) {
 		"empty null":                 {map[int]string{9: `  null: ''`}, func(j *Job) bool { return j.Input.Form.Null != nil && len(j.Input.Form.Null) == 0 }},
 		"percentage of rejects":      {map[int]string{9: "  max_rejects: 0.5%"}, func(j *Job) bool { return j.Input.MaxRejects.Percent == 0.5 }},
 		"expected minimum of rows":   {map[int]string{9: "  expect_rows: '>= 10'"}, func(j *Job) bool { return j.Input.Rows == 10 && j.Input.RowsAtLeast }},
-		"binary split":               {map[int]string{10: "rowkey: id", 14: `  splits: ['\x00\xFF', 'b']`}, func(j *Job) bool { return string(j.Regions.Splits[0]) == "\x00\xff" }},
+		"binary split":               {map[int]string{10: "rowkey: id", 11: "query: [id]", 14: `  splits: ['\x00\xFF', 'b']`}, func(j *Job) bool { return string(j.Regions.Splits[0]) == "\x00\xff" }},
 		"column in another family":   {map[int]string{17: "columns_map: {note: {to: 'g:n'}}"}, func(j *Job) bool { return j.Columns[2] == Column{Name: "note", Family: "g", Qualifier: "n"} }},
 		"renamed column":             {map[int]string{17: "columns_map: {note: {to: n}}"}, func(j *Job) bool { return j.Columns[2] == Column{Name: "note", Family: "f", Qualifier: "n"} }},
 		"skipped column":             {map[int]string{17: "columns_map: {note: {skip: true}}"}, func(j *Job) bool { return j.Columns[2].Skip && len(j.cellColumns()) == 2 }},
@@ -248,7 +248,7 @@ func TestJobHash(t *testing.T) {
 		"comment": {1: "table: ns:t # the table"},
 		"rejects": {9: "  max_rejects: 5"},
 		"output":  {16: "output: elsewhere"},
-		"query":   {11: "query: [id]"},
+		"query":   {11: "query: [check_id, id]"},
 	} {
 		if hash(lines) != base {
 			t.Errorf("%s: changes the hash, and not a byte of the files", name)

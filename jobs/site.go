@@ -32,6 +32,9 @@ func openSite(o Options, jobConf string, remote bool) (*site, error) {
 		return nil, usagef("read the site files: %w", err)
 	}
 	for name, value := range o.Properties {
+		if name == "" {
+			return nil, usagef("-D =%s names no property; write -D NAME=VALUE", value)
+		}
 		conf.Set(name, value)
 	}
 	return &site{conf, userName()}, nil

@@ -222,7 +222,9 @@ func (s *section) flag(key string) bool {
 		return false
 	}
 	text, ok := s.scalar(key, s.values[key])
-	if ok && text != "true" && text != "false" {
+	if n := resolve(s.values[key]); ok && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && n.Value == text {
+		s.fail(key, "%q is a text; write %s without quotes", text, text)
+	} else if ok && text != "true" && text != "false" {
 		s.fail(key, "%q is neither true nor false", text)
 	}
 	return text == "true"
