@@ -137,10 +137,13 @@ func (l *lock) create() error {
 	if err == nil {
 		return nil
 	}
-	removed := make(chan error, 1)
-	go func() { removed <- removeIfThere(l.fsys, l.name()) }() // a file system that is down may take minutes to say so
+	removed := make(chan struct{})
+	go func() { // a file system that is down may take minutes to say so
+		defer close(removed)
+		_ = removeIfThere(l.fsys, l.name()) // where it is left, the next run takes it over in a minute
+	}()
 	select {
-	case <-removed: // where it is left, the next run takes it over in a minute
+	case <-removed:
 	case <-time.After(lockRemoval):
 	}
 	return err
