@@ -128,6 +128,11 @@ func earlier(a, b *BadRecord) *BadRecord {
 
 func (r *Rejects) limitError(read int64) error {
 	e := &LimitError{Limit: r.limit, Rejects: r.count, Read: read, First: *r.first}
+	if e.First.Number == 0 { // a reader in the middle of a file can't know it
+		numbers := numbering{delimiter: r.delimiter}
+		e.First.Number = numbers.of(input{e.First.File, e.First.fsys}, e.First.Offset)
+		numbers.close()
+	}
 	if r.hint != nil {
 		e.Hint = r.hint.Hint
 	}

@@ -279,3 +279,23 @@ func TestCountRecords(t *testing.T) {
 		t.Errorf("behind the end: %v", err)
 	}
 }
+
+// TestLimitErrorCountsRecords: the message names the record's number, also where a reader in the middle of the file met
+// it.
+func TestLimitErrorCountsRecords(t *testing.T) {
+	d := sqoop("a", "b")
+	dir := tree(t, map[string]string{"part": strings.Repeat("x\x01y\x10", 1000) + "bad\x10" + strings.Repeat("x\x01y\x10", 10)})
+	files, err := List(storage.Local, filepath.Join(dir, "part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRejects(storage.Local, filepath.Join(t.TempDir(), "rejects"), Limit{}, d.RecordDelimiter)
+	_, err = feed(t, d, r, files, 700)
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.First.Number != 1001 || limit.First.Offset != 4000 {
+		t.Fatalf("%v, of record %+v", err, limit)
+	}
+	if err := r.Close(0); err != nil && !errors.As(err, &limit) {
+		t.Fatal(err)
+	}
+}
