@@ -10,19 +10,18 @@ const (
 
 	// A block's header: each field's offset is the one before plus its length.
 	headerMagicOffset        = 0
-	headerOnDiskSizeOffset   = headerMagicOffset + magicLen    // int: payload as stored and checksums, without header
-	headerRawSizeOffset      = headerOnDiskSizeOffset + 4      // int: payload before compression
-	headerPrevBlockOffset    = headerRawSizeOffset + 4         // long: offset of the previous block of this type, or -1
-	headerChecksumTypeOffset = headerPrevBlockOffset + 8       // byte
-	headerBytesPerSumOffset  = headerChecksumTypeOffset + 1    // int
-	headerOnDiskDataOffset   = headerBytesPerSumOffset + 4     // int: header and payload as stored, without checksums
-	headerLen                = headerOnDiskDataOffset + 4      // 33
-	magicLen                 = 8                               //
-	checksumLen              = 4                               // of each checksum
-	trailerLen               = 4096                            // of version 3
-	trailerVersionOffset     = trailerLen - 4                  // int: minor << 24 | major
-	trailerMaxMessage        = trailerVersionOffset - magicLen // room for the length and the protobuf message
-	noBlock                  = int64(-1)                       // "no such block" where an offset is wanted
+	headerOnDiskSizeOffset   = headerMagicOffset + magicLen // int: payload as stored and checksums, without header
+	headerRawSizeOffset      = headerOnDiskSizeOffset + 4   // int: payload before compression
+	headerPrevBlockOffset    = headerRawSizeOffset + 4      // long: offset of the previous block of this type, or -1
+	headerChecksumTypeOffset = headerPrevBlockOffset + 8    // byte
+	headerBytesPerSumOffset  = headerChecksumTypeOffset + 1 // int
+	headerOnDiskDataOffset   = headerBytesPerSumOffset + 4  // int: header and payload as stored, without checksums
+	headerLen                = headerOnDiskDataOffset + 4   // 33
+	magicLen                 = 8                            //
+	checksumLen              = 4                            // of each checksum
+	trailerLen               = 4096                         // of version 3
+	trailerVersionOffset     = trailerLen - 4               // int: minor << 24 | major
+	noBlock                  = int64(-1)                    // "no such block" where an offset is wanted
 
 	// A flat key around its row, family and qualifier: 2-byte row length, 1-byte family length, 8-byte timestamp,
 	// 1-byte type (KeyValue.KEY_INFRASTRUCTURE_SIZE).

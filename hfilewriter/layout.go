@@ -215,10 +215,11 @@ func DescribeKey(key []byte) string {
 	if err != nil {
 		return hex.EncodeToString(key)
 	}
-	return describeParts(&c)
+	return describe(&c)
 }
 
-func describeParts(c *keys.Cell) string {
+// describe prints a cell's key, as DescribeKey does.
+func describe(c *keys.Cell) string {
 	when := fmt.Sprint(c.Timestamp)
 	if c.Timestamp == indexKeyTimestamp {
 		when = "LATEST"

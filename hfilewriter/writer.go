@@ -391,6 +391,3 @@ func be64Bytes(v int64) []byte {
 	putBE64(b, uint64(v))
 	return b
 }
-
-// describe prints a cell's key for a message.
-func describe(c *keys.Cell) string { return describeParts(c) }
