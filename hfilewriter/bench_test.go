@@ -3,8 +3,12 @@ package hfilewriter
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const benchTime = 1_700_000_000_000
@@ -80,23 +84,78 @@ func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 // BenchmarkHelpers writes the same file with and without goroutines that compress beside the encoding.
 func BenchmarkHelpers(b *testing.B) {
 	rows := checkRows(200_000, 1) // 80 MB of encoded blocks: what starting the helpers costs is little beside it
+	for helpers := range 3 {
+		b.Run(fmt.Sprint(helpers), func(b *testing.B) {
+			benchWrite(b, withHelpers(helpers), len(rows)*len(checkQualifiers), fillRows(b, rows))
+		})
+	}
+}
+
+// BenchmarkTwoCores writes a file on one core and the same on two, turn by turn, so that both see the same machine, and
+// two files side by side, which is what two cores can give at most. The figures are medians: of the time on one core over
+// that on two, and of what two files side by side give over one.
+func BenchmarkTwoCores(b *testing.B) {
+	rows := checkRows(200_000, 1)
+	fill := fillRows(b, rows)
+	write := func(helpers int) error {
+		w, err := NewWriter(io.Discard, withHelpers(helpers), Stamp{})
+		if err == nil {
+			err = fill(w)
+		}
+		if err == nil {
+			_, err = w.Close()
+		}
+		return err
+	}
+	both := func() error {
+		var group errgroup.Group
+		for range 2 {
+			group.Go(func() error { return write(0) })
+		}
+		return group.Wait()
+	}
+	var one, two, pair []float64
+	for b.Loop() {
+		one = append(one, seconds(b, func() error { return write(0) }))
+		two = append(two, seconds(b, func() error { return write(2) }))
+		pair = append(pair, seconds(b, both))
+	}
+	b.ReportMetric(median(one)/median(two), "x-two-cores")
+	b.ReportMetric(2*median(one)/median(pair), "x-two-files")
+}
+
+func seconds(b *testing.B, f func() error) float64 {
+	begun := time.Now()
+	if err := f(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begun).Seconds()
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func withHelpers(n int) Settings {
+	s := benchSettings[0].s
+	s.Helpers = n
+	return s
+}
+
+// fillRows writes rows of the check table.
+func fillRows(b *testing.B, rows []tableRow) func(*Writer) error {
 	columns, err := NewColumns([]byte("f"), checkQualifiers)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for helpers := range 3 {
-		b.Run(fmt.Sprint(helpers), func(b *testing.B) {
-			s := benchSettings[0].s
-			s.Helpers = helpers
-			benchWrite(b, s, len(rows)*len(checkQualifiers), func(w *Writer) error {
-				for i := range rows {
-					if err := w.AppendRow(columns, rows[i].row, benchTime, rows[i].values); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
+	return func(w *Writer) error {
+		for i := range rows {
+			if err := w.AppendRow(columns, rows[i].row, benchTime, rows[i].values); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
