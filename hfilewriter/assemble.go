@@ -83,20 +83,19 @@ func (a *assembler) tryPut(b *dataBlock) error {
 }
 
 // pipeline takes data blocks from the goroutine that encodes to the assembler. Without helpers it does all at once. With
-// helpers, blocks go in batches, since handing over a single one costs as much as compressing it: they are compressed
-// beside the encoding and assembled in order by a goroutine of its own; where all batches are on their way, the encoding
-// goroutine compresses, too.
+// helpers, blocks go in batches, since handing over a single one costs as much as compressing it. Helpers do nothing but
+// compress; the encoding goroutine puts the batches into the file, in order, and where the next one is not ready it
+// compresses, too. So all wait only for work, never for a turn.
 type pipeline struct {
 	assembler *assembler
 	codec     *codec
 	block     *dataBlock // the only one, without helpers
 
-	batch   *batch      // being filled
-	free    chan *batch // nil without helpers
-	work    chan *batch // to be compressed
-	ordered chan *batch // all, in the file's order
-	wait    sync.WaitGroup
-	failed  chan struct{} // closed when the assembler has failed
+	batch  *batch // being filled
+	free   []*batch
+	queue  []*batch       // on their way, in the file's order
+	work   chan *batch    // to be compressed, with room for all; nil without helpers
+	helped sync.WaitGroup // the helpers
 }
 
 // batch is some data blocks, one behind the other in the file.
@@ -104,7 +103,7 @@ type batch struct {
 	blocks []*dataBlock // the first n are filled, the rest is room
 	n      int
 	bytes  int
-	done   sync.WaitGroup // until they are compressed
+	done   chan struct{} // room for one: they are compressed
 }
 
 const (
@@ -117,28 +116,18 @@ const (
 
 func newPipeline(a *assembler, s *Settings) *pipeline {
 	p := &pipeline{assembler: a, codec: newCodec(s.Compression), block: new(dataBlock)}
-	depth := min(2*s.Helpers+1, pipelineRoom/(2*max(s.BlockSize, batchLen)))
+	depth := min(2*s.Helpers+3, pipelineRoom/(2*max(s.BlockSize, batchLen)))
 	if s.Helpers < 1 || s.Compression == CompressNone || depth < 1 {
 		return p
 	}
-	p.free, p.work, p.ordered = make(chan *batch, depth), make(chan *batch, depth), make(chan *batch, depth)
-	p.failed = make(chan struct{})
+	p.work = make(chan *batch, depth)
 	for range depth {
-		p.free <- new(batch)
+		p.free = append(p.free, &batch{done: make(chan struct{}, 1)})
 	}
 	for range s.Helpers {
-		p.wait.Go(p.help)
+		p.helped.Go(p.help)
 	}
-	p.wait.Go(p.assemble)
 	return p
-}
-
-// compress makes the stored forms of a batch's blocks.
-func (b *batch) compress(c *codec) {
-	for _, d := range b.blocks[:b.n] {
-		d.compress(c)
-	}
-	b.done.Done()
 }
 
 // help compresses batches.
@@ -149,24 +138,60 @@ func (p *pipeline) help() {
 	}
 }
 
-// assemble puts compressed batches into the file, in order.
+// compress makes the stored forms of a batch's blocks.
+func (b *batch) compress(c *codec) {
+	for _, d := range b.blocks[:b.n] {
+		d.compress(c)
+	}
+	b.done <- struct{}{}
+}
+
+// assemble puts the oldest batch into the file, which must be compressed.
 func (p *pipeline) assemble() {
-	for b := range p.ordered {
-		b.done.Wait()
-		for _, d := range b.blocks[:b.n] {
-			if p.assembler.err == nil && p.assembler.put(d) != nil {
-				close(p.failed)
-			}
+	b := p.queue[0]
+	p.queue = append(p.queue[:0], p.queue[1:]...)
+	for _, d := range b.blocks[:b.n] {
+		_ = p.assembler.put(d) // it keeps its error, which send and close give
+	}
+	b.n, b.bytes = 0, 0
+	p.free = append(p.free, b)
+}
+
+// assembleReady puts into the file what can be put without waiting.
+func (p *pipeline) assembleReady() {
+	for len(p.queue) > 0 {
+		select {
+		case <-p.queue[0].done:
+			p.assemble()
+		default:
+			return
 		}
-		b.n, b.bytes = 0, 0
-		p.free <- b
+	}
+}
+
+// assembleNext puts at least the oldest batch into the file, and compresses until it is ready.
+func (p *pipeline) assembleNext() {
+	for {
+		select {
+		case <-p.queue[0].done:
+			p.assemble()
+			return
+		default:
+		}
+		select {
+		case <-p.queue[0].done:
+			p.assemble()
+			return
+		case b := <-p.work:
+			b.compress(p.codec)
+		}
 	}
 }
 
 // take gives a data block to be filled and sent. Its buf has the payload copied into it, or, without helpers, exchanged
 // for the encoder's.
 func (p *pipeline) take() *dataBlock {
-	if p.free == nil {
+	if p.work == nil {
 		return p.block
 	}
 	if p.batch == nil {
@@ -180,53 +205,43 @@ func (p *pipeline) take() *dataBlock {
 	return b.blocks[b.n-1]
 }
 
-// emptyBatch waits for a batch that is free, and compresses meanwhile.
 func (p *pipeline) emptyBatch() *batch {
-	for {
-		select {
-		case b := <-p.free:
-			return b
-		default:
-		}
-		select {
-		case b := <-p.free:
-			return b
-		case b := <-p.work:
-			b.compress(p.codec)
-		}
+	p.assembleReady()
+	if len(p.free) == 0 {
+		p.assembleNext()
 	}
+	last := len(p.free) - 1
+	b := p.free[last]
+	p.free = p.free[:last]
+	return b
 }
 
 // send takes a block that was filled. It may tell of an earlier block's error. Without helpers the block is in the file,
 // and free, when it returns.
 func (p *pipeline) send(d *dataBlock) error {
-	if p.free == nil {
+	if p.work == nil {
 		d.compress(p.codec)
 		return p.assembler.put(d)
 	}
 	b := p.batch
 	b.bytes += len(d.buf)
 	if b.bytes >= batchLen || d.last {
-		b.done.Add(1)
-		p.work <- b // as large as there are batches: neither of the two waits
-		p.ordered <- b
+		p.work <- b // there is room for all
+		p.queue = append(p.queue, b)
 		p.batch = nil
 	}
-	select {
-	case <-p.failed:
-		return p.assembler.err
-	default:
-		return nil
-	}
+	return p.assembler.err
 }
 
 // close waits until all blocks that were sent are in the file, and ends the helpers. It may be called again.
 func (p *pipeline) close() error {
-	if p.ordered != nil {
+	for len(p.queue) > 0 {
+		p.assembleNext()
+	}
+	if p.work != nil {
 		close(p.work)
-		close(p.ordered)
-		p.wait.Wait()
-		p.ordered, p.work = nil, nil
+		p.helped.Wait()
+		p.work = nil
 	}
 	return p.assembler.err
 }
