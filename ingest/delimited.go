@@ -44,7 +44,7 @@ type Split struct {
 // in the order of the files. A file is left whole where its record delimiter can overlap itself, as || does: which
 // bytes of ||| are the delimiter only a reader from the start can tell. Empty files give no split. A size of 0 or less
 // cuts nothing.
-func (d *Delimited) Splits(files []File, size int64) []Split {
+func (d *Delimited) Splits(_ storage.FS, files []File, size int64) ([]Split, error) {
 	var splits []Split
 	for _, f := range files {
 		whole := size <= 0 || overlapsItself(d.RecordDelimiter)
@@ -58,8 +58,11 @@ func (d *Delimited) Splits(files []File, size int64) []Split {
 			start = end
 		}
 	}
-	return splits
+	return splits, nil
 }
+
+// RejectDelimiter is the record delimiter, so that the rejects can be read as input again.
+func (d *Delimited) RejectDelimiter() []byte { return d.RecordDelimiter }
 
 // overlapsItself says whether two occurrences of delimiter can share bytes: whether it ends as it begins.
 func overlapsItself(delimiter []byte) bool {
@@ -72,7 +75,7 @@ func overlapsItself(delimiter []byte) bool {
 }
 
 // Open begins to read a split. The file must be as long as when it was listed.
-func (d *Delimited) Open(fsys storage.FS, split Split) (*Reader, error) {
+func (d *Delimited) Open(fsys storage.FS, split Split) (Records, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
 	}

@@ -13,22 +13,31 @@ import (
 // runs (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose
 // files a run names one by one.
 func (j *Job) identity() (string, error) {
+	form, err := formIdentity(j.Input.Form)
+	if err != nil {
+		return "", fmt.Errorf("hash the job: %w", err)
+	}
 	text, err := json.Marshal(struct {
 		Table     string
 		Columns   []Column
 		Timestamp int64
 		RowKey    string
-		Form      ingest.Delimited
-		NoNull    bool
+		Form      string
 		Regions   Regions
 		HFile     HFile
 		Strict    bool
-	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Input.Form, j.Input.Form.Null == nil, j.Regions, j.HFile, j.Strict})
+	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), form, j.Regions, j.HFile, j.Strict})
 	if err != nil {
 		return "", fmt.Errorf("hash the job: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// formIdentity is all that a form says, with its type.
+func formIdentity(form ingest.Form) (string, error) {
+	text, err := json.Marshal(form) // null where a []byte is nil
+	return fmt.Sprintf("%T %s", form, text), err
 }
 
 // runID names a run: the job, the logical date, and the input files with their sizes and times.

@@ -43,7 +43,7 @@ type Column struct {
 // Input says where records come from and how they are written.
 type Input struct {
 	Path           string
-	Form           ingest.Delimited
+	Form           ingest.Form
 	MaxRejects     ingest.Limit
 	RequireSuccess bool  // a _SUCCESS file must be there
 	Rows           int64 // expected records; -1: not told

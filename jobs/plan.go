@@ -181,7 +181,11 @@ func (p *planning) measure(ctx context.Context) error {
 	if p.sample > 0 {
 		group.SetLimit(1) // the first rows, in order
 	}
-	for _, split := range p.job.Input.Form.Splits(p.source.files, splitSize) {
+	splits, err := p.job.Input.Form.Splits(p.source.fsys, p.source.files, splitSize)
+	if err != nil {
+		return fmt.Errorf("look into the input: %w", err)
+	}
+	for _, split := range splits {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -73,7 +73,7 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 
 // nextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
 // parsing and keys.
-func (r *recordReader) nextTimed(in *ingest.Reader, visit func(*ingest.Record) error) error {
+func (r *recordReader) nextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
 	calls, busy, begun := r.times.file.calls, r.busy(), time.Now()
 	parsed := begun
 	err := r.next(in, func(record *ingest.Record) error {
@@ -87,7 +87,7 @@ func (r *recordReader) nextTimed(in *ingest.Reader, visit func(*ingest.Record) e
 	return err
 }
 
-func (r *recordReader) next(in *ingest.Reader, visit func(*ingest.Record) error) error {
+func (r *recordReader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
 		r.read++

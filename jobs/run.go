@@ -79,7 +79,7 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	if err != nil {
 		return err
 	}
-	rejects := ingest.NewRejects(w.fsys, path.Join(w.dir, rejectsDir), w.job.Input.MaxRejects, w.job.Input.Form.RecordDelimiter)
+	rejects := ingest.NewRejects(w.fsys, path.Join(w.dir, rejectsDir), w.job.Input.MaxRejects, w.job.Input.Form.RejectDelimiter())
 	var rows *sortedRows
 	err = summary.phase("sort", func() (int64, error) {
 		s := sorting{job: w.job, source: w.source, target: t, rejects: rejects}

@@ -96,7 +96,11 @@ func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes in
 	splits := make(chan ingest.Split)
 	group.Go(func() error {
 		defer close(splits)
-		for _, split := range s.job.Input.Form.Splits(s.source.files, splitSize) {
+		cut, err := s.job.Input.Form.Splits(s.source.fsys, s.source.files, splitSize)
+		if err != nil {
+			return fmt.Errorf("look into the input: %w", err)
+		}
+		for _, split := range cut {
 			select {
 			case splits <- split:
 			case <-ctx.Done():

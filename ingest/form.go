@@ -1,0 +1,28 @@
+package ingest
+
+import "bulkload/internal/storage"
+
+// Form is how the files of an input are written: delimited text, CSV, Parquet. It holds all that the job file says of it,
+// is immutable, and safe for concurrent use. Its JSON is a part of what a run's identity is made of.
+type Form interface {
+	// Check says what makes the form unusable, as far as it shows without a file.
+	Check() error
+	// Splits cuts files into parts of about size bytes, in the order of the files, that can be read side by side and
+	// together hold each record once. It may look into the files. A size of 0 or less cuts nothing.
+	Splits(fsys storage.FS, files []File, size int64) ([]Split, error)
+	// Open begins to read a split. The file must be as long as when it was listed.
+	Open(fsys storage.FS, split Split) (Records, error)
+	// RejectDelimiter stands behind each rejected record in the file of the rejects.
+	RejectDelimiter() []byte
+}
+
+// Records are the records of one split. They are not safe for concurrent use.
+type Records interface {
+	// Next is the next record, valid until the next call; io.EOF behind the last one; a *BadRecord for one that can't be
+	// used, after which reading can go on; any other error ends the reading.
+	Next() (*Record, error)
+	// Bytes is how many bytes of the split, as it lies in the file, have been consumed.
+	Bytes() int64
+	// Close gives the file back.
+	Close() error
+}

@@ -1,0 +1,116 @@
+package jobs
+
+import (
+	"bulkload/ingest"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// inputKeys are those that every format has.
+var inputKeys = []string{"path", "format", "columns", "charset", "max_rejects", "require_success", "expect_rows", "empty", "check_space"}
+
+// format is one way to write an input: the keys that only it has, and how they are read into a form of the named columns.
+type format struct {
+	keys []string
+	read func(s *section, columns []string) ingest.Form
+}
+
+var formats = map[string]format{
+	"delimited": {delimitedKeys, readDelimited},
+}
+
+func (j *Job) readInput(s *section) {
+	if s == nil {
+		return
+	}
+	name := s.oneOf("format", "delimited", "csv", "parquet")
+	format, built := formats[name]
+	if !built {
+		s.fail("format", "%s is not built yet; delimited is", name)
+		format = formats["delimited"]
+	}
+	s.known(append(inputKeys, format.keys...)...)
+	s.require("path", "columns")
+	if charset := s.text("charset"); charset != "" && !strings.EqualFold(charset, "utf-8") {
+		s.fail("charset", "%s is not built yet; utf-8 is", charset)
+	}
+	in := &j.Input
+	in.Path = s.undated("path")
+	s.checkPlace("path", in.Path)
+	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
+		s.fail("path", "%q is no glob: a [ without its ]", in.Path)
+	}
+	j.readColumns(s)
+	in.Form = format.read(s, j.columnNames())
+	if err := in.Form.Check(); err != nil && s.has("columns") {
+		s.doc.fail(s.node, "input: %v", err)
+	}
+	in.MaxRejects = s.limit("max_rejects")
+	in.RequireSuccess = s.flag("require_success")
+	in.Rows, in.RowsAtLeast = s.rows("expect_rows")
+	in.EmptyFails = s.oneOf("empty", "ok", "fail") == "fail"
+	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
+}
+
+func (j *Job) readColumns(s *section) {
+	for i, c := range s.list("columns") {
+		if slices.ContainsFunc(j.Columns, func(o Column) bool { return o.Name == c.text }) {
+			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
+		}
+		if c.text == "" {
+			s.doc.fail(c.node, "input.columns: column %d has no name", i+1)
+		}
+		j.Columns = append(j.Columns, Column{Name: c.text})
+	}
+}
+
+func (j *Job) columnNames() []string {
+	names := make([]string, len(j.Columns))
+	for i, c := range j.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// checkPlace wants a path that some file system has.
+func (s *section) checkPlace(key, text string) {
+	n, ok := s.values[key]
+	if ok && resolve(n).Kind == yaml.ScalarNode && resolve(n).Tag != "!!null" && resolve(n).Value == "" {
+		s.fail(key, "is empty; write a local path, file:///… or hdfs://…")
+	}
+	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
+		s.fail(key, "%s: is no file system this program knows; use a local path, file:///… or hdfs://…", m[1])
+	}
+}
+
+// limit is max_rejects: a count or a percentage.
+func (s *section) limit(key string) ingest.Limit {
+	if !s.has(key) {
+		return ingest.Limit{}
+	}
+	limit, err := ingest.ParseLimit(s.text(key))
+	if err != nil {
+		s.fail(key, "%v", err)
+	}
+	return limit
+}
+
+// rows is expect_rows: a count, or a minimum such as ">= 1000".
+func (s *section) rows(key string) (int64, bool) {
+	if !s.has(key) {
+		return -1, false
+	}
+	text, atLeast := strings.CutPrefix(s.text(key), ">=")
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		s.fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", s.text(key))
+	}
+	return n, atLeast
+}

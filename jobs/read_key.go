@@ -1,0 +1,34 @@
+package jobs
+
+import "bulkload/keys"
+
+func (j *Job) readRowKey(s *section) {
+	if !s.has("rowkey") || len(j.Columns) == 0 {
+		return
+	}
+	text := s.text("rowkey")
+	if text == "" {
+		return
+	}
+	columns := make([]keys.Column, len(j.Columns))
+	for i, c := range j.Columns {
+		columns[i] = keys.Column{Name: c.Name, Width: c.Width}
+	}
+	expr, err := keys.Parse(text, columns)
+	if err != nil {
+		s.fail("rowkey", "%v", err)
+		return
+	}
+	j.RowKey = expr
+	for _, q := range s.list("query") {
+		if _, ok := j.column(q.text); !ok {
+			s.doc.fail(q.node, "query: input.columns has no column %s%s", q.text, keys.Meant(q.text, j.columnNames()))
+		}
+		j.Query = append(j.Query, q.text)
+	}
+	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 {
+		if _, err := expr.Prefix(j.Query); err != nil {
+			s.fail("query", "%v", err)
+		}
+	}
+}

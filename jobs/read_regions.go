@@ -1,0 +1,78 @@
+package jobs
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func (j *Job) readRegions(s *section) {
+	if s == nil {
+		return
+	}
+	s.known("from", "splits", "file")
+	s.require("from")
+	j.Regions.From = s.oneOf("from", "splits", "table", "file", "plan")
+	switch j.Regions.From {
+	case "splits":
+		s.require("splits")
+		for _, split := range s.list("splits") {
+			j.addSplit(s, split.node.Line, split.text)
+		}
+	case "file":
+		s.require("file")
+		j.readSplitsFile(s)
+	case "plan":
+		s.fail("from", "plan is not built yet; splits, file and table are")
+	}
+	for _, key := range []string{"splits", "file"} {
+		if s.has(key) && j.Regions.From != key {
+			s.fail(key, "is given, but regions.from is %s", j.Regions.From)
+		}
+	}
+}
+
+func (j *Job) addSplit(s *section, line int, text string) {
+	b, err := ParseBinary(text)
+	if err == nil && len(b) == 0 {
+		err = fmt.Errorf("a split must not be empty: the first region begins at the empty row by itself")
+	}
+	if n := len(j.Regions.Splits); err == nil && n > 0 && bytes.Compare(j.Regions.Splits[n-1], b) >= 0 {
+		err = fmt.Errorf("split %q does not come behind %q; splits ascend", text, Printable(j.Regions.Splits[n-1]))
+	}
+	if err != nil {
+		s.doc.problems = append(s.doc.problems, problem{line, "regions." + j.Regions.From + ": " + err.Error()})
+		return
+	}
+	j.Regions.Splits = append(j.Regions.Splits, b)
+}
+
+// readSplitsFile reads a split a line, in the form of the HBase shell's SPLITS_FILE.
+func (j *Job) readSplitsFile(s *section) {
+	name := s.text("file")
+	if name == "" {
+		return
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(j.Dir, name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		s.fail("file", "%v", err)
+		return
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	lines := bufio.NewScanner(io.LimitReader(f, 64<<20))
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			j.addSplit(s, s.values["file"].Line, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		s.fail("file", "read %s: %v", name, err)
+	}
+}
