@@ -190,7 +190,7 @@ func TestSplits(t *testing.T) {
 		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
 	} {
 		var all []part
-		for _, s := range (&Delimited{RecordDelimiter: []byte(c.delimiter)}).Splits(files, c.size) {
+		for _, s := range splitsOf(t, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
 			all = append(all, part{s.File.Path, s.Start, s.End})
 		}
 		if !reflect.DeepEqual(all, c.want) {
@@ -215,7 +215,7 @@ func TestRecordTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.maxRecord = 3 * chunkSize
+	r.(*Reader).maxRecord = 3 * chunkSize
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestFileCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.file = memoryFile{bytes.NewReader(m.content[:chunkSize+1])}
+	r.(*Reader).file = memoryFile{bytes.NewReader(m.content[:chunkSize+1])}
 	for {
 		if _, err = r.Next(); err != nil {
 			break
