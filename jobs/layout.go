@@ -100,20 +100,20 @@ func (l *layout) unpack(payload []byte, values [][]byte) error {
 
 // digestFields adds a record's cells, taken from its fields, to a sum.
 func (l *layout) digestFields(sum *digest.Sum, row []byte, fields [][]byte, timestamp int64) {
-	hash := digest.Row(row)
+	hash, moment := digest.Row(row), digest.Moment(timestamp)
 	for i, source := range l.sources {
 		if value := fields[source]; value != nil {
-			sum.Cell(hash, l.hashes[i], value, keys.Put, timestamp)
+			sum.Cell(hash, l.hashes[i], value, keys.Put, moment)
 		}
 	}
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
 func (l *layout) digestValues(sum *digest.Sum, row []byte, values [][]byte, timestamp int64) {
-	hash := digest.Row(row)
+	hash, moment := digest.Row(row), digest.Moment(timestamp)
 	for i, value := range values {
 		if value != nil {
-			sum.Cell(hash, l.hashes[i], value, keys.Put, timestamp)
+			sum.Cell(hash, l.hashes[i], value, keys.Put, moment)
 		}
 	}
 }

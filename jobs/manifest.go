@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	manifestSchema   = 1
+	manifestSchema   = 2
 	manifestMaxBytes = 256 << 20
 )
 

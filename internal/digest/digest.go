@@ -1,14 +1,16 @@
 // Package digest computes an order-independent digest of cells, which is carried from the sort to the HFiles and to
 // the reading back, and compared at each hand-over.
 //
-// A cell's contribution is, for the digest without the timestamp,
+// A cell's contribution is, for the digest without the timestamp and the one with it,
 //
-//	timeless = avalanche(prime1*XXH64(row) + prime2*XXH64(column) + prime3*XXH64(value) + prime4*type)
+//	timeless = fold((prime1*XXH3(row) + XXH3(value)) * (XXH3(column) + prime4*type))
+//	timed    = timeless * (avalanche(prime1*timestamp) | 1)
 //	column   = uvarint(len(family)) family uvarint(len(qualifier)) qualifier
 //
-// and for the one with it, avalanche(timeless + prime1*timestamp): all modulo 2^64, with XXH64's seed 0, its constants
-// and its final mixing. The parts are hashed apart so that a row's and a column's hash serve many cells, and joined by
-// four multiplications, since every cell goes through here twice in a run. It finds accidents; it is no signature.
+// where fold is the upper half of a 128-bit product xor the lower, and all else is modulo 2^64. XXH3 is its 64-bit form
+// with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's, a column's and a
+// timestamp's hash serve many cells, and joined by two multiplications, since every cell goes through here twice in a
+// run. It finds accidents; it is no signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a cell written
 // twice does not cancel, and so that cells can be taken out of a sum again.
@@ -20,11 +22,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 
 	"bulkload/keys"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 )
 
 // Sum is the digest of a set of cells. The zero Sum is that of no cells.
@@ -35,21 +38,25 @@ type Sum struct {
 }
 
 // Row is the hash of a row, for Cell.
-func Row(row []byte) uint64 { return xxhash.Sum64(row) }
+func Row(row []byte) uint64 { return prime1 * xxh3.Hash(row) }
+
+// Moment is the hash of a timestamp, for Cell.
+func Moment(timestamp int64) uint64 { return avalanche(prime1*uint64(timestamp)) | 1 }
 
 // Column is the hash of a family and qualifier, for Cell.
 func Column(family, qualifier []byte) uint64 {
 	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(family)+len(qualifier))
 	b = append(binary.AppendUvarint(b, uint64(len(family))), family...)
 	b = append(binary.AppendUvarint(b, uint64(len(qualifier))), qualifier...)
-	return xxhash.Sum64(b)
+	return xxh3.Hash(b)
 }
 
-// Cell adds one cell, given the hashes of its row and column.
-func (s *Sum) Cell(row, column uint64, value []byte, typ keys.CellType, timestamp int64) {
-	timeless := avalanche(row*prime1 + column*prime2 + xxhash.Sum64(value)*prime3 + uint64(typ)*prime4)
+// Cell adds one cell, given the hashes of its row, column and timestamp.
+func (s *Sum) Cell(row, column uint64, value []byte, typ keys.CellType, moment uint64) {
+	high, low := bits.Mul64(row+xxh3.Hash(value), column+prime4*uint64(typ))
+	timeless := high ^ low
 	s.Cells++
-	s.Timed += avalanche(timeless + uint64(timestamp)*prime1)
+	s.Timed += timeless * moment
 	s.Timeless += timeless
 }
 
@@ -76,6 +83,8 @@ type Stream struct {
 	Sum     Sum
 	row     []byte
 	rowHash uint64
+	stamp   int64
+	moment  uint64 // of stamp; 0 before the first cell
 	columns []column
 	next    int // where the next column probably is in columns
 }
@@ -95,7 +104,10 @@ func (t *Stream) Add(c *keys.Cell) {
 		t.rowHash = Row(c.Row)
 		t.next = 0
 	}
-	t.Sum.Cell(t.rowHash, t.column(c), c.Value, c.Type, c.Timestamp)
+	if c.Timestamp != t.stamp || t.moment == 0 {
+		t.stamp, t.moment = c.Timestamp, Moment(c.Timestamp)
+	}
+	t.Sum.Cell(t.rowHash, t.column(c), c.Value, c.Type, t.moment)
 }
 
 // Visit is Add as hfilewriter's Verify wants it; it never fails.
