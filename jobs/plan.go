@@ -216,19 +216,21 @@ func (p *planning) measure(ctx context.Context) error {
 func (p *planning) measureSplit(ctx context.Context, split ingest.Split) (part []share, rejected int64, err error) {
 	part = make([]share, p.target.regions.Len())
 	rejects := &countedRejects{}
-	records := newRecordReader(p.job, p.source.fsys, rejects, p.meter)
+	records := newRecordReader(p.job.Input.Form, p.source.fsys, rejects, p.meter)
+	keys := newRecordKey(p.job)
 	var row []byte
 	err = records.readSplit(ctx, split, func(r *ingest.Record) error {
 		if p.sample > 0 && p.taken.Add(1) > p.sample {
 			p.report.Sample = true
 			return errEnough
 		}
-		key, err := records.appendKey(row[:0], r)
-		if key != nil {
-			row = key
-			part[p.target.regions.Find(row)].add(p.target.layout, row, r.Fields)
+		key, err := keys.append(row[:0], r)
+		if err != nil {
+			return records.reject(err)
 		}
-		return err
+		row = key
+		part[p.target.regions.Find(row)].add(p.target.layout, row, r.Fields)
+		return nil
 	})
 	return part, rejects.Count(), err
 }

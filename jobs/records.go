@@ -9,7 +9,6 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
 )
 
 // rejectSink takes the records that can't be used.
@@ -21,19 +20,18 @@ type rejectSink interface {
 
 // recordReader reads splits in one goroutine, and tells the records that can be used from those that can't.
 type recordReader struct {
-	job     *Job
+	form    ingest.Form
 	fsys    storage.FS
 	rejects rejectSink
 	meter   *meter
-	keys    *keys.Evaluator
 	read    int64 // records so far, rejected ones too
 	times   *readTimes
 	busy    func() time.Duration // what the visitor did of another phase so far
 }
 
-func newRecordReader(j *Job, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
+func newRecordReader(form ingest.Form, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
 	t := new(readTimes)
-	return recordReader{job: j, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m, keys: j.RowKey.Evaluator(),
+	return recordReader{form: form, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m,
 		times: t, busy: func() time.Duration { return 0 }}
 }
 
@@ -47,7 +45,7 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 		r.times.total += time.Since(begun)
 		r.times.sorting += r.busy() - before
 	}()
-	in, err := r.job.Input.Form.Open(r.fsys, split)
+	in, err := r.form.Open(r.fsys, split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
 	}
@@ -93,47 +91,18 @@ func (r *recordReader) next(in ingest.Records, visit func(*ingest.Record) error)
 		r.read++
 		return visit(record)
 	}
+	if errors.As(err, new(*ingest.BadRecord)) {
+		r.read++
+	}
+	return r.reject(err)
+}
+
+// reject takes a record that can't be used out of the way; the error says whether that can be borne. What is no
+// *ingest.BadRecord is passed on.
+func (r *recordReader) reject(err error) error {
 	var bad *ingest.BadRecord
 	if !errors.As(err, &bad) {
 		return err
-	}
-	r.read++
-	return r.rejects.Add(bad)
-}
-
-// appendKey appends a record's row key to dst. It is nil where the record was rejected; the error says whether that can
-// be borne.
-func (r *recordReader) appendKey(dst []byte, record *ingest.Record) ([]byte, error) {
-	if bad := r.checkWidths(record); bad != nil {
-		return nil, r.rejects.Add(bad)
-	}
-	row, err := r.keys.Append(dst, record.Fields)
-	if err != nil {
-		return nil, r.rejectKey(record, err)
-	}
-	return row, nil
-}
-
-// checkWidths holds values against declared widths.
-func (r *recordReader) checkWidths(record *ingest.Record) *ingest.BadRecord {
-	for i := range r.job.Columns {
-		c := &r.job.Columns[i]
-		if value := record.Fields[i]; c.Width > 0 && value != nil && len(value) != c.Width {
-			return &ingest.BadRecord{Position: record.Position, Column: c.Name, Raw: record.Raw,
-				Reason: fmt.Sprintf("%d bytes, declared width %d", len(value), c.Width)}
-		}
-	}
-	return nil
-}
-
-func (r *recordReader) rejectKey(record *ingest.Record, err error) error {
-	var value *keys.ValueError
-	if !errors.As(err, &value) {
-		return fmt.Errorf("build the row key of the record at %s, byte %d: %w", record.File.Path, record.Offset, err)
-	}
-	bad := &ingest.BadRecord{Position: record.Position, Reason: value.Reason, Raw: record.Raw}
-	if value.Column >= 0 && value.Column < len(r.job.Columns) {
-		bad.Column = r.job.Columns[value.Column].Name
 	}
 	return r.rejects.Add(bad)
 }

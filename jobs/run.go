@@ -82,8 +82,11 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	rejects := ingest.NewRejects(w.fsys, path.Join(w.dir, rejectsDir), w.job.Input.MaxRejects, w.job.Input.Form.RejectDelimiter())
 	var rows *sortedRows
 	err = summary.phase("sort", func() (int64, error) {
-		s := sorting{job: w.job, source: w.source, target: t, rejects: rejects}
-		rows, err = s.sortRows(ctx, w.options)
+		s := sorting{input: &w.job.Input, source: w.source, outputs: []sortOutput{{job: w.job, target: t}}, rejects: rejects}
+		all, err := s.sortRows(ctx, w.options)
+		if err == nil {
+			rows = all[0]
+		}
 		return w.source.bytes, err
 	})
 	w.sumRejects(summary, rejects.Count())

@@ -39,38 +39,90 @@ func (r *sortedRegion) add(o *sortedRegion) {
 	r.bytes += o.bytes
 }
 
-// sorting is the stage from input files to sorted rows.
+// sorting is the stage from input files to sorted rows, of all outputs that are fed from one reading.
 type sorting struct {
-	job     *Job
+	input   *Input
 	source  *source
-	target  *target
+	outputs []sortOutput
 	rejects rejectSink
 	meter   *meter
 }
 
-// sortRows reads, builds keys and sorts, on all cores. The rejects are closed in any case.
-func (s *sorting) sortRows(ctx context.Context, o Options) (*sortedRows, error) {
+// sortOutput is one output of the reading.
+type sortOutput struct {
+	job    *Job
+	target *target // nil: no rows are wanted; its key only has a say in which records are rejected
+	sorter *partition.Sorter
+}
+
+// sortRows reads, builds keys and sorts, on all cores. It gives an output's rows each, nil for one without a target; on
+// failure none but the numbers. The rejects are closed in any case.
+func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error) {
 	lanes := workers()
-	sorter, err := partition.NewSorter(partition.Options{
-		Regions: s.target.regions, Memory: sortMemory(o.Memory), WorkDir: o.WorkDir, Lanes: lanes,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.rejects.Close(0)))
+	if err := s.beginSorts(o, lanes); err != nil {
+		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.rejects.Close(0)))
 	}
 	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes, bytes: true}
-	rows, err := s.addAll(ctx, sorter, lanes)
-	err = s.closeRejects(err, rows.read)
-	rows.rejected = s.rejects.Count()
+	rows, err := s.addAll(ctx, lanes)
+	err = s.closeRejects(err, rows[0].read)
+	for _, r := range rows {
+		r.rejected = s.rejects.Count()
+	}
 	if err == nil {
-		err = s.checkRows(rows)
+		err = s.checkRows(rows[0].read)
 	}
 	if err != nil {
-		return rows, errors.Join(err, sorter.Discard())
+		return rows, errors.Join(err, s.discard())
 	}
-	if rows.sorted, err = sorter.Sort(); err != nil {
-		return rows, fmt.Errorf("sort: %w", errors.Join(err, sorter.Discard()))
+	for i, out := range s.outputs {
+		if out.sorter == nil {
+			rows[i] = nil
+		} else if rows[i].sorted, err = out.sorter.Sort(); err != nil {
+			return rows, fmt.Errorf("sort: %w", errors.Join(err, s.discard()))
+		}
 	}
 	return rows, nil
+}
+
+// beginSorts makes a sort for every output that wants rows. They share the memory by the number of their cells, which
+// about says how many bytes come together.
+func (s *sorting) beginSorts(o Options, lanes int) error {
+	var all int64
+	for i := range s.outputs {
+		all += s.outputs[i].weight()
+	}
+	for i := range s.outputs {
+		out := &s.outputs[i]
+		if out.target == nil {
+			continue
+		}
+		var err error
+		out.sorter, err = partition.NewSorter(partition.Options{Regions: out.target.regions,
+			Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weight is an output's part of the memory: its cells, and about as much as three of them for a row's key.
+func (o *sortOutput) weight() int64 {
+	if o.target == nil {
+		return 0
+	}
+	return int64(len(o.target.layout.sources)) + 3
+}
+
+// discard ends the sorts of a reading that failed.
+func (s *sorting) discard() error {
+	var errs []error
+	for _, out := range s.outputs {
+		if out.sorter != nil {
+			errs = append(errs, out.sorter.Discard())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // closeRejects finishes the reject files after reading, which may have failed.
@@ -90,13 +142,13 @@ func (s *sorting) closeRejects(err error, read int64) error {
 // what the collector has not taken yet.
 func sortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// addAll feeds the sort from all splits of the input.
-func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes int) (*sortedRows, error) {
+// addAll feeds the sorts from all splits of the input.
+func (s *sorting) addAll(ctx context.Context, lanes int) ([]*sortedRows, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	splits := make(chan ingest.Split)
 	group.Go(func() error {
 		defer close(splits)
-		cut, err := s.job.Input.Form.Splits(s.source.fsys, s.source.files, splitSize)
+		cut, err := s.input.Form.Splits(s.source.fsys, s.source.files, splitSize)
 		if err != nil {
 			return fmt.Errorf("look into the input: %w", err)
 		}
@@ -111,80 +163,43 @@ func (s *sorting) addAll(ctx context.Context, sorter *partition.Sorter, lanes in
 	})
 	feeders := make([]*feeder, lanes)
 	for i := range feeders {
-		feeders[i] = s.newFeeder(sorter.Lane())
+		feeders[i] = s.newFeeder()
 		group.Go(func() error { return feeders[i].run(ctx, splits) })
 	}
 	err := group.Wait()
-	rows := &sortedRows{regions: make([]sortedRegion, s.target.regions.Len())}
-	for _, f := range feeders {
-		rows.read += f.records.read
-		rows.times.add(f.records.times)
-		for i := range rows.regions {
-			rows.regions[i].add(&f.regions[i])
+	return s.addUp(feeders), err
+}
+
+// addUp gathers what the goroutines have counted.
+func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
+	all := make([]*sortedRows, len(s.outputs))
+	for i := range s.outputs {
+		rows := &sortedRows{}
+		if t := s.outputs[i].target; t != nil {
+			rows.regions = make([]sortedRegion, t.regions.Len())
 		}
+		for _, f := range feeders {
+			rows.read += f.records.read
+			rows.times.add(f.records.times)
+			for k := range rows.regions {
+				rows.regions[k].add(&f.outputs[i].regions[k])
+			}
+		}
+		all[i] = rows
 	}
-	return rows, err
+	return all
 }
 
 // checkRows holds the number of records against input.empty and input.expect_rows.
-func (s *sorting) checkRows(rows *sortedRows) error {
-	in := s.job.Input
+func (s *sorting) checkRows(read int64) error {
+	in := s.input
 	switch {
-	case rows.read == 0 && in.EmptyFails:
+	case read == 0 && in.EmptyFails:
 		return refusef("the input %s holds no record, and input.empty is fail", in.Path)
-	case in.Rows >= 0 && rows.read < in.Rows:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, rows.read, in.Rows)
-	case in.Rows >= 0 && rows.read > in.Rows && !in.RowsAtLeast:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, rows.read, in.Rows)
-	}
-	return nil
-}
-
-// feeder is one goroutine that reads splits into its lane of the sort.
-type feeder struct {
-	*sorting
-	records recordReader
-	lane    *partition.Lane
-	regions []sortedRegion
-}
-
-func (s *sorting) newFeeder(lane *partition.Lane) *feeder {
-	records := newRecordReader(s.job, s.source.fsys, s.rejects, s.meter)
-	records.busy = lane.Busy
-	return &feeder{sorting: s, records: records, lane: lane, regions: make([]sortedRegion, s.target.regions.Len())}
-}
-
-func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
-	for split := range splits {
-		if err := f.readSplit(ctx, split); err != nil {
-			return errors.Join(err, f.lane.Close())
-		}
-	}
-	if err := f.lane.Close(); err != nil {
-		return fmt.Errorf("sort: %w", err)
-	}
-	return ctx.Err()
-}
-
-func (f *feeder) readSplit(ctx context.Context, split ingest.Split) error {
-	return f.records.readSplit(ctx, split, f.add)
-}
-
-// add moves one record into the sort.
-func (f *feeder) add(r *ingest.Record) error {
-	entry, err := f.records.appendKey(f.lane.Buffer(), r)
-	if entry == nil {
-		return err
-	}
-	row := entry
-	region := &f.regions[f.target.regions.Find(row)]
-	f.target.layout.digestFields(&region.digest, row, r.Fields, f.job.Timestamp)
-	entry = f.target.layout.pack(entry, r.Fields)
-	region.keys += int64(len(row))
-	region.bytes += int64(len(entry))
-	pos := partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset}
-	if err := f.lane.Commit(entry, len(row), pos); err != nil {
-		return fmt.Errorf("sort: %w", err)
+	case in.Rows >= 0 && read < in.Rows:
+		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
+	case in.Rows >= 0 && read > in.Rows && !in.RowsAtLeast:
+		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
 	}
 	return nil
 }

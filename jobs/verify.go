@@ -113,11 +113,12 @@ func (v *verification) run(ctx context.Context, report *VerifyReport) error {
 		report.Against = v.files.fsys.URI(v.files.dir)
 	}
 	rejects := &countedRejects{}
-	s := sorting{job: v.job, source: v.source, target: v.target, rejects: rejects}
-	rows, err := s.sortRows(ctx, v.options)
+	s := sorting{input: &v.job.Input, source: v.source, outputs: []sortOutput{{job: v.job, target: v.target}}, rejects: rejects}
+	all, err := s.sortRows(ctx, v.options)
 	if err != nil {
 		return err
 	}
+	rows := all[0]
 	report.Rejected = rejects.Count()
 	found := &differences{}
 	joined, err := v.joinAll(ctx, rows, found)

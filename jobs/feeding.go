@@ -1,0 +1,117 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/partition"
+)
+
+// feeder is one goroutine that reads splits into its lanes of the sorts.
+type feeder struct {
+	records recordReader
+	outputs []*feed
+}
+
+func (s *sorting) newFeeder() *feeder {
+	f := &feeder{records: newRecordReader(s.input.Form, s.source.fsys, s.rejects, s.meter)}
+	f.records.busy = f.busy
+	for i := range s.outputs {
+		f.outputs = append(f.outputs, newFeed(&s.outputs[i]))
+	}
+	return f
+}
+
+// busy is how long the lanes have been sorting and spilling so far.
+func (f *feeder) busy() time.Duration {
+	var sum time.Duration
+	for _, out := range f.outputs {
+		if out.lane != nil {
+			sum += out.lane.Busy()
+		}
+	}
+	return sum
+}
+
+func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
+	for split := range splits {
+		if err := f.records.readSplit(ctx, split, f.add); err != nil {
+			return errors.Join(err, f.close())
+		}
+	}
+	if err := f.close(); err != nil {
+		return fmt.Errorf("sort: %w", err)
+	}
+	return ctx.Err()
+}
+
+func (f *feeder) close() error {
+	var errs []error
+	for _, out := range f.outputs {
+		if out.lane != nil {
+			errs = append(errs, out.lane.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// add moves one record into the sorts of all outputs. One that an output can't use goes into none, so that the outputs
+// agree.
+func (f *feeder) add(r *ingest.Record) error {
+	for _, out := range f.outputs {
+		if err := out.begin(r); err != nil {
+			return f.records.reject(err)
+		}
+	}
+	for _, out := range f.outputs {
+		if out.lane == nil {
+			continue
+		}
+		if err := out.commit(r); err != nil {
+			return fmt.Errorf("sort: %w", err)
+		}
+	}
+	return nil
+}
+
+// feed is a goroutine's way into the sort of one output.
+type feed struct {
+	key     recordKey
+	target  *target
+	lane    *partition.Lane // nil: no rows are wanted
+	row     []byte          // of the present record, in the lane's buffer
+	regions []sortedRegion
+}
+
+func newFeed(o *sortOutput) *feed {
+	f := &feed{key: newRecordKey(o.job), target: o.target}
+	if o.sorter != nil {
+		f.lane = o.sorter.Lane()
+		f.regions = make([]sortedRegion, o.target.regions.Len())
+	}
+	return f
+}
+
+// begin builds the record's row key; the error is an *ingest.BadRecord where that can't be done.
+func (f *feed) begin(r *ingest.Record) (err error) {
+	buffer := f.row[:0]
+	if f.lane != nil {
+		buffer = f.lane.Buffer()
+	}
+	f.row, err = f.key.append(buffer, r)
+	return err
+}
+
+// commit packs the record behind its key.
+func (f *feed) commit(r *ingest.Record) error {
+	row, layout := f.row, f.target.layout
+	region := &f.regions[f.target.regions.Find(row)]
+	layout.digestFields(&region.digest, row, r.Fields, f.key.job.Timestamp)
+	entry := layout.pack(row, r.Fields)
+	region.keys += int64(len(row))
+	region.bytes += int64(len(entry))
+	return f.lane.Commit(entry, len(row), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+}
