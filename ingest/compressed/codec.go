@@ -1,0 +1,128 @@
+package compressed
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Codec is a way to compress a file.
+type Codec int
+
+// The codecs. HadoopSnappy and HadoopLZ4 are what Hadoop's SnappyCodec and Lz4Codec write
+// (org.apache.hadoop.io.compress.BlockCompressorStream); SnappyFrames and LZ4Frames are the formats that the tools of
+// those names write.
+const (
+	Auto Codec = iota // told by content and name
+	None              // plain text
+	Gzip
+	Bzip2
+	Zstd
+	Deflate // a zlib stream, Hadoop's .deflate
+	HadoopSnappy
+	HadoopLZ4
+	SnappyFrames
+	LZ4Frames
+)
+
+var codecNames = []string{"auto", "none", "gzip", "bzip2", "zstd", "deflate", "snappy", "lz4", "snappy-framed", "lz4-framed"}
+
+// Names are the names of all codecs, as job files write them; the first is Auto's.
+func Names() []string { return codecNames }
+
+// String is the codec's name.
+func (c Codec) String() string {
+	if c < 0 || int(c) >= len(codecNames) {
+		return fmt.Sprintf("codec %d", int(c))
+	}
+	return codecNames[c]
+}
+
+// MarshalText is the codec's name.
+func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// Named gives the codec of a name; false where there is none.
+func Named(name string) (Codec, bool) {
+	for i, n := range codecNames {
+		if n == name {
+			return Codec(i), true
+		}
+	}
+	return None, false
+}
+
+// magics tell a codec by how a file begins. Deflate and Hadoop's framings have none.
+var magics = []struct {
+	magic string
+	codec Codec
+}{
+	{"\x1f\x8b", Gzip},                       // RFC 1952
+	{"\x28\xb5\x2f\xfd", Zstd},               // RFC 8878
+	{"\xff\x06\x00\x00sNaPpY", SnappyFrames}, // snappy's framing_format.txt
+	{"\x04\x22\x4d\x18", LZ4Frames},          // lz4_Frame_format.md
+	{"\x02\x21\x4c\x18", LZ4Frames},          // likewise, the legacy frame
+}
+
+// extensions tell a codec by the file's name, and the codec without a magic that the name may stand for.
+var extensions = map[string]struct{ magic, bare Codec }{
+	".gz": {Gzip, None}, ".gzip": {Gzip, None}, ".bz2": {Bzip2, None}, ".bz": {Bzip2, None}, ".zst": {Zstd, None}, ".zstd": {Zstd, None},
+	".snappy": {SnappyFrames, HadoopSnappy}, ".sz": {SnappyFrames, None}, ".lz4": {LZ4Frames, HadoopLZ4},
+	".deflate": {None, Deflate}, ".zlib": {None, Deflate}, ".zz": {None, Deflate},
+}
+
+// Detect tells the codec of a file by its name and its first bytes, of which 512 are enough; None for plain text. Where
+// name and content disagree, a content that begins as a codec's does is that codec's. A name that stands for a codec,
+// with a content that can't be it, is an error, and so is all that can't be read as text: a *RefusedError.
+func Detect(name string, head []byte) (Codec, error) {
+	ext := strings.ToLower(path.Ext(name))
+	if codec := ofMagic(head, ext); codec != None {
+		return codec, nil
+	}
+	if len(head) == 0 {
+		return None, nil
+	}
+	if err := refuse(name, ext, head); err != nil {
+		return None, err
+	}
+	of, named := extensions[ext]
+	switch {
+	case !named:
+		return None, nil
+	case of.bare == Deflate && zlibHeader(head), of.bare == HadoopSnappy && hadoopHeader(head), of.bare == HadoopLZ4 && hadoopHeader(head):
+		return of.bare, nil
+	}
+	return None, mismatch(name, ext, head)
+}
+
+func ofMagic(head []byte, ext string) Codec {
+	for _, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) {
+			return m.codec
+		}
+	}
+	switch {
+	case bzip2Header(head):
+		return Bzip2
+	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18": // a skippable frame, of zstd and lz4
+		if ext == ".lz4" {
+			return LZ4Frames
+		}
+		return Zstd
+	}
+	return None
+}
+
+// bzip2Header wants the level and the magic of the first block, or of the end of an empty stream: BZh may begin a text.
+func bzip2Header(head []byte) bool {
+	if len(head) < 10 || string(head[:3]) != "BZh" || head[3] < '1' || head[3] > '9' {
+		return false
+	}
+	block := string(head[4:10])
+	return block == "1AY&SY" || block == "\x17\x72\x45\x38\x50\x90"
+}
+
+// zlibHeader is RFC 1950's: method 8, window of at most 32 KiB, no dictionary, a sum that 31 divides.
+func zlibHeader(head []byte) bool {
+	return len(head) >= 2 && head[0]&0x0f == 8 && head[0]>>4 <= 7 && head[1]&0x20 == 0 && (int(head[0])<<8|int(head[1]))%31 == 0
+}

@@ -1,0 +1,172 @@
+// Package compressed reads input files as the text that is in them, whatever they are compressed with: gzip, bzip2,
+// zstd, deflate, Hadoop's own framing of snappy and lz4, and the two frame formats of those. A file is read from its
+// start to its end by one reader, in bounded memory, whatever lengths it claims; one that is cut short is an error.
+//
+//	compressed.go  opening and reading a file
+//	codec.go       the codecs, told by content and by name
+//	refuse.go      what is no text: encrypted files, archives, compressions that can't be read
+//	streams.go     the codec's reader behind each codec
+//	hadoop.go      Hadoop's block framing of snappy and lz4
+package compressed
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"bulkload/internal/storage"
+)
+
+const (
+	// headSize is how much of a file is looked at to tell what it is.
+	headSize = 512
+	// readSize is how much of the compressed file is read at a time.
+	readSize = 256 << 10
+)
+
+// Reader reads the text of one file. It is not safe for concurrent use.
+type Reader struct {
+	name  string
+	codec Codec
+	file  storage.File
+	in    *source
+	text  io.Reader
+	close func() // gives back what the codec holds
+	at    int64  // of the text
+	err   error
+}
+
+// Open opens a file that had size bytes when it was listed, and must have them still. As Auto the codec is told by
+// content and name; any other codec is taken as given. What can't be read as text is a *RefusedError. Close gives the
+// file back.
+func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewReader(file, name, size, as)
+	if err != nil {
+		file.Close() // only read
+		return nil, err
+	}
+	return r, nil
+}
+
+// NewReader is Open of a file that is open already and stands at its start. The reader's Close closes it.
+func NewReader(file storage.File, name string, size int64, as Codec) (*Reader, error) {
+	if got := file.Size(); got != size {
+		return nil, fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
+			name, size, got)
+	}
+	in := &source{file: file, left: size}
+	buffered := bufio.NewReaderSize(in, int(min(max(size, headSize), readSize)))
+	if as == Auto {
+		head, err := buffered.Peek(int(min(size, headSize)))
+		if err != nil {
+			return nil, fmt.Errorf("read the start of %s: %w", name, err)
+		}
+		if as, err = Detect(name, head); err != nil {
+			return nil, err
+		}
+	}
+	r := &Reader{name: name, codec: as, file: file, in: in, close: func() {}}
+	if size == 0 {
+		r.text = in
+		return r, nil
+	}
+	var err error
+	if r.text, r.close, err = as.open(buffered, size); err != nil {
+		return nil, r.failure(err)
+	}
+	return r, nil
+}
+
+// DetectFile tells the codec of a file by its content and name, without reading on. An empty file is None.
+func DetectFile(fsys storage.FS, name string) (Codec, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return None, err
+	}
+	defer file.Close() // only read
+	head := make([]byte, min(file.Size(), headSize))
+	if _, err := io.ReadFull(file, head); err != nil && len(head) > 0 {
+		return None, fmt.Errorf("read the start of %s: %w", name, err)
+	}
+	return Detect(name, head)
+}
+
+// Read reads on in the text. An error names the file, and how far in the file and in the text reading came.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.text.Read(p)
+	r.at += int64(n)
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF) && r.in.left == 0:
+		r.err = io.EOF
+	default:
+		r.err = r.failure(err)
+	}
+	return n, r.err
+}
+
+// failure says where and why reading ended before the end of the text.
+func (r *Reader) failure(err error) error {
+	switch {
+	case r.in.err != nil: // the file, not what is in it
+		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: it was probably cut short, copy or export it again: %w",
+			r.name, r.codec, r.Consumed(), r.at, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("read %s: the %s data are damaged before byte %d of the file, behind byte %d of the text; copy or export it again: %w",
+		r.name, r.codec, r.Consumed(), r.at, err)
+}
+
+// Codec is what the file is compressed with; None for plain text.
+func (r *Reader) Codec() Codec { return r.codec }
+
+// Consumed is how many bytes of the file have been read.
+func (r *Reader) Consumed() int64 { return r.in.read }
+
+// Close gives the file back.
+func (r *Reader) Close() error {
+	if r.err == nil {
+		r.err = errClosed
+	}
+	r.close()
+	r.close = func() {}
+	return r.file.Close()
+}
+
+var errClosed = errors.New("read an input file: it is closed")
+
+// source reads exactly the bytes that the file had when it was listed.
+type source struct {
+	file io.Reader
+	left int64
+	read int64
+	err  error // of the file
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := s.file.Read(p[:min(int64(len(p)), s.left)])
+	s.left -= int64(n)
+	s.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+		if n == 0 {
+			err = io.ErrUnexpectedEOF // it is shorter than its own size
+		}
+	}
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,122 @@
+package compressed
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/golang/snappy"
+)
+
+// RefusedError says that a file can't be read as text, what it is, and what to do.
+type RefusedError struct {
+	Name string // of the file
+	What string // e.g. "compressed with lzop"
+	Do   string // e.g. "unpack it with lzop -d first"
+}
+
+// Error names the file, what it is and what to do.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("read %s: it is %s, which can't be read; %s", e.Name, e.What, e.Do)
+}
+
+const (
+	decrypt = "decrypt it first and give the plain or compressed file"
+	unpack  = "unpack it first, or compress it with gzip, bzip2, zstd, snappy or lz4"
+)
+
+// refused are contents that are no text and no codec that is read.
+var refused = []struct{ magic, what, do string }{
+	{"Salted__", "encrypted with openssl enc", decrypt},
+	{"-----BEGIN PGP MESSAGE", "encrypted with PGP", decrypt},
+	{"age-encryption.org/", "encrypted with age", decrypt},
+	{"-----BEGIN AGE ENCRYPTED FILE", "encrypted with age", decrypt},
+	{"-----BEGIN PKCS7", "encrypted or signed by S/MIME", decrypt},
+	{"-----BEGIN CMS", "encrypted or signed by S/MIME", decrypt},
+	{"AES\x02", "encrypted with AES Crypt", decrypt},
+	{"$ANSIBLE_VAULT;", "encrypted with Ansible Vault", decrypt},
+	{"\x89LZO\x00\r\n\x1a\n", "compressed with lzop", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+	{"\xfd7zXZ\x00", "compressed with xz", unpack},
+	{"LZIP", "compressed with lzip", unpack},
+	{"\x1f\x9d", "compressed with compress (.Z)", unpack},
+	{"\x1f\xa0", "compressed with compress (.Z)", unpack},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive", unpack},
+	{"Rar!\x1a\x07", "a RAR archive", unpack},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, as Excel's .xls", "save the sheet as CSV and read it with format: csv"},
+}
+
+// refusedNames are those of files that show no sign of their own, or one that a text may show.
+var refusedNames = map[string]struct{ what, do string }{
+	".lzo": {"compressed with lzo", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+	".xz":  {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack}, ".br": {"compressed with brotli", unpack},
+	".z": {"compressed with compress", unpack}, ".gpg": {"encrypted with GPG", decrypt}, ".pgp": {"encrypted with PGP", decrypt},
+	".enc": {"encrypted", decrypt}, ".aes": {"encrypted with AES", decrypt}, ".age": {"encrypted with age", decrypt},
+	".p7m": {"encrypted by S/MIME", decrypt}, ".zip": {"a zip archive", unpack}, ".7z": {"a 7z archive", unpack}, ".rar": {"a RAR archive", unpack},
+	".lzo_deflate": {"compressed with lzo", "export with another codec"},
+}
+
+// refuse answers a file that is no text; nil for all others.
+func refuse(name, ext string, head []byte) error {
+	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
+		return refuseZip(name, head)
+	}
+	for _, r := range refused {
+		if bytes.HasPrefix(head, []byte(r.magic)) {
+			return &RefusedError{name, r.what, r.do}
+		}
+	}
+	if r, ok := refusedNames[ext]; ok {
+		return &RefusedError{name, r.what + " by its name", r.do + "; if it is plain text, say so with input.compression: none"}
+	}
+	if openPGP(head) {
+		return &RefusedError{name, "encrypted with GPG", decrypt}
+	}
+	return nil
+}
+
+// refuseZip tells a workbook and an encrypted archive from others.
+func refuseZip(name string, head []byte) error {
+	switch {
+	case bytes.Contains(head, []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/")) || strings.HasSuffix(strings.ToLower(name), ".xlsx"):
+		return &RefusedError{name, "an Excel workbook", "save the sheet as CSV and read it with format: csv"}
+	case bytes.Contains(head, []byte("mimetypeapplication/vnd.oasis")):
+		return &RefusedError{name, "an OpenDocument file", "save the sheet as CSV and read it with format: csv"}
+	case len(head) > 6 && head[6]&1 != 0:
+		return &RefusedError{name, "an encrypted zip archive", "unpack it with its password first"}
+	}
+	return &RefusedError{name, "a zip archive", unpack}
+}
+
+// openPGP tells a binary message that begins with a key that the rest is encrypted by: a packet of type 1 or 3 of
+// version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). In UTF-8 none of the first bytes begins a
+// character that the second one goes on with.
+func openPGP(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	switch head[0] {
+	case 0x84, 0x8c: // old format, length of one byte
+		return head[2] >= 3 && head[2] <= 6
+	case 0x85, 0x8d: // of two
+		return head[3] >= 3 && head[3] <= 6
+	case 0xc1, 0xc3: // new format
+		return head[1] < 192 && head[2] >= 3 && head[2] <= 6
+	}
+	return false
+}
+
+// mismatch says that a file is not what its name stands for.
+func mismatch(name, ext string, head []byte) error {
+	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s and its content is not", ext),
+		Do: "if it is plain text rename it, or say so with input.compression: none"}
+	of := extensions[ext]
+	if of.bare != HadoopSnappy {
+		return e
+	}
+	e.What = "named .snappy and is neither of Hadoop's block framing nor of snappy's frame format"
+	if n, err := snappy.DecodedLen(head); err == nil && n > 0 && n < 1<<30 && head[0] >= 0x80 {
+		e.What = "probably a raw snappy block, without Hadoop's framing or snappy's frame format"
+		e.Do = "write it by Hadoop's SnappyCodec, or with a tool that writes the frame format"
+	}
+	return e
+}

@@ -1,0 +1,98 @@
+package compressed
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/golang/snappy"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// zstdWindow is the largest window of a zstd file, as of the zstd command: zstd --long makes it, all else takes less.
+const zstdWindow = 128 << 20
+
+// open gives the text of a file of size bytes, and what gives back the memory that takes.
+func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(), err error) {
+	close = func() {}
+	switch c {
+	case None:
+		text = in
+	case Gzip:
+		text, err = gzip.NewReader(in) // goes on with the next member
+	case Bzip2:
+		text = bzip2.NewReader(in) // goes on with the next stream
+	case Zstd:
+		return openZstd(in)
+	case Deflate:
+		text, err = openDeflate(in)
+	case HadoopSnappy:
+		text = newBlocks(in, size, snappyBlock)
+	case HadoopLZ4:
+		text = newBlocks(in, size, lz4Block)
+	case SnappyFrames:
+		text = snappy.NewReader(in)
+	case LZ4Frames:
+		text = &lz4Frames{in: in, frame: lz4.NewReader(in)}
+	default:
+		err = fmt.Errorf("%s is no codec", c)
+	}
+	return text, close, err
+}
+
+func openZstd(in io.Reader) (io.Reader, func(), error) {
+	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow),
+		zstd.WithDecoderMaxMemory(1<<63)) // of the text, of which only a window is kept
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return d, d.Close, nil
+}
+
+// openDeflate wants the file to end with the stream.
+func openDeflate(in *bufio.Reader) (io.Reader, error) {
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	return &endsFile{text: z, in: in}, nil
+}
+
+// endsFile is a text behind which the file ends.
+type endsFile struct {
+	text io.Reader
+	in   *bufio.Reader
+}
+
+func (e *endsFile) Read(p []byte) (int, error) {
+	n, err := e.text.Read(p)
+	if errors.Is(err, io.EOF) {
+		if _, more := e.in.Peek(1); more == nil {
+			return n, errors.New("there is more behind the end of the stream")
+		}
+	}
+	return n, err
+}
+
+// lz4Frames reads one frame after the other.
+type lz4Frames struct {
+	in    *bufio.Reader
+	frame *lz4.Reader
+}
+
+func (l *lz4Frames) Read(p []byte) (int, error) {
+	n, err := l.frame.Read(p)
+	if !errors.Is(err, io.EOF) || len(p) == 0 {
+		return n, err
+	}
+	if _, end := l.in.Peek(1); end != nil {
+		return n, io.EOF
+	}
+	l.frame.Reset(l.in)
+	return n, nil
+}
