@@ -1,0 +1,98 @@
+// Package charset turns text in the charsets that Oracle's clients write into UTF-8, exactly as Java 17 does, and tells
+// bytes that are no character.
+//
+// golang.org/x/text follows the WHATWG: against Java it maps 82 codes of GBK otherwise, turns 2,067 user-defined ones into
+// U+FFFD, and says nothing. So the tables here are Java's own, written by testdata/Tables.java.
+//
+//	charset.go  a charset, and decoding text of it
+//	names.go    the charsets there are, by their names and by Oracle's
+//	table.go    the tables: one- and two-byte codes, GB18030's four-byte codes
+//	unicode.go  UTF-8, and CESU-8, which Oracle calls UTF8
+package charset
+
+//go:generate java testdata/Tables.java tables
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// Charset is how characters are written as bytes. In all of them the bytes below 0x80 are ASCII where a character
+// begins; in some, such bytes are also the second byte of another character (CanTrail). The nil Charset is UTF-8. A
+// Charset is immutable and safe for concurrent use.
+type Charset struct {
+	name string
+	table
+	cesu bool
+}
+
+// Name is the charset's name as Names lists it.
+func (c *Charset) Name() string {
+	if c == nil {
+		return "utf-8"
+	}
+	return c.name
+}
+
+// MarshalText is the name; a run's identity is made of it.
+func (c *Charset) MarshalText() ([]byte, error) { return []byte(c.Name()), nil }
+
+// IsUTF8 says whether text is UTF-8 as it is, so that it need only be checked.
+func (c *Charset) IsUTF8() bool { return c == nil }
+
+// CanTrail says whether b may be a byte of a character other than its first: such a byte is no delimiter that can be
+// looked for before the text is decoded.
+func (c *Charset) CanTrail(b byte) bool {
+	if c == nil || c.cesu {
+		return b&0xc0 == 0x80
+	}
+	return c.trail[b]
+}
+
+// Append appends text to dst as UTF-8. It ends at the first bytes that are no character; valid is how many bytes of
+// text were read: all of them where the text is right. It allocates only where dst has no room.
+func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
+	switch {
+	case c == nil:
+		valid = validUTF8(text)
+		return append(dst, text[:valid]...), valid
+	case c.cesu:
+		return appendCESU(dst, text)
+	}
+	return c.append(dst, text)
+}
+
+// Length is how many bytes the first character of text has; 0 where there is none, or where it is no character.
+func (c *Charset) Length(text []byte) int {
+	switch {
+	case len(text) == 0:
+		return 0
+	case text[0] < utf8.RuneSelf:
+		return 1
+	case c == nil:
+		if _, n := utf8.DecodeRune(text); n > 1 {
+			return n
+		}
+		return 0
+	case c.cesu:
+		_, n := decodeCESU(text)
+		return n
+	}
+	_, n := c.decode(text)
+	return n
+}
+
+// asciiLength is how many bytes at the start of text are ASCII.
+func asciiLength(text []byte) int {
+	n := 0
+	for ; n+8 <= len(text); n += 8 {
+		if high := binary.LittleEndian.Uint64(text[n:]) & 0x8080808080808080; high != 0 {
+			return n + bits.TrailingZeros64(high)/8
+		}
+	}
+	for n < len(text) && text[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
+}

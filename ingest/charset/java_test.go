@@ -1,0 +1,190 @@
+package charset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestJava: for every charset, every code of one, two and (GB18030, UTF-8) four bytes, and random texts, Java's decoder
+// gives what ours does, and takes for no character what ours does.
+func TestJava(t *testing.T) {
+	classes := compiled(t, "testdata/Decode.java")
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts := codes(name)
+			decoded := javaDecodes(t, classes, name, texts)
+			var wrong int
+			for i, text := range texts {
+				got, valid := c.Append(nil, text)
+				ok := valid == len(text)
+				if want := decoded[i]; ok != (want != nil) || ok && !bytes.Equal(got, want) {
+					if wrong++; wrong < 10 {
+						t.Errorf("% x: Java gives %q (text: %v), we %q (text: %v, %d bytes)", text, want, want != nil, got, ok, valid)
+					}
+				}
+			}
+			if wrong > 0 {
+				t.Errorf("%d of %d texts differ", wrong, len(texts))
+			}
+		})
+	}
+}
+
+// codes are the texts to try in a charset.
+func codes(name string) [][]byte {
+	var texts [][]byte
+	for a := range 256 {
+		texts = append(texts, []byte{byte(a)})
+		for b := range 256 {
+			texts = append(texts, []byte{byte(a), byte(b)})
+		}
+	}
+	if name == "gb18030" {
+		for n := range 126 * 10 * 126 * 10 {
+			texts = append(texts, []byte{byte(0x81 + n/12600), byte(0x30 + n/1260%10), byte(0x81 + n/10%126), byte(0x30 + n%10)})
+		}
+	}
+	if name == "utf-8" || name == "cesu-8" {
+		for r := range rune(0x110000) {
+			texts = append(texts, three(r), []byte(string(r)))
+		}
+	}
+	return append(texts, random(20000)...)
+}
+
+// three writes a character as CESU-8 does; surrogates too, which alone are no text.
+func three(r rune) []byte {
+	if r > 0xffff {
+		r -= 0x10000
+		return append(three(0xd800+r>>10), three(0xdc00+r&0x3ff)...)
+	}
+	return []byte{0xe0 | byte(r>>12), 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f}
+}
+
+// random makes texts of ASCII, digits that may be GB18030's, lead bytes and any bytes.
+func random(n int) [][]byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	texts := make([][]byte, n)
+	for i := range texts {
+		text := make([]byte, rng.IntN(24))
+		for j := range text {
+			switch rng.IntN(4) {
+			case 0:
+				text[j] = byte(rng.IntN(0x80))
+			case 1:
+				text[j] = byte(0x81 + rng.IntN(0x7e))
+			case 2:
+				text[j] = byte('0' + rng.IntN(10))
+			default:
+				text[j] = byte(rng.IntN(256))
+			}
+		}
+		texts[i] = text
+	}
+	return texts
+}
+
+// javaDecodes gives each text as UTF-8, nil where it is none.
+func javaDecodes(t *testing.T, classes, name string, texts [][]byte) [][]byte {
+	t.Helper()
+	var in bytes.Buffer
+	for _, text := range texts {
+		in.WriteByte(byte(len(text)))
+		in.Write(text)
+	}
+	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", classes, "Decode", javaName(name))
+	cmd.Stdin = &in
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	decoded := make([][]byte, len(texts))
+	for i := range decoded {
+		n := int(binary.BigEndian.Uint16(out))
+		out = out[2:]
+		if n != 0xffff {
+			decoded[i], out = out[:n:n], out[n:]
+		}
+	}
+	return decoded
+}
+
+func javaName(name string) string {
+	if name == "windows-949" || name == "windows-950" {
+		return "x-" + name
+	}
+	return name
+}
+
+// TestTablesAreJavas: the tables are what their generator writes.
+func TestTablesAreJavas(t *testing.T) {
+	classes, dir := compiled(t, "testdata/Tables.java"), t.TempDir()
+	if out, err := exec.Command("java", "-cp", classes, "Tables", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made, err := filepath.Glob(filepath.Join(dir, "*.gz"))
+	if err != nil || len(made) != len(known)-2 { // UTF-8 and CESU-8 have none
+		t.Fatalf("%d tables, want %d (%v)", len(made), len(known)-2, err)
+	}
+	for _, name := range made {
+		ours, err := tableFiles.ReadFile("tables/" + filepath.Base(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(unpacked(t, ours), unpacked(t, theirs)) {
+			t.Errorf("%s differs: go generate ./ingest/charset with Java 17", filepath.Base(name))
+		}
+	}
+}
+
+func unpacked(t *testing.T, file []byte) []byte {
+	t.Helper()
+	in, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// compiled gives the folder of a Java program's classes. Java 17 must be there: others have another GB18030.
+func compiled(t *testing.T, program string) string {
+	t.Helper()
+	out, err := exec.Command("javac", "-version").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "javac 17.") {
+		why := fmt.Sprintf("needs a JDK 17 to compare with (%v, %s)", err, bytes.TrimSpace(out))
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s (CI=true: it must not be skipped)", why)
+		}
+		fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
+		t.Skip(why)
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("javac", "-encoding", "UTF-8", "-d", dir, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
