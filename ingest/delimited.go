@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/ingest/charset"
 	"bulkload/internal/storage"
 )
 
@@ -16,6 +17,8 @@ type Delimited struct {
 	FieldDelimiter  []byte
 	RecordDelimiter []byte
 	Null            []byte // the text of a null; nil: there is none
+	// Charset is how the files write characters, delimiters too; nil is UTF-8. Null is UTF-8 in any case.
+	Charset *charset.Charset `json:",omitempty"`
 }
 
 // Check says what makes the form unusable: no columns, an empty delimiter, or delimiters that hide each other.
@@ -31,7 +34,7 @@ func (d *Delimited) Check() error {
 		return fmt.Errorf("read delimited text: the field delimiter %s holds the record delimiter %s, so fields would never end",
 			FormatDelimiter(d.FieldDelimiter), FormatDelimiter(d.RecordDelimiter))
 	}
-	return nil
+	return d.checkCharset()
 }
 
 // Split is a part of a file: the records that begin in [Start, End).

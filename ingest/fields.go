@@ -7,21 +7,21 @@ import (
 	"math/bits"
 )
 
-// cut splits rec.Raw into rec.Fields; false where the number of columns is wrong.
-func (d *Delimited) cut(rec *Record) bool {
+// cut splits a record into fields; false where the number of columns is wrong.
+func (d *Delimited) cut(fields [][]byte, text []byte) bool {
 	ok := false
 	if len(d.FieldDelimiter) == 1 {
-		ok = cutByte(rec.Fields, rec.Raw, d.FieldDelimiter[0])
+		ok = cutByte(fields, text, d.FieldDelimiter[0])
 	} else {
-		ok = cutBytes(rec.Fields, rec.Raw, d.FieldDelimiter)
+		ok = cutBytes(fields, text, d.FieldDelimiter)
 	}
 	if !ok {
 		return false
 	}
 	if d.Null != nil {
-		for i, f := range rec.Fields {
+		for i, f := range fields {
 			if len(f) == len(d.Null) && string(f) == string(d.Null) {
-				rec.Fields[i] = nil
+				fields[i] = nil
 			}
 		}
 	}
@@ -90,8 +90,7 @@ func (d *Delimited) columns(raw []byte) int {
 	return bytes.Count(raw, d.FieldDelimiter) + 1
 }
 
-func (d *Delimited) countReason(raw []byte) string {
-	n := d.columns(raw)
+func (d *Delimited) countReason(n int) string {
 	plural := "s"
 	if n == 1 {
 		plural = ""

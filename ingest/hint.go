@@ -23,13 +23,13 @@ func (r *Reader) hint() string {
 
 // driftHint compares the first record with those in rest, whose last one may be cut off.
 func (r *Reader) driftHint(rest []byte) string {
-	columns, seen := r.form.columns(r.rec.Raw), 1
+	columns, seen := r.columns(r.rec.Raw), 1
 	for seen < hintRecords {
 		raw, behind, found := bytes.Cut(rest, r.form.RecordDelimiter)
 		if !found {
 			break
 		}
-		if r.form.columns(raw) != columns {
+		if r.columns(raw) != columns {
 			return ""
 		}
 		seen, rest = seen+1, behind

@@ -34,6 +34,9 @@ type Reader struct {
 
 	maxRecord int // maxRecord, save in tests
 
+	fields *Delimited // form, its field delimiter in UTF-8
+	text   []byte     // the record in UTF-8, where the file has another charset
+
 	rec    Record
 	number int64 // of the record last delivered; counted from 1 in a split at the start of a file
 	good   bool  // a usable record has been seen
@@ -42,7 +45,7 @@ type Reader struct {
 }
 
 func newReader(d *Delimited, file storage.File, split Split) *Reader {
-	r := &Reader{form: d, file: file, split: split, base: split.Start, maxRecord: maxRecord}
+	r := &Reader{form: d, file: file, split: split, base: split.Start, maxRecord: maxRecord, fields: d.inUTF8()}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
 	r.rec.Fields = make([][]byte, len(d.Columns))
 	r.rec.File = split.File
@@ -62,6 +65,9 @@ func (r *Reader) begin() error {
 	if err != nil || r.split.Start == 0 {
 		if err == nil {
 			err = r.refuseForeign()
+		}
+		if mark := r.form.Charset.CheckMark(r.buf[:r.fill]); err == nil && mark != nil {
+			err = fmt.Errorf("read %s: %w", r.split.File.Path, mark)
 		}
 		r.pos = int(skip)
 		return err
@@ -136,7 +142,10 @@ func (r *Reader) Next() (*Record, error) {
 		rec.Number = r.number
 	}
 	r.pos = next
-	if !r.form.cut(rec) {
+	if !r.form.Charset.IsUTF8() {
+		return r.nextDecoded()
+	}
+	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
 	}
 	if !utf8.Valid(rec.Raw) {
@@ -262,7 +271,7 @@ func (r *Reader) readAt(p []byte, at int64) error {
 
 // bad describes the record in rec, whose number of columns is wrong.
 func (r *Reader) bad() *BadRecord {
-	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: r.form.countReason(r.rec.Raw)}
+	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: r.form.countReason(r.columns(r.rec.Raw))}
 	if !r.hinted && !r.good && r.split.Start == 0 {
 		r.hinted = true
 		b.Hint = r.hint()

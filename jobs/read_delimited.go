@@ -6,7 +6,7 @@ var delimitedKeys = []string{"field_delimiter", "record_delimiter", "null"}
 
 func readDelimited(s *section, columns []string) ingest.Form {
 	form := &ingest.Delimited{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
-		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n")}
+		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s)}
 	if s.has("null") {
 		form.Null = []byte(s.text("null"))
 	}

@@ -36,9 +36,6 @@ func (j *Job) readInput(s *section) {
 	}
 	s.known(append(inputKeys, format.keys...)...)
 	s.require("path", "columns")
-	if charset := s.text("charset"); charset != "" && !strings.EqualFold(charset, "utf-8") {
-		s.fail("charset", "%s is not built yet; utf-8 is", charset)
-	}
 	in := &j.Input
 	in.Path = s.undated("path")
 	s.checkPlace("path", in.Path)

@@ -159,7 +159,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"timestamp from a column":      {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column:id is not built yet"},
 		"csv":                          {map[int]string{9: "  format: csv"}, ":9: input.format: csv is not built yet; delimited is"},
 		"no format at all":             {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
-		"charset":                      {map[int]string{9: "  charset: gbk"}, ":9: input.charset: gbk is not built yet; utf-8 is"},
+		"charset":                      {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
 		"outputs":                      {map[int]string{17: "outputs: []"}, ":17: outputs is not built yet"},
 		"kerberos":                     {map[int]string{17: "hbase: {kerberos: {principal: a, keytab: b}}"}, ":17: hbase.kerberos is not built yet"},
 		"column type":                  {map[int]string{17: "columns_map: {id: {type: int}}"}, ":17: columns_map.id.type is not built yet"},

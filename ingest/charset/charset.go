@@ -13,7 +13,9 @@ package charset
 //go:generate java testdata/Tables.java tables
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -61,6 +63,17 @@ func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
 		return appendCESU(dst, text)
 	}
 	return c.append(dst, text)
+}
+
+// CheckMark looks at a file's first bytes: an error where they are the byte order mark of another charset.
+func (c *Charset) CheckMark(head []byte) error {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return fmt.Errorf("it begins with the byte order mark of UTF-16, and input.charset is %s; export it in UTF-8", c.Name())
+	case c != nil && bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		return fmt.Errorf("it begins with the byte order mark of UTF-8, and input.charset is %s", c.Name())
+	}
+	return nil
 }
 
 // Length is how many bytes the first character of text has; 0 where there is none, or where it is no character.
