@@ -116,7 +116,7 @@ const (
 
 func newPipeline(a *assembler, s *Settings) *pipeline {
 	p := &pipeline{assembler: a, codec: newCodec(s.Compression), block: new(dataBlock)}
-	depth := min(2*s.Helpers+3, pipelineRoom/(2*max(s.BlockSize, batchLen)))
+	depth := min(s.Helpers+3, pipelineRoom/(2*max(s.BlockSize, batchLen)))
 	if s.Helpers < 1 || s.Compression == CompressNone || depth < 1 {
 		return p
 	}

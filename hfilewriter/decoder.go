@@ -24,12 +24,21 @@ type blockDecoder struct {
 	cell   keys.Cell
 	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
 	sameRow bool
+
+	// FAST_DIFF only.
+	learned     learned
+	column      int  // the last cell's in learned; -1: not known
+	firstColumn int  // of the last row
+	qualifierAt int  // in the last key
+	known       bool // the last cell was a learned one
+	behind      bool // key is not yet the last cell's
 }
 
 // begin takes a block's payload.
 func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 	d.in = cursor{b: payload}
 	d.first, d.key, d.value, d.family = true, nil, nil, d.family[:0]
+	d.column, d.behind = -1, false
 	if (kind == blockData) != (d.encoding == EncodeNone) {
 		return fmt.Errorf("%w: %s block in a file of encoding %s", ErrCorrupt, kind, d.encoding)
 	}
@@ -53,7 +62,10 @@ func (d *blockDecoder) next() (bool, error) {
 	if d.in.at == len(d.in.b) || d.in.bad() {
 		return false, d.in.err
 	}
-	d.sameRow = false
+	d.sameRow, d.known = false, false
+	if d.encoding == EncodeFastDiff {
+		return d.nextFast()
+	}
 	switch d.encoding {
 	case EncodeNone, EncodeRowIndexV1:
 		d.nextPlain()
@@ -61,9 +73,35 @@ func (d *blockDecoder) next() (bool, error) {
 		d.nextPrefix()
 	case EncodeDiff:
 		d.nextDiff()
-	case EncodeFastDiff:
-		d.nextFastDiff()
 	}
+	return d.finishCell()
+}
+
+// nextFast decodes a cell of FAST_DIFF.
+func (d *blockDecoder) nextFast() (bool, error) {
+	if d.nextLearned() {
+		d.sameRow, d.known = true, true
+		return true, nil
+	}
+	if d.behind {
+		d.catchUp()
+	}
+	before := d.stamp
+	flag, rest := d.nextFastDiff()
+	if ok, err := d.finishCell(); !ok {
+		return ok, err
+	}
+	if d.sameRow {
+		d.learnStep(flag, rest, before)
+	} else {
+		d.qualifierAt = qualifierOffset(len(d.cell.Row), len(d.cell.Family))
+		d.learnRow()
+	}
+	return true, nil
+}
+
+// finishCell makes the cell out of what was decoded.
+func (d *blockDecoder) finishCell() (bool, error) {
 	if d.mvcc {
 		d.in.vlong()
 	}

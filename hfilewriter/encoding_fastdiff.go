@@ -83,8 +83,9 @@ func (e *blockEncoder) appendKeyRest(c *keys.Cell) {
 	e.buf = append(e.buf, c.Qualifier[common-qualifierOffset(len(c.Row), len(c.Family)):]...)
 }
 
-func (d *blockDecoder) nextFastDiff() {
-	flag := d.in.byte()
+// nextFastDiff decodes a cell. It gives the flag, and where the row goes on the rest of the qualifier.
+func (d *blockDecoder) nextFastDiff() (flag byte, rest []byte) {
+	flag = d.in.byte()
 	keyLen, valueLen := len(d.key), len(d.value)
 	if flag&fastDiffSameKeyLen == 0 {
 		keyLen = d.in.compressedInt()
@@ -96,9 +97,11 @@ func (d *blockDecoder) nextFastDiff() {
 	if d.first {
 		d.firstFullKey(keyLen, common)
 	} else {
+		at := d.in.at
 		if !d.nextKeyRest(keyLen, common) {
 			return
 		}
+		rest = d.in.b[at:d.in.at]
 		d.stamp = d.in.stampRest(d.stamp, int(flag&fastDiffTimestamp))
 		if flag&fastDiffSameType == 0 {
 			d.kind = d.in.byte()
@@ -111,6 +114,7 @@ func (d *blockDecoder) nextFastDiff() {
 		d.in.fail("the same value of another length")
 	}
 	d.skipTags()
+	return flag, rest
 }
 
 // firstFullKey reads the key of a block's first cell.

@@ -240,19 +240,28 @@ func (s *stats) reset() {
 // add counts a cell.
 func (s *stats) add(c *keys.Cell) {
 	keyLen := int64(keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier))
-	s.cells++
-	s.keyBytes += keyLen
-	s.valueBytes += int64(len(c.Value))
-	if size := keyLen + int64(len(c.Value)); size > s.biggest {
-		s.biggest = size
-		s.biggestKey = appendKey(s.biggestKey[:0], c)
-	}
+	s.addSizes(c, keyLen)
 	s.minTime, s.maxTime = min(s.minTime, c.Timestamp), max(s.maxTime, c.Timestamp)
 	switch c.Type {
 	case keys.Put:
 		s.earliestPut = min(s.earliestPut, c.Timestamp)
 	case keys.DeleteColumn, keys.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
 		s.minTime = min(s.minTime, 0)
+	}
+}
+
+// addKnown counts a Put whose timestamp has been counted.
+func (s *stats) addKnown(c *keys.Cell) {
+	s.addSizes(c, int64(keyOverhead+len(c.Row)+len(c.Family)+len(c.Qualifier)))
+}
+
+func (s *stats) addSizes(c *keys.Cell, keyLen int64) {
+	s.cells++
+	s.keyBytes += keyLen
+	s.valueBytes += int64(len(c.Value))
+	if size := keyLen + int64(len(c.Value)); size > s.biggest {
+		s.biggest = size
+		s.biggestKey = appendKey(s.biggestKey[:0], c)
 	}
 }
 

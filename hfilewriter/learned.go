@@ -1,0 +1,184 @@
+package hfilewriter
+
+import (
+	"bytes"
+
+	"bulkload/keys"
+)
+
+// learned is what a decoder of FAST_DIFF remembers of a table's columns. The rows of a table have mostly the same columns
+// one behind the other, and so the bytes between two values are mostly those of the row before: where they are, they need
+// not be taken apart again, and what has been checked of the key that they stand for holds again.
+//
+// Only cells are learned that are Puts with the timestamp and type of the cell before, in the same row.
+type learned struct {
+	columns []learnedColumn
+	byName  map[string]int
+	off     bool // the table has too many columns for it
+}
+
+// learnedColumn is a qualifier, which never changes, and the ways on from it that were seen last.
+type learnedColumn struct {
+	qualifier []byte
+	steps     [2]learnedStep
+}
+
+// learnedStep leads from one column to the next. As long as rows have the same length and timestamp, the bytes of it are the
+// same.
+type learnedStep struct {
+	to   int  // index of the column
+	flag byte // without what is said of the value
+	same int  // leading bytes of the qualifier that are equal
+
+	qualifierAt int    // in the keys for which the bytes were made; 0: there is no step
+	stamp       byte   // last byte of the timestamp, likewise
+	length      []byte // the key's length where it is not the same
+	rest        []byte // common, rest of the qualifier, last byte of the timestamp
+}
+
+// fit makes the bytes for keys of another length or timestamp.
+func (s *learnedStep) fit(qualifier []byte, qualifierAt int, stamp byte) {
+	s.qualifierAt, s.stamp = qualifierAt, stamp
+	s.length = s.length[:0]
+	if s.flag&fastDiffSameKeyLen == 0 {
+		s.length = appendCompressedInt(s.length, qualifierAt+len(qualifier)+timestampLen+typeLen)
+	}
+	s.rest = append(appendCompressedInt(s.rest[:0], qualifierAt+s.same), qualifier[s.same:]...)
+	s.rest = append(s.rest, stamp)
+}
+
+// maxLearned bounds the columns remembered: a wide table has no end of qualifiers.
+const maxLearned = 1024
+
+// valueFlags say nothing of the key.
+const valueFlags = fastDiffSameValueLen | fastDiffSameValue
+
+// column finds a qualifier's column, and makes it where there is room; -1 where there is none.
+func (l *learned) column(qualifier []byte, guess int) int {
+	if guess < len(l.columns) && bytes.Equal(l.columns[guess].qualifier, qualifier) {
+		return guess
+	}
+	if i, ok := l.byName[string(qualifier)]; ok {
+		return i
+	}
+	if len(l.columns) == maxLearned {
+		*l = learned{off: true}
+		return -1
+	}
+	if l.byName == nil {
+		l.byName = map[string]int{}
+	}
+	i := len(l.columns)
+	l.columns = append(l.columns, learnedColumn{qualifier: bytes.Clone(qualifier)})
+	l.byName[string(qualifier)] = i
+	return i
+}
+
+// learnRow begins at a cell that was decoded in full and is the first that the decoder saw of a row.
+func (d *blockDecoder) learnRow() {
+	d.column = -1
+	if d.kind == byte(keys.Put) && !d.tags && !d.learned.off {
+		d.column = d.learned.column(d.cell.Qualifier, d.firstColumn)
+		d.firstColumn = max(d.column, 0)
+	}
+}
+
+// learnStep remembers the way to a cell of the same row that was decoded in full, whose flag and rest of the qualifier
+// were as given.
+func (d *blockDecoder) learnStep(flag byte, rest []byte, before uint64) {
+	from := d.column
+	d.column = -1
+	if from < 0 || flag&fastDiffTimestamp != fastDiffTimestamp || d.stamp != before || flag&fastDiffSameType == 0 {
+		return
+	}
+	to := d.learned.column(d.cell.Qualifier, from+1)
+	if to < 0 {
+		return
+	}
+	d.column = to
+	steps := &d.learned.columns[from].steps
+	steps[0], steps[1] = steps[1], steps[0]
+	steps[0].to, steps[0].flag, steps[0].same = to, flag&^valueFlags, len(d.cell.Qualifier)-len(rest)
+	steps[0].fit(d.cell.Qualifier, d.qualifierAt, byte(d.stamp))
+}
+
+// nextLearned decodes a cell whose key is that of a step known from the last cell's column; false where it is none.
+func (d *blockDecoder) nextLearned() bool {
+	if d.column < 0 {
+		return false
+	}
+	steps := &d.learned.columns[d.column].steps
+	return d.takeStep(&steps[0]) || d.takeStep(&steps[1])
+}
+
+func (d *blockDecoder) takeStep(s *learnedStep) bool {
+	b := d.in.b[d.in.at:]
+	if s.qualifierAt == 0 || len(b) == 0 || b[0]&^valueFlags != s.flag {
+		return false
+	}
+	qualifier := d.learned.columns[s.to].qualifier
+	if s.qualifierAt != d.qualifierAt || s.stamp != byte(d.stamp) {
+		s.fit(qualifier, d.qualifierAt, byte(d.stamp))
+	}
+	flag, at := b[0], 1
+	if len(s.length) > 0 {
+		if !bytes.HasPrefix(b[at:], s.length) {
+			return false
+		}
+		at += len(s.length)
+	}
+	value, valueLen := d.value, len(d.value)
+	if flag&fastDiffSameValueLen == 0 {
+		if at+1 >= len(b) {
+			return false
+		}
+		valueLen = int(b[at])
+		at++
+		if valueLen >= 0x80 {
+			valueLen = valueLen&0x7f | int(b[at])<<7
+			if b[at] >= 0x80 { // a value of 16 KiB and more takes the long way
+				return false
+			}
+			at++
+		}
+	}
+	if !bytes.HasPrefix(b[at:], s.rest) {
+		return false
+	}
+	at += len(s.rest)
+	end := at + valueLen
+	if flag&fastDiffSameValue != 0 {
+		end = at
+		if valueLen != len(value) {
+			return false
+		}
+	}
+	if end >= len(b) {
+		return false
+	}
+	if end > at {
+		value = b[at:end:end]
+	} else if flag&fastDiffSameValue == 0 {
+		value = b[at:at:at]
+	}
+	if d.mvcc {
+		if b[end] != 0 {
+			return false
+		}
+		end++
+	}
+	d.in.at += end
+	d.value, d.column, d.behind = value, s.to, true
+	d.cell.Qualifier, d.cell.Value = qualifier, value
+	return true
+}
+
+// catchUp makes the key of the last cell, which learned cells have left behind.
+func (d *blockDecoder) catchUp() {
+	d.behind = false
+	qualifier := d.cell.Qualifier
+	d.resizeKey(d.qualifierAt+len(qualifier)+timestampLen+typeLen, d.qualifierAt)
+	copy(d.key[d.qualifierAt:], qualifier)
+	putBE64(d.key[len(d.key)-timestampLen-typeLen:], d.stamp)
+	d.key[len(d.key)-typeLen] = d.kind
+}
