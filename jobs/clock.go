@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/partition"
 )
 
 // What a run's phases take is measured where it costs nothing: a clock call for a block read or written, and a look at one
@@ -108,17 +109,12 @@ func (t *readTimes) add(o *readTimes) {
 }
 
 // phases are the parts of reading and sorting.
-func (t *readTimes) phases(rows *sortedRows) []Phase {
+func (t *readTimes) phases(stats partition.Stats) []Phase {
 	parse, key := apportion(t.total-t.file.took-t.sorting, t.parse, t.visit)
-	var entries int64
-	for i := range rows.regions {
-		entries += rows.regions[i].bytes
-	}
-	stats := rows.sorted.Stats()
 	return []Phase{
 		partOf("sort", "read", t.file.took, t.file.bytes),
 		partOf("sort", "parse", parse, t.file.bytes),
-		partOf("sort", "key", key, entries),
+		partOf("sort", "key", key, stats.Bytes),
 		partOf("sort", "sort", stats.SortTime, stats.Bytes),
 		partOf("sort", "spill", stats.SpillTime, stats.SpilledBytes),
 	}

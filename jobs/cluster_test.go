@@ -341,10 +341,16 @@ func TestLostFile(t *testing.T) {
 // work opens a job's output as a run does.
 func (l *live) work(t *testing.T, j *Job) *workplace {
 	t.Helper()
-	w, err := openWorkplace(context.Background(), j, l.options(), func(error) {})
+	r, err := openRun(context.Background(), j, l.options(), func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := r.closeShared(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := r.places[0]
 	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,10 @@ type Job struct {
 	Load      bool
 	Strict    bool // duplicates: error
 
+	// Outputs are the jobs that one reading of the input feeds, where there are several: of this job, only Path, Dir,
+	// Date, Input, HBase and Load count then, and Table names them all. nil: the job is its only output.
+	Outputs []*Job
+
 	hash string // of all that decides the content of the files
 }
 
@@ -69,6 +73,14 @@ type HFile struct {
 // HBase says where the site files are.
 type HBase struct {
 	Conf string // folder; "": from the environment
+}
+
+// outputs are the jobs that are fed from the input: the job itself, mostly.
+func (j *Job) outputs() []*Job {
+	if j.Outputs == nil {
+		return []*Job{j}
+	}
+	return j.Outputs
 }
 
 // cellColumns lists the columns that become cells.

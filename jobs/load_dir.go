@@ -41,7 +41,12 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
 	w := &workplace{fsys: fsys, dir: name, site: s, options: o}
-	defer func() { err = errors.Join(err, w.close()) }()
+	defer func() {
+		if w.cluster != nil {
+			err = errors.Join(err, w.cluster.Close())
+		}
+		err = errors.Join(err, w.close())
+	}()
 	report.Directory = fsys.URI(name)
 	d, err := openDirectory(fsys, name)
 	if err != nil {

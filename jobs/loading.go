@@ -22,9 +22,9 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 	if err != nil {
 		return err
 	}
-	return summary.phase("load", func() (int64, error) {
+	return summary.phase("load", w.report.name, func() (int64, error) {
 		report, err := w.handOver(ctx, w.job.Table, files)
-		summary.Load.take(report)
+		w.report.Load.take(report)
 		return w.manifest.loadedBytes(), err
 	})
 }

@@ -5,13 +5,95 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
 
-// workplace is a locked output directory with the manifest of this run: the first stage's result.
+// jobRun is a job being run: what its outputs share, and the place of each.
+type jobRun struct {
+	job     *Job
+	options Options
+	site    *site
+	source  *source
+	cluster *load.Cluster // nil where the job needs none
+	places  []*workplace
+}
+
+// openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
+func openRun(ctx context.Context, j *Job, o Options, lost func(error)) (r *jobRun, err error) {
+	r = &jobRun{job: j, options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if r.site, err = openSite(o, j.HBase.Conf, j.remote(o)); err != nil {
+		return r, err
+	}
+	if r.source, err = openSource(j, r.site); err != nil {
+		return r, err
+	}
+	if j.connects(o) {
+		if r.cluster, err = r.site.connect(ctx); err != nil {
+			return r, err
+		}
+	}
+	for _, out := range j.outputs() {
+		w := &workplace{job: out, options: o, site: r.site, source: r.source, part: j.part(out)}
+		if out.connects(o) {
+			w.cluster = r.cluster
+		}
+		r.places = append(r.places, w)
+		if err = w.open(ctx, lost); err != nil {
+			return r, r.named(w, err)
+		}
+	}
+	return r, nil
+}
+
+// close gives everything back.
+func (r *jobRun) close() error {
+	var errs []error
+	for _, w := range r.places {
+		errs = append(errs, w.close())
+	}
+	return errors.Join(append(errs, r.closeShared())...)
+}
+
+func (r *jobRun) closeShared() error {
+	var errs []error
+	if r.cluster != nil {
+		errs = append(errs, r.cluster.Close())
+	}
+	if r.source != nil {
+		errs = append(errs, r.source.close())
+	}
+	return errors.Join(errs...)
+}
+
+// connects tells whether a job asks HBase.
+func (j *Job) connects(o Options) bool {
+	return slices.ContainsFunc(j.outputs(), func(out *Job) bool { return out.Regions.From == "table" || out.Load && !o.NoLoad })
+}
+
+// remote tells whether a job leaves the local disks.
+func (j *Job) remote(o Options) bool {
+	return j.connects(o) || isRemote(j.Input.Path) || slices.ContainsFunc(j.outputs(), func(out *Job) bool { return isRemote(out.Output) })
+}
+
+// part is about which part of the input an output takes: all of it where it is the only one; else as many of its columns
+// as become cells.
+func (j *Job) part(out *Job) float64 {
+	if j.Outputs == nil {
+		return 1
+	}
+	return min(1, float64(len(out.cellColumns())+1)/float64(len(j.Outputs[0].Columns)+1))
+}
+
+// workplace is a locked output directory with the manifest of this run.
 type workplace struct {
 	job      *Job
 	options  Options
@@ -23,59 +105,34 @@ type workplace struct {
 	manifest *manifest
 	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
 	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
-	cluster  *load.Cluster   // nil where the job needs none
+	cluster  *load.Cluster   // nil where the output needs none
+	target   *target         // nil where the output is written
+	part     float64         // of the input's bytes that it takes, about
+	report   *OutputReport
 }
 
-// remote tells whether a job leaves the local disks.
-func (j *Job) remote(o Options) bool {
-	return j.Regions.From == "table" || j.Load && !o.NoLoad || isRemote(j.Input.Path) || isRemote(j.Output)
-}
-
-// openWorkplace finds the input, connects, and locks the output. lost is called when the lock is lost later.
-func openWorkplace(ctx context.Context, j *Job, o Options, lost func(error)) (w *workplace, err error) {
-	w = &workplace{job: j, options: o}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.close())
-		}
-	}()
-	if w.site, err = openSite(o, j.HBase.Conf, j.remote(o)); err != nil {
-		return w, err
-	}
-	if w.source, err = openSource(j, w.site); err != nil {
-		return w, err
-	}
-	if w.fsys, w.dir, err = w.site.resolve(j.Output, j.Dir); err != nil {
-		return w, fmt.Errorf("open the output %s: %w", j.Output, err)
+// open locks the output.
+func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
+	if w.fsys, w.dir, err = w.site.resolve(w.job.Output, w.job.Dir); err != nil {
+		return fmt.Errorf("open the output %s: %w", w.job.Output, err)
 	}
 	if err = w.source.checkApart(w.fsys, w.dir); err != nil {
-		return w, err
-	}
-	if j.Regions.From == "table" || j.Load && !o.NoLoad {
-		if w.cluster, err = w.site.connect(ctx); err != nil {
-			return w, err
-		}
+		return err
 	}
 	if err = w.fsys.MkdirAll(w.dir, dirPerm); err != nil {
-		return w, fmt.Errorf("make the output directory: %w", err)
+		return fmt.Errorf("make the output directory: %w", err)
 	}
 	w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost)
-	return w, err
+	return err
 }
 
-// close gives everything back. An output directory in which nothing was left goes with it.
+// close gives back what is the output's alone. An output directory in which nothing was left goes with it.
 func (w *workplace) close() error {
 	var errs []error
 	if w.lock != nil {
 		errs = append(errs, w.lock.release())
 		_ = w.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
 		_ = w.fsys.Remove(w.dir)                     // likewise
-	}
-	if w.cluster != nil {
-		errs = append(errs, w.cluster.Close())
-	}
-	if w.source != nil {
-		errs = append(errs, w.source.close())
 	}
 	if w.fsys != nil {
 		errs = append(errs, w.fsys.Close())

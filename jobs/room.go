@@ -37,6 +37,8 @@ func outputRatio(s *hfilewriter.Settings) float64 {
 // room is the space that something needs somewhere, and what is free there.
 type room struct {
 	what, where string
+	fsys        storage.FS
+	dir         string
 	need, free  int64
 }
 
@@ -50,30 +52,67 @@ func (r room) err() error {
 
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
 // of the input, rather low than high.
-func (w *workplace) checkRoom(t *target) error {
-	if w.job.Input.SpaceUnchecked {
+func (r *jobRun) checkRoom(todo []*workplace) error {
+	if r.job.Input.SpaceUnchecked {
 		return nil
 	}
-	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), need: w.outputNeed(t)}
+	var rooms []room
+	spill, err := r.spillRoom(todo)
+	if err != nil {
+		return err
+	}
+	if spill.need > 0 {
+		rooms = append(rooms, spill)
+	}
+	for _, w := range todo {
+		if output, known := w.outputRoom(); known {
+			rooms = joinRoom(rooms, output)
+		}
+	}
+	var errs []error
+	for _, room := range rooms {
+		errs = append(errs, room.err())
+	}
+	return errors.Join(errs...)
+}
+
+// joinRoom adds what is needed on a disk to what something else needs there, too.
+func joinRoom(rooms []room, r room) []room {
+	for i := range rooms {
+		if o := &rooms[i]; o.fsys.URI("/") == r.fsys.URI("/") && (r.fsys != storage.Local || sameDisk(o.dir, r.dir)) {
+			o.what, o.where = o.what+" "+o.where+" and "+r.what, r.where
+			o.need += r.need
+			return rooms
+		}
+	}
+	return append(rooms, r)
+}
+
+// spillRoom is what the sorts write where the input does not fit in their memory; it needs nothing where it does.
+func (r *jobRun) spillRoom(todo []*workplace) (spill room, err error) {
+	spill = room{what: "spilling sorted runs to", fsys: storage.Local, need: r.spillNeed(todo)}
+	if spill.need == 0 {
+		return spill, nil
+	}
+	if spill.where, err = workFolder(r.options.WorkDir); err != nil {
+		return spill, refusef("the sort will spill about %s, but not to --work-dir %s: %w", FormatSize(spill.need), r.options.WorkDir, err)
+	}
+	spill.dir = spill.where
+	if spill.free, err = storage.Local.Free(spill.where); err != nil {
+		return spill, refusef("look for room in --work-dir: %w", err)
+	}
+	return spill, nil
+}
+
+// outputRoom is what the files take that are not written yet; false where what is free is not known.
+func (w *workplace) outputRoom() (room, bool) {
+	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), fsys: w.fsys, dir: w.dir, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.fsys.Free(w.dir); err != nil {
 		sayf(w.options, "the room for the output is not known: %v", err)
-		output.need = 0
+		return output, false
 	}
-	spill := room{what: "spilling sorted runs to", need: w.spillNeed()}
-	if spill.need == 0 {
-		return output.err()
-	}
-	if spill.where, err = workFolder(w.options.WorkDir); err != nil {
-		return refusef("the sort will spill about %s, but not to --work-dir %s: %w", FormatSize(spill.need), w.options.WorkDir, err)
-	}
-	if spill.free, err = storage.Local.Free(spill.where); err != nil {
-		return refusef("look for room in --work-dir: %w", err)
-	}
-	if output.need > 0 && w.fsys == storage.Local && sameDisk(spill.where, w.dir) {
-		return room{"spilling sorted runs to " + spill.where + " and writing HFiles to", output.where, spill.need + output.need, spill.free}.err()
-	}
-	return errors.Join(spill.err(), output.err())
+	return output, true
 }
 
 // outputNeed is what the files take that are not written yet.
@@ -82,19 +121,23 @@ func (w *workplace) outputNeed(t *target) int64 {
 	for i := range t.families {
 		least = min(least, outputRatio(&t.families[i].settings))
 	}
-	need := int64(least * float64(w.source.bytes))
+	need := int64(least * w.part * float64(w.source.bytes))
 	for _, f := range w.present().files() {
 		need -= f.Bytes
 	}
 	return max(need, 0)
 }
 
-// spillNeed is what the sort writes where the input does not fit in its memory; 0 where it does.
-func (w *workplace) spillNeed() int64 {
-	if w.source.bytes <= sortMemory(w.options.Memory) {
+// spillNeed is what the sorts write where the input does not fit in their memory; 0 where it does.
+func (r *jobRun) spillNeed(todo []*workplace) int64 {
+	var bytes float64
+	for _, w := range todo {
+		bytes += w.part * float64(r.source.bytes)
+	}
+	if int64(bytes) <= sortMemory(r.options.Memory) {
 		return 0
 	}
-	return int64(spillRatio * float64(w.source.bytes))
+	return int64(spillRatio * bytes)
 }
 
 // workFolder is the absolute name of the folder that the sort spills to, or of the nearest one above it that is there; an

@@ -83,13 +83,18 @@ func TestRoomOfWhatFitsInMemory(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	w := &workplace{job: &Job{}, source: &source{bytes: 100 << 20}, options: Options{Memory: 64 << 20}}
-	if need := w.spillNeed(); need != 60<<20 {
+	r := &jobRun{source: &source{bytes: 100 << 20}, options: Options{Memory: 64 << 20}}
+	all := []*workplace{{part: 1}}
+	if need := r.spillNeed(all); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", FormatSize(need))
 	}
-	w.options.Memory = 512 << 20
-	if need := w.spillNeed(); need != 0 {
+	r.options.Memory = 512 << 20
+	if need := r.spillNeed(all); need != 0 {
 		t.Errorf("what fits in memory spills %s", FormatSize(need))
+	}
+	all = []*workplace{{part: 1}, {part: 0.25}, {part: 3}}
+	if need := r.spillNeed(all); need != 255<<20 {
+		t.Errorf("three outputs of 100 MiB of input spill %s", FormatSize(need))
 	}
 }
 
@@ -234,20 +239,20 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	}
 	said := ""
 	o.Say = func(text string) { said += text }
-	w, err := openWorkplace(context.Background(), j, o, func(error) {})
+	r, err := openRun(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.close()
+	defer r.close()
+	w := r.places[0]
 	if _, err := w.resume(); err != nil {
 		t.Fatal(err)
 	}
 	w.fsys = unmeasured{w.fsys}
-	table, err := planTarget(j, w.site, nil)
-	if err != nil {
+	if w.target, err = planTarget(j, w.site, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.checkRoom(table); err != nil || !strings.Contains(said, "not known") {
+	if err := r.checkRoom(r.places); err != nil || !strings.Contains(said, "not known") {
 		t.Errorf("%v; said %q", err, said)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"bulkload/ingest"
@@ -14,6 +15,9 @@ import (
 
 // Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
 // too. Canceling the context stops it; the same call goes on then.
+//
+// Where one reading feeds several outputs, all of them are written, and their books closed, before the first is loaded.
+// They are loaded in the order of the job file.
 func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	summary := newSummary(j)
 	o, err := o.withDefaults()
@@ -22,9 +26,9 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, err := openWorkplace(running, j, o, func(err error) { cancel(laterf("%w", err)) })
+	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
 	if err == nil {
-		err = errors.Join(w.run(running, summary), w.close())
+		err = errors.Join(r.run(running, summary), r.close())
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
@@ -38,78 +42,166 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	return summary, err
 }
 
-func (w *workplace) run(ctx context.Context, summary *Summary) error {
-	summary.Output = w.fsys.URI(w.dir)
-	finished, err := w.resume()
-	if err != nil {
-		return err
+func (r *jobRun) run(ctx context.Context, summary *Summary) error {
+	var todo []*workplace
+	for i, w := range r.places {
+		w.report = summary.output(i)
+		w.report.Output = w.fsys.URI(w.dir)
+		finished, err := w.resume()
+		if err == nil && finished {
+			err = w.markSuccess()
+		}
+		if err != nil {
+			return r.named(w, err)
+		}
+		if !finished {
+			todo = append(todo, w)
+		}
 	}
-	if finished {
-		err = w.markSuccess()
-	} else {
-		err = w.write(ctx, summary)
+	if len(todo) > 0 {
+		if err := r.write(ctx, todo, summary); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	for _, w := range r.places {
+		w.report.fill(w.manifest)
 	}
-	summary.fill(w.manifest)
+	for _, w := range r.places {
+		if err := r.end(ctx, w, summary, slices.Contains(todo, w)); err != nil {
+			return r.named(w, err)
+		}
+	}
+	summary.settle()
+	return nil
+}
+
+// end loads an output that wants it and says how it ended.
+func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, written bool) error {
 	wanted := w.job.Load && !w.options.NoLoad
-	summary.Load.Wanted = wanted
+	w.report.Load.Wanted = wanted
 	switch {
 	case wanted && w.manifest.State != stateLoaded:
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
-		summary.fill(w.manifest)
-		summary.Status = StatusDone
-	case finished:
-		summary.Status = StatusNothing
+		w.report.fill(w.manifest)
+		w.report.Status = StatusDone
+	case !written:
+		w.report.Status = StatusNothing
 	default:
-		summary.Status = StatusDone
+		w.report.Status = StatusDone
 	}
-	if summary.Books.Read == 0 && summary.Status == StatusDone {
-		summary.Status = StatusEmpty
+	if w.report.Books.Read == 0 && w.report.Status == StatusDone {
+		w.report.Status = StatusEmpty
 	}
 	return nil
 }
 
-// write does the stages from the table's plan to the finished manifest.
-func (w *workplace) write(ctx context.Context, summary *Summary) error {
-	t, err := w.plan(ctx)
-	if err != nil {
+// named says of which output an error is, where there are several.
+func (r *jobRun) named(w *workplace, err error) error {
+	if len(r.places) == 1 {
 		return err
 	}
-	rejects := ingest.NewRejects(w.fsys, path.Join(w.dir, rejectsDir), w.job.Input.MaxRejects, w.job.Input.Form.RejectDelimiter())
-	var rows *sortedRows
-	err = summary.phase("sort", func() (int64, error) {
-		s := sorting{input: &w.job.Input, source: w.source, outputs: []sortOutput{{job: w.job, target: t}}, rejects: rejects}
-		all, err := s.sortRows(ctx, w.options)
-		if err == nil {
-			rows = all[0]
+	return fmt.Errorf("output %s of table %s: %w", w.job.Output, w.job.Table, err)
+}
+
+// write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
+func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary) error {
+	for _, w := range todo {
+		if err := w.plan(ctx); err != nil {
+			return r.named(w, err)
 		}
-		return w.source.bytes, err
-	})
-	w.sumRejects(summary, rejects.Count())
+	}
+	if err := r.ready(todo); err != nil {
+		return err
+	}
+	rows, err := r.sort(ctx, summary)
 	if err != nil {
 		return err
 	}
-	w.options.reached(pointSorted)
-	if err := w.replace(); err != nil {
-		return errors.Join(err, rows.sorted.Close())
+	r.options.reached(pointSorted)
+	err = r.writeAll(ctx, todo, rows, summary)
+	for _, of := range rows {
+		if of != nil {
+			err = errors.Join(err, of.sorted.Close())
+		}
 	}
-	stats := rows.sorted.Stats()
-	summary.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
-	summary.Phases = append(summary.Phases, rows.times.phases(rows)...)
-	writing := &writing{workplace: w, target: t, rows: rows, sums: make([]digest.Sum, t.regions.Len()), left: make([]int, t.regions.Len()),
-		writes: &meter{watch: w.options.Watch, phase: "write", total: stats.Entries},
+	return err
+}
+
+// ready looks for room, and begins the manifests.
+func (r *jobRun) ready(todo []*workplace) error {
+	if err := r.checkRoom(todo); err != nil {
+		return err
+	}
+	if err := r.rejectPlace().clearRejects(); err != nil {
+		return err
+	}
+	for _, w := range todo {
+		if err := w.begin(); err != nil {
+			return r.named(w, err)
+		}
+	}
+	return nil
+}
+
+// rejectPlace is the output that has the rejects: the first, whose table the others belong to.
+func (r *jobRun) rejectPlace() *workplace { return r.places[0] }
+
+// sort reads the input into an output's rows each; none for those that are written.
+func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, error) {
+	at := r.rejectPlace()
+	s := sorting{input: &r.job.Input, source: r.source,
+		rejects: ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())}
+	for _, w := range r.places {
+		s.outputs = append(s.outputs, sortOutput{job: w.job, target: w.target})
+	}
+	var rows []*sortedRows
+	err := summary.phase("sort", "", func() (_ int64, err error) {
+		rows, err = s.sortRows(ctx, r.options)
+		return r.source.bytes, err
+	})
+	at.sumRejects(summary, s.rejects.Count())
+	if err != nil {
+		return nil, err
+	}
+	summary.sorted(rows)
+	return rows, nil
+}
+
+// writeAll writes one output after the other, and frees what is written of rows.
+func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortedRows, summary *Summary) error {
+	for _, w := range todo {
+		if err := w.replace(); err != nil {
+			return r.named(w, err)
+		}
+	}
+	for i, w := range r.places {
+		if rows[i] == nil {
+			continue
+		}
+		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].sorted.Close())
+		rows[i] = nil
+		if err != nil {
+			return r.named(w, err)
+		}
+	}
+	return nil
+}
+
+// write writes one output's files and closes its books.
+func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summary) error {
+	regions := w.target.regions.Len()
+	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions),
+		writes: &meter{watch: w.options.Watch, phase: "write", total: rows.sorted.Stats().Entries},
 		checks: &meter{watch: func(Progress) {}}}
-	err = summary.phase("write", func() (int64, error) {
+	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.writeSlices(ctx)
 		return writing.checks.done.Load(), err
 	})
-	summary.Phases = append(summary.Phases, writing.times.phases()...)
-	summary.Duplicates = writing.samples
-	if err := errors.Join(err, rows.sorted.Close()); err != nil {
+	summary.parts(w.report.name, writing.times.phases())
+	w.report.Duplicates = writing.samples
+	if err != nil {
 		return err
 	}
 	if err := w.balance(rows); err != nil {
@@ -119,44 +211,50 @@ func (w *workplace) write(ctx context.Context, summary *Summary) error {
 	return w.succeed()
 }
 
-// plan makes the target and gets the output ready for it.
-func (w *workplace) plan(ctx context.Context) (*target, error) {
+// plan makes the target, for an output that it suits.
+func (w *workplace) plan(ctx context.Context) error {
 	table, err := w.liveTable(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t, err := planTarget(w.job, w.site, table)
-	if err != nil {
-		return nil, err
+	if w.target, err = planTarget(w.job, w.site, table); err != nil {
+		return err
 	}
-	if err := w.checkPlace(ctx, table); err != nil {
-		return nil, err
-	}
-	if err := w.checkRoom(t); err != nil {
-		return nil, err
-	}
-	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(t) {
+	return w.checkPlace(ctx, table)
+}
+
+// begin gets the output ready for its files.
+func (w *workplace) begin() error {
+	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(w.target) {
 		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
 		if err := w.clean(m); err != nil {
-			return nil, err
+			return err
 		}
 		m.Slices = nil
 	} else if len(m.Slices) > 0 {
 		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
 	}
-	w.manifest.setTable(t)
-	for _, dir := range []string{tempDir, rejectsDir} {
-		if err := w.fsys.RemoveAll(path.Join(w.dir, dir)); err != nil {
-			return nil, fmt.Errorf("clean the output: %w", err)
-		}
+	w.manifest.setTable(w.target)
+	if err := w.fsys.RemoveAll(path.Join(w.dir, tempDir)); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	if err := w.clearRejects(); err != nil {
+		return err
 	}
 	if w.replaced == nil {
 		if err := w.save(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	w.options.reached(pointPlanned)
-	return t, nil
+	return nil
+}
+
+func (w *workplace) clearRejects() error {
+	if err := w.fsys.RemoveAll(path.Join(w.dir, rejectsDir)); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return nil
 }
 
 func (w *workplace) sumRejects(summary *Summary, records int64) {

@@ -5,6 +5,7 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/load"
+	"bulkload/partition"
 )
 
 // SummarySchema is the version of the summary's JSON form.
@@ -34,25 +35,42 @@ func newOutcome() Outcome { return Outcome{Schema: SummarySchema, Status: Status
 // Summary is what a run did, for people and programs. It is given on failure too, with what there is.
 type Summary struct {
 	Outcome
-	Run     RunInfo       `json:"run"`
-	Books   Books         `json:"books"`
-	Phases  []Phase       `json:"phases"`
-	Regions []RegionShare `json:"regions"`
-	Files   []FileSummary `json:"files"`
-	Rejects []RejectFile  `json:"rejects"`
-	Digest  digest.Sum    `json:"digest"`
-	Load    LoadSummary   `json:"load"`
+	Run            RunInfo         `json:"run"`
+	*OutputSummary                 // nil where there are several outputs
+	Outputs        []*OutputReport `json:"outputs,omitempty"` // where there are several, in the order of the job file
+	Phases         []Phase         `json:"phases"`
+	Rejects        []RejectFile    `json:"rejects"`
+	Sort           *SortSummary    `json:"sort,omitempty"`
+	Bound          *Bound          `json:"bound,omitempty"` // where a run did something
 
+	only *OutputReport // where there is one output
+}
+
+// OutputSummary is what a run did for one output.
+type OutputSummary struct {
+	Books      Books             `json:"books"`
+	Regions    []RegionShare     `json:"regions"`
+	Files      []FileSummary     `json:"files"`
+	Digest     digest.Sum        `json:"digest"`
+	Load       LoadSummary       `json:"load"`
 	Output     string            `json:"output,omitempty"`
 	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
-	Sort       *SortSummary      `json:"sort,omitempty"`
-	Bound      *Bound            `json:"bound,omitempty"` // where a run did something
+}
+
+// OutputReport is one of several outputs, each of which has a run of its own.
+type OutputReport struct {
+	Status string  `json:"status"`
+	Run    RunInfo `json:"run"`
+	OutputSummary
+
+	name string // in phases; "" where there is one output
 }
 
 // Phase is a stage of a run and how long it took, or a part of a stage, whose time is that of all cores together.
 type Phase struct {
 	Name    string  `json:"name"`
-	Of      string  `json:"of,omitempty"` // the stage; empty for a stage itself
+	Output  string  `json:"output,omitempty"` // the table, where there are several outputs and the stage is of one
+	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself
 	Seconds float64 `json:"seconds"`
 	Bytes   int64   `json:"bytes"`
 	Rate    float64 `json:"bytes_per_second"`
@@ -93,18 +111,85 @@ type LoadSummary struct {
 }
 
 func newSummary(j *Job) *Summary {
-	return &Summary{
-		Outcome: newOutcome(), Run: j.runInfo(),
-		Phases: []Phase{}, Regions: []RegionShare{}, Files: []FileSummary{}, Rejects: []RejectFile{},
+	s := &Summary{Outcome: newOutcome(), Run: j.runInfo(), Phases: []Phase{}, Rejects: []RejectFile{}}
+	for _, out := range j.outputs() {
+		r := &OutputReport{Status: StatusFailed, Run: out.runInfo(),
+			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
+		if j.Outputs == nil {
+			s.only, s.OutputSummary = r, &r.OutputSummary
+			break
+		}
+		r.name = out.Table
+		s.Outputs = append(s.Outputs, r)
+	}
+	return s
+}
+
+// output is the report of an output, by its place in the job file.
+func (s *Summary) output(i int) *OutputReport {
+	if s.only != nil {
+		return s.only
+	}
+	return s.Outputs[i]
+}
+
+// settle gives the whole the status of its outputs: nothing to do is what all of them say.
+func (s *Summary) settle() {
+	if s.only != nil {
+		s.Status, s.Run = s.only.Status, s.only.Run
+		return
+	}
+	s.Status = StatusNothing
+	for _, out := range s.Outputs {
+		if out.Status != StatusNothing {
+			s.Status = out.Status
+		}
 	}
 }
 
-// phase times one part of a run.
-func (s *Summary) phase(name string, do func() (bytes int64, err error)) error {
+// phase times one stage of a run; output names whose it is where that is one of several.
+func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
 	start := time.Now()
 	bytes, err := do()
-	s.Phases = append(s.Phases, newPhase(name, time.Since(start), bytes))
+	p := newPhase(name, time.Since(start), bytes)
+	p.Output = output
+	s.Phases = append(s.Phases, p)
 	return err
+}
+
+// parts adds the parts of a stage.
+func (s *Summary) parts(output string, parts []Phase) {
+	for _, p := range parts {
+		p.Output = output
+		s.Phases = append(s.Phases, p)
+	}
+}
+
+// sorted says what the sorts of one reading did.
+func (s *Summary) sorted(all []*sortedRows) {
+	var stats partition.Stats
+	for _, rows := range all {
+		if rows != nil {
+			addStats(&stats, rows.sorted.Stats())
+		}
+	}
+	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
+	for _, rows := range all {
+		if rows != nil {
+			s.parts("", rows.times.phases(stats)) // they share the reading
+			break
+		}
+	}
+}
+
+// addStats adds what another sort did.
+func addStats(sum *partition.Stats, s partition.Stats) {
+	sum.Entries += s.Entries
+	sum.Bytes += s.Bytes
+	sum.Runs += s.Runs
+	sum.SpilledBytes += s.SpilledBytes
+	sum.SortTime += s.SortTime
+	sum.SpillTime += s.SpillTime
 }
 
 // Bound is the phase that a run spends most of its time in.
@@ -149,7 +234,7 @@ func (s *Summary) bound(cores int) {
 }
 
 // fill takes over what the manifest holds.
-func (s *Summary) fill(m *manifest) {
+func (s *OutputReport) fill(m *manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
 	s.Files = []FileSummary{}
 	for _, f := range m.files() {

@@ -33,7 +33,6 @@ type Place struct {
 // writing is the stage from sorted rows to verified files.
 type writing struct {
 	*workplace
-	target *target
 	rows   *sortedRows
 	writes *meter
 	checks *meter
