@@ -1,0 +1,96 @@
+// Package values knows what the values of a column with a declared type may be, and the bytes that Java's programs store
+// for them (org.apache.hadoop.hbase.util.Bytes.toBytes).
+//
+// All sources give text; a value is looked at where it is, without making another one of it. Nothing here allocates for a
+// value, save decimals of more than 38 digits.
+package values
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
+
+	"bulkload/keys"
+)
+
+// Type is the declared type of a column. The zero Type is that of a column of which nothing is declared: any bytes.
+type Type struct {
+	Kind   keys.Kind
+	Format string // of a date or a moment: one of Formats; "" is FormatClock
+	Zone   string // in which a clock was read that tells none, by its name in the IANA's database; "" is UTC
+}
+
+// The formats of dates and moments.
+const (
+	FormatClock   = "datetime" // 2026-11-20, 2026-11-20 01:02:03.0, 2026-11-20T01:02:03Z
+	FormatMillis  = "millis"   // since 1970-01-01T00:00:00Z
+	FormatSeconds = "seconds"  // likewise
+)
+
+// Formats lists the formats of dates and moments.
+func Formats() []string { return []string{FormatClock, FormatMillis, FormatSeconds} }
+
+// Reader reads the values of one column. It belongs to one goroutine, since it remembers the time zone's offset.
+type Reader struct {
+	kind   keys.Kind
+	format string
+	zone   zone
+}
+
+// NewReader makes a reader of values of a type; an error where its zone is not known.
+func NewReader(t Type) (*Reader, error) {
+	r := &Reader{kind: t.Kind, format: t.Format}
+	if t.Zone == "" || t.Zone == "UTC" {
+		return r, nil
+	}
+	location, err := time.LoadLocation(t.Zone)
+	if err != nil || t.Zone == "Local" {
+		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", t.Zone)
+	}
+	r.zone.location = location
+	return r, nil
+}
+
+// Check says what is wrong with a value, without the value; "" where it is of the type.
+func (r *Reader) Check(x []byte) (problem string) {
+	switch r.kind {
+	case keys.KindInt16, keys.KindInt32, keys.KindInt64:
+		_, problem = parseWhole(x, r.kind)
+	case keys.KindDecimal:
+		_, problem = parseDecimal(x)
+	case keys.KindFloat32:
+		_, problem = parseFloat(x, 32)
+	case keys.KindFloat64:
+		_, problem = parseFloat(x, 64)
+	case keys.KindBoolean:
+		_, problem = parseBoolean(x)
+	case keys.KindDate, keys.KindTimestamp:
+		_, problem = r.Moment(x)
+	case keys.KindHex:
+		problem = checkHex(x)
+	}
+	return problem
+}
+
+// AppendBinary appends a value as Bytes.toBytes of its Java type has it: the big-endian bytes of short, int, long, float
+// and double; -1 or 0 for a boolean; the scale (4 bytes) and the unscaled value of a BigDecimal; a date or moment as the
+// long of its epoch milliseconds; text and bytes as they are; hex text as the bytes that it stands for.
+func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
+	switch r.kind {
+	case keys.KindInt16, keys.KindInt32, keys.KindInt64:
+		return appendWhole(dst, x, r.kind)
+	case keys.KindDecimal:
+		return appendDecimal(dst, x)
+	case keys.KindFloat32:
+		return appendFloat32(dst, x)
+	case keys.KindFloat64:
+		return appendFloat64(dst, x)
+	case keys.KindBoolean:
+		return appendBoolean(dst, x)
+	case keys.KindDate, keys.KindTimestamp:
+		return r.appendMoment(dst, x)
+	case keys.KindHex:
+		return appendHex(dst, x)
+	}
+	return append(dst, x...), ""
+}
