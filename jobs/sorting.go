@@ -77,7 +77,7 @@ func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error
 	for i, out := range s.outputs {
 		if out.sorter == nil {
 			rows[i] = nil
-		} else if rows[i].sorted, err = out.sorter.Sort(); err != nil {
+		} else if rows[i].sorted, err = out.sorter.Sort(ctx); err != nil {
 			return rows, fmt.Errorf("sort: %w", errors.Join(err, s.discard()))
 		}
 	}

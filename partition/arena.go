@@ -63,13 +63,13 @@ func (a *arena) fits(size int) bool {
 	return a.bytes-int64(len(a.free)*a.chunkSize)+int64(max(size, a.chunkSize)) <= a.limit
 }
 
-// growIndex makes room for one more index entry; false where the limit forbids it.
-func (a *arena) growIndex() bool {
+// growIndex makes room for one more index entry; false where the limit forbids it, unless it is forced.
+func (a *arena) growIndex(forced bool) bool {
 	if len(a.index) < cap(a.index) {
 		return true
 	}
 	grown := cap(a.index)*3/2 + 256
-	if len(a.index) > 0 && a.bytes+int64(grown)*indexLen > a.limit {
+	if !forced && len(a.index) > 0 && a.bytes+int64(grown)*indexLen > a.limit {
 		return false
 	}
 	index := make([]indexEntry, len(a.index), grown)

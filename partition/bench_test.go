@@ -42,7 +42,7 @@ func benchSort(b *testing.B, memory int64) {
 			}
 		}
 		lane.Close()
-		sorted, err := s.Sort()
+		sorted, err := s.Sort(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func filledArena(n int) *arena {
 			a.addChunk(1024)
 		}
 		key := fmt.Appendf(a.tail()[headerLen:headerLen], "%s59C1%08X01ECE053C5013807B6BE", head, i*2654435761)
-		a.growIndex()
+		a.growIndex(false)
 		a.add(len(key), 200, Position{0, int64(i)})
 	}
 	return a

@@ -28,11 +28,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // spilledRun is a sorted run on disk.
 type spilledRun struct {
 	name    string
-	file    *os.File // nil while it isn't read
+	in      *os.File // nil while it isn't read
 	starts  []int64  // of each region in the file, and behind the last one its end
 	largest int      // bytes of entries in a block, at most
 	packed  int      // bytes of a stored block, at most
 	places  places
+	entries int64
+	tail    int    // bytes of a kept run's description, behind its blocks
+	sum     uint32 // of them
 }
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
@@ -48,22 +51,24 @@ func (r *spilledRun) from(s Slice) int64 {
 
 // open makes the run ready to be read.
 func (r *spilledRun) open() (err error) {
-	if r.file == nil {
-		if r.file, err = os.Open(r.name); err != nil {
+	if r.in == nil {
+		if r.in, err = os.Open(r.name); err != nil {
 			return fmt.Errorf("open a spilled run: %w", err)
 		}
 	}
 	return nil
 }
 
-// remove closes the run and deletes its file.
-func (r *spilledRun) remove() error {
-	var err error
-	if r.file != nil {
-		err = r.file.Close()
+func (r *spilledRun) close() (err error) {
+	if r.in != nil {
+		err = r.in.Close()
+		r.in = nil
 	}
-	return errors.Join(err, os.Remove(r.name))
+	return err
 }
+
+// remove closes the run and deletes its file.
+func (r *spilledRun) remove() error { return errors.Join(r.close(), os.Remove(r.name)) }
 
 // blockRoom is how much a block of n bytes of entries can take.
 func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
@@ -90,25 +95,34 @@ func checksum(block []byte) uint32 {
 	return crc32.Update(sum, castagnoli, block[blockHeaderLen:])
 }
 
-var errDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
+// ErrDamaged says that a spilled run does not read back as it was written.
+var ErrDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
 
 // readBlock reads the block at an offset of a run into dst, which has room for the run's largest; stored, which has room
 // for its largest as stored, is used for it. next is where the block ends.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
-	n, err := r.file.ReadAt(stored[:min(int64(len(stored)), r.size()-at)], at)
+	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
-		return nil, 0, r.fault(at, errors.Join(err, io.ErrUnexpectedEOF))
+		return nil, 0, r.fault(at, tooShort(err))
 	}
 	length := blockHeaderLen + int(binary.LittleEndian.Uint32(stored))
 	size := int(binary.LittleEndian.Uint32(stored[4:]))
 	if length > n || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
-		return nil, 0, r.fault(at, errDamaged)
+		return nil, 0, r.fault(at, ErrDamaged)
 	}
 	entries, err = snappy.Decode(dst, stored[blockHeaderLen:length])
 	if err != nil || len(entries) != size {
-		return nil, 0, r.fault(at, errDamaged)
+		return nil, 0, r.fault(at, ErrDamaged)
 	}
 	return entries, at + int64(length), nil
+}
+
+// tooShort is the error of a run that ends within a block, which the reading may say too.
+func tooShort(err error) error {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, ErrDamaged)
 }
 
 func (r *spilledRun) fault(at int64, err error) error {

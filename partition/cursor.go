@@ -88,7 +88,7 @@ func (c *cursor) nextOnDisk() (err error) {
 		}
 	}
 	if c.block = cutEntry(c.block, &c.Entry); c.block == nil {
-		return c.run.fault(c.at, errDamaged)
+		return c.run.fault(c.at, ErrDamaged)
 	}
 	return nil
 }

@@ -105,6 +105,11 @@ func (c *cuts) join(d *cuts) {
 	c.tidy()
 }
 
+// empty drops the candidates and takes no new ones with less zero bits than some sort's.
+func (c *cuts) empty(zeros int) {
+	c.zeros, c.marks, c.text = max(c.zeros, zeros), c.marks[:0], c.text[:0]
+}
+
 // between are the candidates behind the row start, before the row end (none: the last), once tidied.
 func (c *cuts) between(start, end []byte) []mark {
 	find := func(row []byte) int {

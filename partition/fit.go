@@ -1,9 +1,12 @@
 package partition
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -11,20 +14,44 @@ import (
 // maxOpen bounds the spilled runs that are read at once: each is an open file.
 const maxOpen = 512
 
+// Fits tells whether what the lanes hold can stay in memory while the regions are merged. Where it is false the lanes of
+// a sort that keeps its runs must be spilled before Sort. No lane may be in use.
+func (s *Sorter) Fits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var arenas int64
+	for _, l := range s.given {
+		if l.arena != nil && len(l.arena.index) > 0 {
+			arenas += l.arena.bytes - int64(len(l.arena.free)*l.arena.chunkSize)
+		}
+	}
+	for _, m := range s.memRun {
+		arenas += m.arena.bytes
+	}
+	return s.fits(arenas)
+}
+
+func (s *Sorter) fits(arenas int64) bool {
+	return len(s.runs) <= maxOpen && arenas+s.mergeMemory(s.runs) <= s.memory
+}
+
 // fit sees to it that the regions can be merged within the memory: where the arenas leave too little they are spilled,
 // and where there are too many runs, some are merged into larger ones. The lock is held, and no lane is open.
-func (s *Sorter) fit() error {
+func (s *Sorter) fit(ctx context.Context) error {
 	var arenas int64
 	for _, m := range s.memRun {
 		arenas += m.arena.bytes
 	}
-	if len(s.runs) <= maxOpen && arenas+s.mergeMemory(s.runs) <= s.memory {
+	if s.fits(arenas) {
 		return nil
 	}
-	if err := s.spillArenas(); err != nil {
+	if s.kept != nil && len(s.memRun) > 0 {
+		return errors.New("sort: the lanes hold more than fits in memory beside the kept runs, and were not spilled")
+	}
+	if err := s.spillArenas(ctx); err != nil {
 		return err
 	}
-	return s.reduceRuns()
+	return s.reduceRuns(ctx)
 }
 
 // mergeMemory is what reading these runs takes: two blocks of each, and one as it is stored, for as many regions as are
@@ -39,18 +66,15 @@ func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
 }
 
 // spillArenas writes what is in memory, side by side.
-func (s *Sorter) spillArenas() error {
-	var group errgroup.Group
+func (s *Sorter) spillArenas(ctx context.Context) error {
 	written := make([]*spilledRun, len(s.memRun))
-	for i, m := range s.memRun {
-		group.Go(func() (err error) {
-			w := newRunWriter(s.regions, s.folder, s.blockSize)
-			written[i], err = w.writeArena(m.arena)
-			m.arena = nil
-			return err
-		})
-	}
-	err := group.Wait()
+	err := s.atOnce(len(s.memRun), len(s.memRun), func(i int) (err error) {
+		m := s.memRun[i]
+		w := newRunWriter(s.regions, s.folder, s.blockSize)
+		written[i], err = w.writeArena(ctx, m.arena, nil)
+		m.arena = nil
+		return err
+	})
 	for _, r := range written {
 		if r != nil {
 			s.addRun(r)
@@ -60,10 +84,29 @@ func (s *Sorter) spillArenas() error {
 	return err
 }
 
+// atOnce does n things, so many at once at most, and takes their time into the books.
+func (s *Sorter) atOnce(n, most int, do func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(most)
+	took := make([]time.Duration, n)
+	for i := range n {
+		group.Go(func() error {
+			begun := time.Now()
+			defer func() { took[i] = time.Since(begun) }()
+			return do(i)
+		})
+	}
+	err := group.Wait()
+	for _, t := range took {
+		s.stats.SpillTime += t
+	}
+	return err
+}
+
 // reduceRuns merges the smallest runs until those that are left can be read at once.
-func (s *Sorter) reduceRuns() error {
+func (s *Sorter) reduceRuns(ctx context.Context) error {
 	for {
-		slices.SortFunc(s.runs, func(a, b *spilledRun) int { return int(min(max(b.size()-a.size(), -1), 1)) })
+		slices.SortFunc(s.runs, func(a, b *spilledRun) int { return cmp.Compare(b.size(), a.size()) })
 		keep := 1
 		for keep < min(len(s.runs), maxOpen) && s.mergeMemory(s.runs[:keep+1]) <= s.memory {
 			keep++
@@ -71,56 +114,112 @@ func (s *Sorter) reduceRuns() error {
 		if keep == len(s.runs) || len(s.runs) < 2 {
 			return nil
 		}
-		// A merged run takes the place of one that was kept.
-		n := min(max(len(s.runs)-keep+1, 2), max(keep, 2))
-		if err := s.mergeRuns(n); err != nil {
+		if err := s.mergeRuns(ctx, keep); err != nil {
 			return err
 		}
 	}
 }
 
-// mergeRuns merges the last n runs into one.
-func (s *Sorter) mergeRuns(n int) error {
-	from := slices.Clone(s.runs[len(s.runs)-n:])
+// mergeRuns merges some of the smallest runs, so that keep are left, or as far as one pass comes: a group of at most keep
+// (two at least) makes one run, and groups are merged side by side.
+func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
+	large, groups := groupRuns(s.runs, keep, s.lanes)
+	most := s.lanes
+	if len(groups[0]) > maxOpen/4 { // files
+		most = min(most, 2)
+	}
+	if keep < 2 { // even two runs take all of the memory
+		most = 1
+	}
+	merged := make([]*spilledRun, len(groups))
+	err := s.atOnce(len(groups), most, func(i int) (err error) {
+		merged[i], err = s.mergeGroup(ctx, groups[i])
+		return err
+	})
+	s.runs = slices.Clone(large)
+	for i, group := range groups {
+		if merged[i] != nil {
+			group = []*spilledRun{merged[i]}
+		}
+		s.runs = append(s.runs, group...)
+	}
+	return err
+}
+
+// groupRuns deals the last of the runs, which are more than keep, into groups: as few as suffice, though as many as lanes
+// if that can be.
+func groupRuns(runs []*spilledRun, keep, lanes int) (large []*spilledRun, groups [][]*spilledRun) {
+	fan, excess := max(keep, 2), len(runs)-keep
+	n := max((excess+fan-2)/(fan-1), min(lanes, excess)) // a group of m runs makes them m-1 less
+	dealt := excess + n
+	if dealt > len(runs) {
+		n, dealt = (len(runs)+fan-1)/fan, len(runs)
+	}
+	large = runs[:len(runs)-dealt]
+	groups = make([][]*spilledRun, n)
+	for i, r := range runs[len(large):] {
+		groups[i%n] = append(groups[i%n], r)
+	}
+	return large, groups
+}
+
+// mergeGroup merges some runs into one that takes their place. One alone stays as it is: nil.
+func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRun, error) {
+	if len(from) < 2 {
+		return nil, ctx.Err()
+	}
 	var size int64
 	for _, r := range from {
 		if err := r.open(); err != nil {
-			return err
+			return nil, err
 		}
 		size += r.size()
 	}
 	w := newRunWriter(s.regions, s.folder, s.blockSize)
-	merged, err := w.write(size, func() error { return w.merge(from) })
+	found := cuts{zeros: s.cuts.zeros}
+	merged, err := w.write(size, &found, func() error { return w.merge(ctx, from, &found) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.runs = append(s.runs[:len(s.runs)-n], merged)
-	return removeAll(from)
+	if err := s.replace(from, merged); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, r := range from {
+		errs = append(errs, r.remove())
+	}
+	return merged, errors.Join(errs...)
 }
 
-// merge adds all entries of some runs, in order.
-func (w *runWriter) merge(runs []*spilledRun) error {
+// merge adds all entries of some runs, in order, and looks for candidates for cuts among them.
+func (w *runWriter) merge(ctx context.Context, runs []*spilledRun, found *cuts) error {
 	sorted := &Sorted{regions: w.regions, runs: runs}
 	for region := range w.regions.Len() {
-		if err := w.copyRegion(sorted, region); err != nil {
+		if err := w.copyRegion(ctx, sorted, region, found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *runWriter) copyRegion(sorted *Sorted, region int) error {
+func (w *runWriter) copyRegion(ctx context.Context, sorted *Sorted, region int, found *cuts) error {
 	in, err := sorted.Region(region)
 	if err != nil {
 		return err
 	}
-	for err == nil {
+	for n := 0; err == nil; n++ {
 		var e *Entry
-		if e, err = in.Next(); err == nil {
-			err = w.add(e)
+		if e, err = in.Next(); err != nil {
+			break
+		}
+		if w.folder.kept {
+			found.offer(e.Key)
+		}
+		if err = w.add(e); err == nil && n%lookEvery == 0 {
+			err = ctx.Err()
 		}
 	}
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
 	return errors.Join(err, in.Close())

@@ -17,6 +17,7 @@ const (
 	folderPrefix = "bulkload-sort-"
 	newPrefix    = "bulkload-new-" // until the lock is held
 	lockName     = "lock"
+	runName      = "run-%06d"
 )
 
 // folder is where one sort keeps its spilled runs. It is made when the first one comes.
@@ -28,6 +29,7 @@ type folder struct {
 	lock *os.File
 	runs int  // files made
 	made bool // the work folder was not there before
+	kept bool // path is the caller's, and nothing is deleted
 }
 
 // newFolder is a sort's folder in a work folder, the system's temporary one where none is named.
@@ -47,8 +49,14 @@ func (f *folder) create() (*os.File, error) {
 			return nil, err
 		}
 	}
+	if f.kept && !f.made {
+		if err := os.MkdirAll(f.path, 0o700); err != nil {
+			return nil, err
+		}
+		f.made = true
+	}
 	f.runs++
-	return os.OpenFile(filepath.Join(f.path, fmt.Sprintf("run-%06d", f.runs)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(filepath.Join(f.path, fmt.Sprintf(runName, f.runs)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 func (f *folder) make() error {
@@ -114,11 +122,24 @@ func (f *folder) free() string {
 	return fmt.Sprintf(" and %d are free there", uint64(stat.Bavail)*uint64(stat.Bsize))
 }
 
+// drop gives runs up: kept ones are closed, others deleted.
+func (f *folder) drop(runs []*spilledRun) error {
+	var errs []error
+	for _, r := range runs {
+		if f.kept {
+			errs = append(errs, r.close())
+		} else {
+			errs = append(errs, r.remove())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // remove deletes the folder with all that is in it, and the work folder where it was made for it and is empty.
 func (f *folder) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" {
+	if f.path == "" || f.kept {
 		return nil
 	}
 	err := errors.Join(os.RemoveAll(f.path), f.lock.Close())

@@ -27,7 +27,7 @@ func FuzzBlock(f *testing.F) {
 		if err := run.open(); err != nil {
 			t.Fatal(err)
 		}
-		defer run.file.Close()
+		defer run.in.Close()
 		got, _, err := run.readBlock(0, make([]byte, run.packed), make([]byte, run.largest))
 		if err == nil != (flip == 0) || err == nil && !bytes.Equal(got, entries) {
 			t.Fatalf("flip %x at %d: %v", flip, at, err)

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -14,6 +15,7 @@ type Lane struct {
 	room   int        // bytes to have ready for an entry; grows with what comes
 	cuts   cuts
 	took   times
+	full   bool  // another entry would go over the arena's limit
 	err    error // ends the lane
 	closed bool
 }
@@ -34,7 +36,7 @@ func (l *Lane) Buffer() []byte {
 }
 
 // Commit takes the entry that was appended to the slice that Buffer gave: keyLen bytes of key, then the payload. It
-// may sort and spill the lane's arena. After an error the lane takes no more.
+// may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error the lane takes no more.
 func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
 	switch {
 	case l.err != nil:
@@ -51,7 +53,7 @@ func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
 			return l.err
 		}
 	}
-	if !l.arena.growIndex() { // makeRoom has seen to it, except for the first entry of all
+	if !l.arena.growIndex(l.full) { // makeRoom has seen to it, except for the first entry of all
 		return errors.New("sort: no room for the index")
 	}
 	l.arena.add(keyLen, len(entry)-keyLen, pos)
@@ -70,8 +72,8 @@ func (l *Lane) inPlace(entry []byte) bool {
 // place copies an entry that outgrew its chunk into another one.
 func (l *Lane) place(entry []byte) error {
 	need := headerLen + len(entry)
-	if len(l.arena.index) > 0 && !l.arena.fits(need) {
-		if err := l.spill(); err != nil {
+	if len(l.arena.index) > 0 && !l.arena.fits(need) && l.sorter.kept == nil {
+		if _, err := l.spill(); err != nil {
 			return err
 		}
 	}
@@ -84,14 +86,44 @@ func (l *Lane) place(entry []byte) error {
 func (l *Lane) makeRoom() error {
 	a := l.arena
 	need := headerLen + l.room
-	if (len(a.tail()) >= need || a.fits(need)) && a.growIndex() {
+	if (len(a.tail()) >= need || a.fits(need)) && a.growIndex(false) {
 		return nil
 	}
-	return l.spill()
+	if l.sorter.kept != nil {
+		l.full = true
+		return nil
+	}
+	_, err := l.spill()
+	return err
+}
+
+// Full tells whether it is time to spill: each entry more goes over the lane's share of the memory. It is never so where
+// runs are not kept.
+func (l *Lane) Full() bool { return l.full }
+
+// Spill writes what the lane holds as a kept run: when it returns the run is on the disk to stay, and holds what was
+// committed since the last Spill. The RunFile has no name where that is nothing. After an error the lane takes no more.
+func (l *Lane) Spill() (RunFile, error) {
+	switch {
+	case l.err != nil:
+		return RunFile{}, l.err
+	case l.closed:
+		return RunFile{}, errLaneClosed
+	case l.sorter.kept == nil:
+		return RunFile{}, errors.New("spill a lane: the sort keeps no runs")
+	case len(l.arena.index) == 0:
+		return RunFile{}, nil
+	}
+	var run *spilledRun
+	if run, l.err = l.spill(); l.err != nil {
+		return RunFile{}, l.err
+	}
+	l.full = false
+	return run.file(), nil
 }
 
 // spill sorts the arena, writes it as a run and empties it.
-func (l *Lane) spill() error {
+func (l *Lane) spill() (*spilledRun, error) {
 	if l.writer == nil {
 		l.writer = newRunWriter(l.sorter.regions, l.sorter.folder, l.sorter.blockSize)
 	}
@@ -99,14 +131,14 @@ func (l *Lane) spill() error {
 	l.arena.sort()
 	sorted := time.Now()
 	l.took.sort += sorted.Sub(begun)
-	run, err := l.writer.writeArena(l.arena)
+	run, err := l.writer.writeArena(context.Background(), l.arena, &l.cuts)
 	l.took.spill += time.Since(sorted)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.sorter.spilled(run, l.arena, l.writer.counts)
+	l.sorter.spilled(run, l.arena, l.writer.counts, &l.cuts)
 	l.arena.reset()
-	return nil
+	return run, nil
 }
 
 // times are what a lane's goroutine did besides taking entries.

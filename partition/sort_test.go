@@ -70,7 +70,7 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 		})
 	}
 	wait.Wait()
-	sorted, err := s.Sort()
+	sorted, err := s.Sort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestOpenLaneIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	lane := s.Lane()
-	if _, err := s.Sort(); err == nil {
+	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
 	if err := lane.Commit(lane.Buffer(), 0, Position{}); err == nil {
@@ -206,11 +206,11 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 	if err := one(lane, 3); err == nil {
 		t.Error("a closed lane took an entry")
 	}
-	sorted, err := s.Sort()
+	sorted, err := s.Sort(t.Context())
 	if err != nil || sorted.Stats().Entries != 1 || sorted.RegionEntries(0) != 1 {
 		t.Errorf("%v: %+v", err, sorted.Stats())
 	}
-	if _, err := s.Sort(); err == nil {
+	if _, err := s.Sort(t.Context()); err == nil {
 		t.Error("a sort was ended twice")
 	}
 	if err := sorted.Close(); err != nil {

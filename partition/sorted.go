@@ -79,21 +79,13 @@ func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, packed int) {
 	return cursors, packed
 }
 
-// Close frees memory and deletes spilled files. No region may be being read.
+// Close frees memory and deletes spilled files; kept ones stay. No region may be being read.
 func (s *Sorted) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := removeAll(s.runs)
+	err := s.folder.drop(s.runs)
 	s.memory, s.runs, s.free, s.closed = nil, nil, nil, true
 	return errors.Join(err, s.folder.remove())
-}
-
-func removeAll(runs []*spilledRun) error {
-	var errs []error
-	for _, r := range runs {
-		errs = append(errs, r.remove())
-	}
-	return errors.Join(errs...)
 }
 
 // buffer gives n bytes, of those that a closed run gave back where they suffice.

@@ -1,10 +1,10 @@
 package partition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // Options of a sort.
@@ -13,6 +13,7 @@ type Options struct {
 	Memory  int64  // bytes for arenas, and for the merge's buffers after them; at least 64 KiB a lane is used
 	WorkDir string // local folder for spilled runs; made if need be, mode 0700; "": the system's temporary folder
 	Lanes   int    // how many goroutines will add entries; each has its share of Memory
+	Kept    *Kept  // spilled runs outlive the sort; nil: they go with it. With it WorkDir is not used
 }
 
 const (
@@ -31,11 +32,12 @@ type Sorter struct {
 	lanes     int
 	blockSize int
 	folder    *folder
+	kept      *Kept // nil: nothing is kept
 
 	mu     sync.Mutex // guards what follows
-	given  int        // lanes
-	open   int        // lanes
-	ended  bool       // by Sort or Discard
+	given  []*Lane
+	open   int  // lanes
+	ended  bool // by Sort or Discard
 	memRun []*memoryRun
 	runs   []*spilledRun
 	counts []int64 // entries a region
@@ -43,7 +45,8 @@ type Sorter struct {
 	stats  Stats
 }
 
-// NewSorter begins a sort. It touches no disk before memory is full.
+// NewSorter begins a sort. It touches no disk before memory is full, save where runs of an earlier sort are kept: then
+// these are looked at, and an error that is ErrKept says that they can't be used.
 func NewSorter(o Options) (*Sorter, error) {
 	switch {
 	case o.Regions == nil:
@@ -52,11 +55,16 @@ func NewSorter(o Options) (*Sorter, error) {
 		return nil, fmt.Errorf("sort with %d lanes: at least one is needed", o.Lanes)
 	}
 	memory := max(o.Memory, int64(o.Lanes)*minShare)
-	return &Sorter{
-		regions: o.Regions, memory: memory, lanes: o.Lanes, folder: newFolder(o.WorkDir),
+	s := &Sorter{
+		regions: o.Regions, memory: memory, lanes: o.Lanes, folder: newFolder(o.WorkDir), kept: o.Kept,
 		blockSize: int(min(max(memory/4096, minBlock), maxBlock)),
 		counts:    make([]int64, o.Regions.Len()),
-	}, nil
+	}
+	if o.Kept != nil {
+		s.folder = keptFolder(o.Kept.Folder)
+		return s, s.takeKept()
+	}
+	return s, nil
 }
 
 // Lane gives the next of the Options' lanes. A lane belongs to one goroutine. A lane more than the Options have, or one
@@ -68,10 +76,10 @@ func (s *Sorter) Lane() *Lane {
 	switch {
 	case s.ended:
 		l.err = errEnded
-	case s.given == s.lanes:
+	case len(s.given) == s.lanes:
 		l.err = fmt.Errorf("the sort was made for %d lanes and all are given", s.lanes)
 	default:
-		s.given++
+		s.given = append(s.given, l)
 		s.open++
 		l.arena = newArena((s.memory - s.memory/inReserve) / int64(s.lanes))
 	}
@@ -84,21 +92,18 @@ func newArena(limit int64) *arena {
 	return &arena{limit: limit, chunkSize: int(min(max(limit/16, minChunk), maxChunk))}
 }
 
-// Sort ends the adding. It fails when a lane is still open. After a failure call Discard.
-func (s *Sorter) Sort() (*Sorted, error) {
+// Sort ends the adding. It fails when a lane is still open, and when the context ends. After a failure call Discard.
+func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
 		return nil, errEnded
 	case s.open > 0:
-		return nil, fmt.Errorf("sort: %d of %d lanes are still open", s.open, s.given)
+		return nil, fmt.Errorf("sort: %d of %d lanes are still open", s.open, len(s.given))
 	}
 	s.ended = true
-	begun := time.Now()
-	err := s.fit()
-	s.stats.SpillTime += time.Since(begun)
-	if err != nil {
+	if err := s.fit(ctx); err != nil {
 		return nil, err
 	}
 	s.cuts.tidy()
@@ -110,12 +115,12 @@ func (s *Sorter) Sort() (*Sorted, error) {
 	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, counts: s.counts, cuts: s.cuts, stats: s.stats, folder: s.folder}, nil
 }
 
-// Discard frees memory and spilled files of a sort that will not be finished. Its lanes must be at rest.
+// Discard frees memory and spilled files of a sort that will not be finished; kept ones stay. Its lanes must be at rest.
 func (s *Sorter) Discard() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	err := removeAll(s.runs)
+	err := s.folder.drop(s.runs)
 	s.memRun, s.runs = nil, nil
 	return errors.Join(err, s.folder.remove())
 }
@@ -143,11 +148,13 @@ func (s *Sorter) count(a *arena) {
 	s.stats.Bytes += a.data
 }
 
-// spilled takes over a run; the lock is not held.
-func (s *Sorter) spilled(r *spilledRun, a *arena, counts []int64) {
+// spilled takes over a run and its candidates; the lock is not held.
+func (s *Sorter) spilled(r *spilledRun, a *arena, counts []int64, cuts *cuts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(a)
+	s.cuts.join(cuts)
+	cuts.empty(s.cuts.zeros)
 	for i, n := range counts {
 		s.counts[i] += n
 	}

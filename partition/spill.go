@@ -2,6 +2,7 @@ package partition
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,9 @@ import (
 
 // writeBuffer is how many bytes of blocks are written at once.
 const writeBuffer = 256 << 10
+
+// lookEvery is how many entries are written between two looks at whether to stop.
+const lookEvery = 4096
 
 // runWriter writes sorted entries as a run. Its buffers serve one run after the other.
 type runWriter struct {
@@ -25,6 +29,7 @@ type runWriter struct {
 	block   []byte  // entries
 	buffer  []byte  // blocks
 	written int64   // before the buffer
+	data    int64   // bytes of keys and payloads
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
@@ -33,14 +38,18 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 	return w
 }
 
-// write makes a run of what fill adds: size bytes, as far as is known before.
-func (w *runWriter) write(size int64, fill func() error) (*spilledRun, error) {
+// write makes a run of what fill adds: size bytes, as far as is known before. A kept one is described with the candidates
+// for cuts among its entries, and is on the disk to stay.
+func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, error) {
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
 	}
 	err := fill()
 	if err == nil {
 		err = w.finish()
+	}
+	if err == nil && w.folder.kept {
+		err = w.keep(c)
 	}
 	err = errors.Join(err, w.file.Close())
 	if err != nil {
@@ -54,7 +63,7 @@ func (w *runWriter) begin() (err error) {
 		return err
 	}
 	w.run = &spilledRun{name: w.file.Name(), starts: make([]int64, 1, w.regions.Len()+1)}
-	w.region, w.end, w.written = 0, w.regions.End(0), 0
+	w.region, w.end, w.written, w.data = 0, w.regions.End(0), 0, 0
 	w.block, w.buffer = w.block[:0], w.buffer[:0]
 	clear(w.counts)
 	return nil
@@ -77,6 +86,8 @@ func (w *runWriter) add(e *Entry) error {
 	}
 	w.block = appendEntry(w.block, e)
 	w.counts[w.region]++
+	w.run.entries++
+	w.data += int64(len(e.Key) + len(e.Payload))
 	return nil
 }
 
@@ -133,15 +144,21 @@ func (w *runWriter) finish() error {
 }
 
 func (w *runWriter) fault(size int64, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
 	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (make room there, choose another place with --work-dir, or give more --memory): %w",
 		size, w.folder.work, w.written, w.folder.free(), err)
 }
 
-// writeArena writes a sorted arena.
-func (w *runWriter) writeArena(a *arena) (*spilledRun, error) {
-	return w.write(a.data, func() error {
+// writeArena writes a sorted arena, whose candidates for cuts are c.
+func (w *runWriter) writeArena(ctx context.Context, a *arena, c *cuts) (*spilledRun, error) {
+	return w.write(a.data, c, func() error {
 		var e Entry
-		for _, ix := range a.index {
+		for i, ix := range a.index {
+			if i%lookEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			a.read(&e, ix.at)
 			if err := w.add(&e); err != nil {
 				return err

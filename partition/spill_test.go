@@ -69,7 +69,7 @@ func TestBudgetIsKept(t *testing.T) {
 	if err := errors.Join(lanes[0].Close(), lanes[1].Close()); err != nil {
 		t.Fatal(err)
 	}
-	sorted, err := s.Sort()
+	sorted, err := s.Sort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestFullDiskIsTold(t *testing.T) {
 	work := t.TempDir()
 	f := newFolder(work)
 	w := newRunWriter(regions(t), f, minBlock)
-	_, err := w.write(12_345, func() error {
+	_, err := w.write(12_345, nil, func() error {
 		_ = w.file.Close()
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0) // every write says that the device is full
 		if err != nil {

@@ -1,0 +1,234 @@
+package partition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Kept makes spilled runs outlive the process, so that a sort of the same entries into the same regions can begin with
+// those that an earlier one has finished. Who calls keeps account of what the runs hold: a lane's run holds what the lane
+// took since the one before.
+type Kept struct {
+	// Folder holds the runs of this sort alone. It is made when the first one comes, mode 0700. What is in it and not
+	// among Runs is deleted when the sort begins. The rest is the caller's to delete.
+	Folder string
+	// Runs are those that an earlier sort has left.
+	Runs []RunFile
+	// Replace records, to stay, that a run has come in the place of others, which are deleted when it returns. It is called
+	// from several goroutines.
+	Replace func(from []string, to RunFile) error
+}
+
+// RunFile is a run on the disk. Its name is that in the folder.
+type RunFile struct {
+	Name    string `json:"name"`
+	Size    int64  `json:"size"` // of the file
+	Tail    int    `json:"tail"` // bytes of its description, at its end
+	Sum     uint32 `json:"sum"`  // CRC32C of these
+	Entries int64  `json:"entries"`
+}
+
+// ErrKept says that kept runs are not what they were: one is missing, or has changed.
+var ErrKept = errors.New("the sorted runs that were kept can't be used")
+
+// runTail describes a kept run. It stands behind the blocks.
+type runTail struct {
+	Starts  []int64    `json:"starts"`
+	Largest int        `json:"largest"`
+	Packed  int        `json:"packed"`
+	Counts  []int64    `json:"counts"` // entries a region
+	Data    int64      `json:"data"`   // bytes of keys and payloads
+	Zeros   int        `json:"zeros"`
+	Cuts    [][]byte   `json:"cuts"`
+	Step    int64      `json:"step"`
+	Places  []tailMark `json:"places"`
+}
+
+type tailMark struct {
+	At  int64  `json:"at"`
+	Key []byte `json:"key"`
+}
+
+// keep describes the run behind its blocks, and sees to it that it is on the disk.
+func (w *runWriter) keep(c *cuts) error {
+	c.tidy()
+	run := w.run
+	t := runTail{Starts: run.starts, Largest: run.largest, Packed: run.packed, Counts: w.counts, Data: w.data,
+		Zeros: c.zeros, Step: run.places.step}
+	for _, m := range c.marks {
+		t.Cuts = append(t.Cuts, c.key(m))
+	}
+	for _, p := range run.places.all {
+		t.Places = append(t.Places, tailMark{p.at, p.key})
+	}
+	text, err := json.Marshal(&t)
+	if err != nil {
+		return err
+	}
+	run.tail, run.sum = len(text), crc32.Checksum(text, castagnoli)
+	if _, err := w.file.Write(text); err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil {
+		return err
+	}
+	return SyncFolder(w.folder.path)
+}
+
+// SyncFolder sees to it that the names in a folder are on the disk.
+func SyncFolder(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (r *spilledRun) file() RunFile {
+	return RunFile{filepath.Base(r.name), r.size() + int64(r.tail), r.tail, r.sum, r.entries}
+}
+
+// keptFolder is a folder of the caller's.
+func keptFolder(path string) *folder {
+	return &folder{work: filepath.Dir(path), path: path, kept: true}
+}
+
+// takeKept begins with the runs of an earlier sort.
+func (s *Sorter) takeKept() error {
+	if err := s.folder.clear(s.kept.Runs); err != nil {
+		return fmt.Errorf("%w: %w", ErrKept, err)
+	}
+	for _, f := range s.kept.Runs {
+		r, t, err := openKept(s.kept.Folder, f, s.regions.Len())
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrKept, filepath.Join(s.kept.Folder, f.Name), err)
+		}
+		s.addRun(r)
+		s.stats.Entries += r.entries
+		s.stats.Bytes += t.Data
+		for i, n := range t.Counts {
+			s.counts[i] += n
+		}
+		s.cuts.join(t.cuts())
+	}
+	return nil
+}
+
+// clear deletes what is in a folder besides some runs: what a killed sort has left half done.
+func (f *folder) clear(runs []RunFile) error {
+	files, err := os.ReadDir(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		var number int
+		if _, err := fmt.Sscanf(file.Name(), runName, &number); err == nil {
+			f.runs = max(f.runs, number)
+		}
+		if slices.ContainsFunc(runs, func(r RunFile) bool { return r.Name == file.Name() }) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(f.path, file.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openKept reads a kept run's description. Its blocks have checksums of their own.
+func openKept(folder string, f RunFile, regions int) (*spilledRun, *runTail, error) {
+	if f.Name != filepath.Base(f.Name) || f.Tail < 0 || int64(f.Tail) > f.Size {
+		return nil, nil, errors.New("its record makes no sense")
+	}
+	in, err := os.Open(filepath.Join(folder, f.Name))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close() // only read
+	info, err := in.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.Size() != f.Size {
+		return nil, nil, fmt.Errorf("it has %d bytes and had %d", info.Size(), f.Size)
+	}
+	text := make([]byte, f.Tail)
+	if _, err := in.ReadAt(text, f.Size-int64(f.Tail)); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	if crc32.Checksum(text, castagnoli) != f.Sum {
+		return nil, nil, errors.New("its description has changed")
+	}
+	t, err := parseTail(text, f, regions)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &spilledRun{name: in.Name(), starts: t.Starts, largest: t.Largest, packed: t.Packed, places: t.places(),
+		entries: f.Entries, tail: f.Tail, sum: f.Sum}, t, nil
+}
+
+// parseTail reads a description and holds it against what the run can be.
+func parseTail(text []byte, f RunFile, regions int) (*runTail, error) {
+	t := new(runTail)
+	if err := json.Unmarshal(text, t); err != nil {
+		return nil, err
+	}
+	size := f.Size - int64(f.Tail)
+	var entries int64
+	least := int64(0)
+	for _, n := range t.Counts {
+		entries, least = entries+n, min(least, n)
+	}
+	switch {
+	case len(t.Starts) != regions+1 || len(t.Counts) != regions:
+		return nil, fmt.Errorf("it has %d regions, and there are %d", len(t.Counts), regions)
+	case !slices.IsSorted(t.Starts) || t.Starts[0] != 0 || t.Starts[regions] != size,
+		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 || t.Packed > blockRoom(t.Largest),
+		t.Zeros < 0 || t.Zeros > 64, t.Step < 0:
+		return nil, errors.New("its description does not fit it")
+	}
+	for _, p := range t.Places {
+		if p.At < 0 || p.At > size {
+			return nil, errors.New("its description does not fit it")
+		}
+	}
+	return t, nil
+}
+
+func (t *runTail) places() places {
+	p := places{step: t.Step}
+	for _, m := range t.Places {
+		p.all = append(p.all, blockPlace{m.At, m.Key})
+		p.size += len(m.Key)
+	}
+	return p
+}
+
+func (t *runTail) cuts() *cuts {
+	c := &cuts{zeros: t.Zeros}
+	for _, key := range t.Cuts {
+		c.offer(key)
+	}
+	return c
+}
+
+// replace records that a kept run has come in the place of others.
+func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
+	if s.kept == nil {
+		return nil
+	}
+	names := make([]string, len(from))
+	for i, r := range from {
+		names[i] = filepath.Base(r.name)
+	}
+	return s.kept.Replace(names, to.file())
+}
