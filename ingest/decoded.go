@@ -32,23 +32,23 @@ func (d *Delimited) inUTF8() *Delimited {
 // nextDecoded goes on with the record in rec where the file is not UTF-8. It is decoded before it is cut, because a
 // field delimiter such as | may be the second byte of a character. Raw keeps the file's own bytes.
 func (r *Reader) nextDecoded() (*Record, error) {
-	text, valid := r.form.Charset.Append(r.text[:0], r.rec.Raw)
-	r.text = text
+	text, valid := r.form.Charset.Append(r.plain[:0], r.rec.Raw)
+	r.plain = text
 	if valid < len(r.rec.Raw) {
 		return nil, r.badCharacter(valid)
 	}
-	if !r.fields.cut(r.rec.Fields, r.text) {
+	if !r.fields.cut(r.rec.Fields, r.plain) {
 		return nil, r.bad()
 	}
 	r.good = true
 	return &r.rec, nil
 }
 
-// badCharacter makes the BadRecord of bytes that are no character of the charset; r.text holds what is before them.
+// badCharacter makes the BadRecord of bytes that are no character of the charset; r.plain holds what is before them.
 func (r *Reader) badCharacter(at int) error {
 	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
-	if i := r.fields.columns(r.text) - 1; i < len(r.form.Columns) {
+	if i := r.fields.columns(r.plain) - 1; i < len(r.form.Columns) {
 		b.Column = r.form.Columns[i]
 	}
 	return b
@@ -56,9 +56,18 @@ func (r *Reader) badCharacter(at int) error {
 
 // columns counts the columns of a record as it stands in the file.
 func (r *Reader) columns(raw []byte) int {
-	if r.form.Charset.IsUTF8() {
+	switch {
+	case r.scan != nil:
+		return r.scan.count(raw)
+	case r.form.Charset.IsUTF8():
 		return r.form.columns(raw)
 	}
 	text, _ := r.form.Charset.Append(nil, raw)
 	return r.fields.columns(text)
+}
+
+// badCharacterIn is the same for a value of a record that was cut before it was decoded.
+func (r *Reader) badCharacterIn(column, at int) error {
+	return &BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
+		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
 }

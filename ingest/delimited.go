@@ -6,17 +6,29 @@ import (
 	"fmt"
 
 	"bulkload/ingest/charset"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
 // Delimited is the form of a delimited export, such as Sqoop's text: fields and records end at delimiters of one or
-// more bytes, without quotes or escapes, so that values may hold newlines but no delimiter. A record ends at the first
-// record delimiter; what is before it is cut at field delimiters from the left.
+// more bytes. Without escapes and enclosures values may hold newlines but no delimiter: a record ends at the first
+// record delimiter; what is before it is cut at field delimiters from the left. With them it is read as Sqoop's own
+// classes write and parse it: see scanner. Files may be compressed.
 type Delimited struct {
 	Columns         []string
 	FieldDelimiter  []byte
 	RecordDelimiter []byte
 	Null            []byte // the text of a null; nil: there is none
+	// ColumnNulls are each column's texts of a null, in place of Null; nil: Null is all columns'.
+	ColumnNulls [][][]byte `json:",omitempty"`
+	// Escape makes the character behind it stand for itself (Sqoop's --escaped-by); 0: there is none.
+	Escape byte `json:",omitempty"`
+	// Enclosure stands around a value that holds a delimiter (--optionally-enclosed-by), or around every value
+	// (--enclosed-by, EncloseAll); 0: there is none.
+	Enclosure  byte `json:",omitempty"`
+	EncloseAll bool `json:",omitempty"`
+	// Compression of the files; Auto, the default, looks at each one.
+	Compression compressed.Codec `json:",omitempty"`
 	// Charset is how the files write characters, delimiters too; nil is UTF-8. Null is UTF-8 in any case.
 	Charset *charset.Charset `json:",omitempty"`
 }
@@ -34,8 +46,35 @@ func (d *Delimited) Check() error {
 		return fmt.Errorf("read delimited text: the field delimiter %s holds the record delimiter %s, so fields would never end",
 			FormatDelimiter(d.FieldDelimiter), FormatDelimiter(d.RecordDelimiter))
 	}
+	if err := d.checkMarks(); err != nil {
+		return err
+	}
 	return d.checkCharset()
 }
+
+// checkMarks wants an escape and an enclosure that can be told from each other and from the delimiters.
+func (d *Delimited) checkMarks() error {
+	for _, mark := range []struct {
+		what string
+		byte byte
+	}{{"escape character", d.Escape}, {"enclosure", d.Enclosure}} {
+		switch {
+		case mark.byte == 0:
+		case mark.byte >= 0x80:
+			return fmt.Errorf("read delimited text: the %s %s is not ASCII", mark.what, quoted(mark.byte))
+		case bytes.IndexByte(d.FieldDelimiter, mark.byte) >= 0, bytes.IndexByte(d.RecordDelimiter, mark.byte) >= 0:
+			return fmt.Errorf("read delimited text: the %s %s is in a delimiter, too", mark.what, quoted(mark.byte))
+		}
+	}
+	if d.Escape != 0 && d.Escape == d.Enclosure {
+		return fmt.Errorf("read delimited text: %s is the escape character and the enclosure; where a quote inside a value is doubled, "+
+			"the export is CSV: use format: csv", quoted(d.Escape))
+	}
+	return nil
+}
+
+// wantsScanner says whether records are more than bytes between delimiters.
+func (d *Delimited) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 
 // Split is a part of a file: the records that begin in [Start, End).
 type Split struct {
@@ -44,13 +83,21 @@ type Split struct {
 }
 
 // Splits cuts files into parts of about size bytes that can be read side by side and together hold each record once,
-// in the order of the files. A file is left whole where its record delimiter can overlap itself, as || does: which
-// bytes of ||| are the delimiter only a reader from the start can tell. Empty files give no split. A size of 0 or less
-// cuts nothing.
-func (d *Delimited) Splits(_ storage.FS, files []File, size int64) ([]Split, error) {
+// in the order of the files. A file is left whole where it is compressed, where the form has escapes or enclosures, and
+// where its record delimiter can overlap itself, as || does: which bytes of ||| are the delimiter only a reader from
+// the start can tell. Only files that would be cut are looked into. Empty files give no split. A size of 0 or less cuts
+// nothing.
+func (d *Delimited) Splits(fsys storage.FS, files []File, size int64) ([]Split, error) {
 	var splits []Split
 	for _, f := range files {
-		whole := size <= 0 || overlapsItself(d.RecordDelimiter)
+		whole := size <= 0 || d.wantsScanner() || overlapsItself(d.RecordDelimiter)
+		if !whole && 2*f.Size > 3*size {
+			packed, err := d.compressed(fsys, f)
+			if err != nil {
+				return nil, err
+			}
+			whole = packed
+		}
 		for start := int64(0); start < f.Size; {
 			end := start + size
 			// What is left over goes to the last split, so that none is tiny.
@@ -62,6 +109,18 @@ func (d *Delimited) Splits(_ storage.FS, files []File, size int64) ([]Split, err
 		}
 	}
 	return splits, nil
+}
+
+// compressed says whether a file is.
+func (d *Delimited) compressed(fsys storage.FS, f File) (bool, error) {
+	codec := d.Compression
+	if codec == compressed.Auto {
+		var err error
+		if codec, err = compressed.DetectFile(fsys, f.Path); err != nil {
+			return false, err
+		}
+	}
+	return codec != compressed.None, nil
 }
 
 // RejectDelimiter is the record delimiter, so that the rejects can be read as input again.
@@ -89,7 +148,7 @@ func (d *Delimited) Open(fsys storage.FS, split Split) (Records, error) {
 	r := newReader(d, file, split)
 	r.rec.fsys = fsys
 	if err := r.begin(); err != nil {
-		file.Close()
+		r.Close()
 		return nil, err
 	}
 	return r, nil

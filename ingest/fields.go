@@ -18,7 +18,14 @@ func (d *Delimited) cut(fields [][]byte, text []byte) bool {
 	if !ok {
 		return false
 	}
-	if d.Null != nil {
+	switch {
+	case d.ColumnNulls != nil:
+		for i, f := range fields {
+			if d.isNull(i, f) {
+				fields[i] = nil
+			}
+		}
+	case d.Null != nil:
 		for i, f := range fields {
 			if len(f) == len(d.Null) && string(f) == string(d.Null) {
 				fields[i] = nil
@@ -26,6 +33,19 @@ func (d *Delimited) cut(fields [][]byte, text []byte) bool {
 		}
 	}
 	return true
+}
+
+// isNull says whether a column's value is the text of a null.
+func (d *Delimited) isNull(column int, value []byte) bool {
+	if d.ColumnNulls == nil {
+		return d.Null != nil && string(value) == string(d.Null)
+	}
+	for _, null := range d.ColumnNulls[column] {
+		if string(value) == string(null) {
+			return true
+		}
+	}
+	return false
 }
 
 // Eight bytes at a time: a delimiter's byte becomes 0x80 in marks, all others 0.

@@ -12,7 +12,7 @@ const hintRecords = 1000
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
-	if len(first) >= chunkSize || r.base+int64(r.pos) >= r.split.File.Size && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
+	if len(first) >= chunkSize || r.eof && r.pos >= r.fill && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
 		if other := otherDelimiter(first[:min(len(first), chunkSize)], r.form.RecordDelimiter); other != "" {
 			return fmt.Sprintf("the first %d bytes hold no record delimiter %s%s",
 				min(len(first), chunkSize), FormatDelimiter(r.form.RecordDelimiter), other)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
@@ -25,17 +26,20 @@ type Reader struct {
 	form  *Delimited
 	file  storage.File
 	split Split
+	scan  *scanner           // where the form has escapes or enclosures
+	text  *compressed.Reader // of a compressed file; nil for a plain one, which is read at offsets
 
 	buf  []byte // buf[pos:fill] is read from the file and not yet delivered
 	pos  int
 	fill int
-	base int64 // where in the file buf[0] stands
+	base int64 // where in the file's text buf[0] stands
 	eof  bool  // buf[:fill] reaches the end of the file
+	end  int64 // of the split, in the file's text
 
 	maxRecord int // maxRecord, save in tests
 
 	fields *Delimited // form, its field delimiter in UTF-8
-	text   []byte     // the record in UTF-8, where the file has another charset
+	plain  []byte     // the record in UTF-8, without escapes, where the file has another charset or escapes
 
 	rec    Record
 	number int64 // of the record last delivered; counted from 1 in a split at the start of a file
@@ -45,7 +49,8 @@ type Reader struct {
 }
 
 func newReader(d *Delimited, file storage.File, split Split) *Reader {
-	r := &Reader{form: d, file: file, split: split, base: split.Start, maxRecord: maxRecord, fields: d.inUTF8()}
+	r := &Reader{form: d, file: file, split: split, base: split.Start, end: split.End,
+		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d)}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
 	r.rec.Fields = make([][]byte, len(d.Columns))
 	r.rec.File = split.File
@@ -61,15 +66,11 @@ func (r *Reader) begin() error {
 		return fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
 			r.split.File.Path, want, got)
 	}
+	if r.split.Start == 0 {
+		return r.beginFile()
+	}
 	skip, err := r.skipMark()
-	if err != nil || r.split.Start == 0 {
-		if err == nil {
-			err = r.refuseForeign()
-		}
-		if mark := r.form.Charset.CheckMark(r.buf[:r.fill]); err == nil && mark != nil {
-			err = fmt.Errorf("read %s: %w", r.split.File.Path, mark)
-		}
-		r.pos = int(skip)
+	if err != nil {
 		return err
 	}
 	// A delimiter that ends at Start or behind it may begin before it, but not in a byte order mark.
@@ -77,14 +78,27 @@ func (r *Reader) begin() error {
 	return r.skipToDelimiter()
 }
 
+// beginFile goes to the first record of the file, and refuses a file that no delimiters will make sense of.
+func (r *Reader) beginFile() error {
+	if err := r.more(); err != nil {
+		return err
+	}
+	if err := r.decompress(); err != nil {
+		return err
+	}
+	head := r.buf[:r.fill]
+	if err := Recognise(r.split.File.Path, head); err != nil {
+		return err
+	}
+	if err := r.form.Charset.CheckMark(head); err != nil {
+		return fmt.Errorf("read %s: %w", r.split.File.Path, err)
+	}
+	r.pos = int(markLength(head))
+	return nil
+}
+
 // skipMark gives the length of a byte order mark at the start of the file, where the split is near enough to care.
 func (r *Reader) skipMark() (int64, error) {
-	if r.split.Start == 0 {
-		if err := r.more(); err != nil {
-			return 0, err
-		}
-		return markLength(r.buf[:r.fill]), nil
-	}
 	if r.split.Start >= int64(len(byteOrderMark)+len(r.form.RecordDelimiter)) {
 		return 0, nil
 	}
@@ -129,19 +143,16 @@ func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	if r.scan != nil {
+		return r.nextScanned()
+	}
 	length, next, err := r.delimit()
 	if err != nil {
 		r.err = err
 		return nil, err
 	}
 	rec := &r.rec
-	rec.Raw = r.buf[r.pos : r.pos+length : r.pos+length]
-	rec.Offset = r.base + int64(r.pos)
-	r.number++
-	if r.split.Start == 0 {
-		rec.Number = r.number
-	}
-	r.pos = next
+	r.take(length, next)
 	if !r.form.Charset.IsUTF8() {
 		return r.nextDecoded()
 	}
@@ -155,6 +166,17 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	r.good = true
 	return rec, nil
+}
+
+// take makes the bytes at pos the record in rec.
+func (r *Reader) take(length, next int) {
+	r.rec.Raw = r.buf[r.pos : r.pos+length : r.pos+length]
+	r.rec.Offset = r.base + int64(r.pos)
+	r.number++
+	if r.split.Start == 0 {
+		r.rec.Number = r.number
+	}
+	r.pos = next
 }
 
 // invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.
@@ -183,7 +205,7 @@ func (r *Reader) badText(field, at int) error {
 func (r *Reader) delimit() (length, next int, err error) {
 	// The first record of a file may begin behind a byte order mark and a split smaller than that.
 	first := r.split.Start == 0 && r.number == 0 && r.split.End > 0
-	if r.base+int64(r.pos) >= r.split.End && !first {
+	if r.base+int64(r.pos) >= r.end && !first {
 		return 0, 0, io.EOF
 	}
 	delim := r.form.RecordDelimiter
@@ -219,6 +241,9 @@ func (r *Reader) more() error {
 	}
 	if err := r.makeRoom(); err != nil {
 		return err
+	}
+	if r.text != nil {
+		return r.moreText()
 	}
 	at := r.base + int64(r.fill)
 	end := min(int64(len(r.buf)-r.fill), r.split.File.Size-at)
@@ -281,6 +306,9 @@ func (r *Reader) bad() *BadRecord {
 
 // Bytes is how many bytes of the split have been consumed.
 func (r *Reader) Bytes() int64 {
+	if r.text != nil {
+		return r.text.Consumed()
+	}
 	at := r.base + int64(r.pos)
 	return min(max(at, r.split.Start), r.split.End) - r.split.Start
 }
@@ -289,6 +317,9 @@ func (r *Reader) Bytes() int64 {
 func (r *Reader) Close() error {
 	r.err = errReaderClosed
 	r.buf = nil
+	if r.text != nil {
+		return r.text.Close()
+	}
 	return r.file.Close()
 }
 

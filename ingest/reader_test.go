@@ -132,7 +132,7 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 		whole := Split{File: m.file(), End: int64(len(m.content))}
 		want := readAll(t, d, m, whole)
 		var all []got
-		for _, s := range splitsOf(t, d, []File{m.file()}, int64(1+r.IntN(20))) {
+		for _, s := range splitsOf(t, m, d, []File{m.file()}, int64(1+r.IntN(20))) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		for i := range want {
@@ -158,7 +158,7 @@ func TestSplitAcrossChunks(t *testing.T) {
 	want := readAll(t, d, m, Split{File: m.file(), End: int64(content.Len())})
 	for _, size := range []int64{chunkSize - 1, chunkSize, 2*chunkSize + 1} {
 		var all []got
-		for _, s := range splitsOf(t, d, []File{m.file()}, size) {
+		for _, s := range splitsOf(t, m, d, []File{m.file()}, size) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -190,7 +190,7 @@ func TestSplits(t *testing.T) {
 		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
 	} {
 		var all []part
-		for _, s := range splitsOf(t, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
+		for _, s := range splitsOf(t, memory{content: []byte("text")}, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
 			all = append(all, part{s.File.Path, s.Start, s.End})
 		}
 		if !reflect.DeepEqual(all, c.want) {
@@ -268,9 +268,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"equal delimiters", &Delimited{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "", Split{}, "never end"},
 		{"file grown", good, "abc", Split{File: File{Path: "/f", Size: 2}, End: 2}, "had 2 bytes when it was listed and has 3 now"},
 		{"beyond the end", good, "abc", Split{File: File{Path: "/f", Size: 3}, End: 4}, "no bytes 0 to 4"},
-		{"gzip", good, "\x1f\x8b\x08\x00\x10", Split{File: File{Path: "/f", Size: 5}, End: 5}, "compressed with gzip"},
-		{"bzip2", good, "BZh91AY&SY\x00\x10", Split{File: File{Path: "/f", Size: 12}, End: 12}, "compressed with bzip2"},
-		{"parquet", good, "PAR1abc", Split{File: File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
+		{"gzip", good, "\x1f\x8b\x08\x00\x10", Split{File: File{Path: "/f", Size: 5}, End: 5}, "gzip data end too early"},
+		{"bzip2", good, "BZh91AY&SY\x00\x10", Split{File: File{Path: "/f", Size: 12}, End: 12}, "bzip2 data end too early"},
+		{"parquet", good, "PAR1\x15\x04\x00", Split{File: File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
 		{"snappy by name", good, "abc", Split{File: File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
 	} {
 		_, err := c.form.Open(memory{content: []byte(c.content)}, c.split)
@@ -317,7 +317,7 @@ func TestReadersSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	total := 0
-	for _, s := range splitsOf(t, d, files, files[0].Size/2) {
+	for _, s := range splitsOf(t, storage.Local, d, files, files[0].Size/2) {
 		wg.Go(func() {
 			n := len(readAll(t, d, storage.Local, s))
 			mu.Lock()
@@ -366,7 +366,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%d records, %d delimiters", len(want), n)
 		}
 		var all []got
-		for _, s := range splitsOf(t, d, []File{m.file()}, int64(size)) {
+		for _, s := range splitsOf(t, m, d, []File{m.file()}, int64(size)) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -380,10 +380,10 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// splitsOf are the splits of delimited files, which are not looked into.
-func splitsOf(t testing.TB, d *Delimited, files []File, size int64) []Split {
+// splitsOf are the splits of delimited files.
+func splitsOf(t testing.TB, fsys storage.FS, d *Delimited, files []File, size int64) []Split {
 	t.Helper()
-	splits, err := d.Splits(nil, files, size)
+	splits, err := d.Splits(fsys, files, size)
 	if err != nil {
 		t.Fatal(err)
 	}

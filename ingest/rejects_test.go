@@ -46,7 +46,7 @@ func TestLimits(t *testing.T) {
 // feed reads files in splits of size in several goroutines, as a run does.
 func feed(t *testing.T, d *Delimited, r *Rejects, files []File, size int64) (read int64, err error) {
 	t.Helper()
-	splits := splitsOf(t, d, files, size)
+	splits := splitsOf(t, storage.Local, d, files, size)
 	rand.Shuffle(len(splits), func(i, j int) { splits[i], splits[j] = splits[j], splits[i] })
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -29,7 +29,7 @@ const (
 type Reader struct {
 	name  string
 	codec Codec
-	file  storage.File
+	file  io.Closer
 	in    *source
 	text  io.Reader
 	close func() // gives back what the codec holds
@@ -45,7 +45,12 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewReader(file, name, size, as)
+	var r *Reader
+	if got := file.Size(); got == size {
+		r, err = NewReader(file, name, size, as)
+	} else {
+		err = fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, got)
+	}
 	if err != nil {
 		file.Close() // only read
 		return nil, err
@@ -53,12 +58,8 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader is Open of a file that is open already and stands at its start. The reader's Close closes it.
-func NewReader(file storage.File, name string, size int64, as Codec) (*Reader, error) {
-	if got := file.Size(); got != size {
-		return nil, fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
-			name, size, got)
-	}
+// NewReader is Open of a file of size bytes that is open already and stands at its start. The reader's Close closes it.
+func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, error) {
 	in := &source{file: file, left: size}
 	buffered := bufio.NewReaderSize(in, int(min(max(size, headSize), readSize)))
 	if as == Auto {
