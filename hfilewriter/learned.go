@@ -62,7 +62,7 @@ func (l *learned) column(qualifier []byte, guess int) int {
 		return i
 	}
 	if len(l.columns) == maxLearned {
-		*l = learned{off: true}
+		l.off = true // what there is stays: the numbers have been told
 		return -1
 	}
 	if l.byName == nil {
@@ -72,6 +72,14 @@ func (l *learned) column(qualifier []byte, guess int) int {
 	l.columns = append(l.columns, learnedColumn{qualifier: bytes.Clone(qualifier)})
 	l.byName[string(qualifier)] = i
 	return i
+}
+
+// knownColumn is the last cell's column; -1 where there is none.
+func (d *blockDecoder) knownColumn() int {
+	if d.encoding != EncodeFastDiff {
+		return -1
+	}
+	return d.column
 }
 
 // learnRow begins at a cell that was decoded in full and is the first that the decoder saw of a row.

@@ -104,7 +104,7 @@ func TestWideRowsAreNotLearned(t *testing.T) {
 	file := writeCells(t, Settings{Compression: CompressNone, Encoding: EncodeFastDiff, Bloom: BloomRow}, cells)
 	r := open(t, file)
 	n := 0
-	report, err := r.Verify(func(c *keys.Cell) error {
+	report, err := r.Verify(func(c *keys.Cell, _ Again) error {
 		if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
 			t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
 		}

@@ -15,11 +15,17 @@ type Report struct {
 	Rows   int64
 }
 
+// Again says what of a cell a visitor has seen before, so that it need not look at it again.
+type Again struct {
+	Row    bool // row, family, timestamp and type are those of the cell before
+	Column int  // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
+}
+
 // Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
 // previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
 // column, the file info and the trailer's counts. visit, which may be nil, sees each cell, which is valid during the
-// call. The first fault is an error, ErrCorrupt unless reading or visit failed.
-func (r *Reader) Verify(visit func(*keys.Cell) error) (*Report, error) {
+// call, and may rest on what Again says. The first fault is an error, ErrCorrupt unless reading or visit failed.
+func (r *Reader) Verify(visit func(*keys.Cell, Again) error) (*Report, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
 	for i := range v.chains {
@@ -36,7 +42,7 @@ type verifier struct {
 	r      *Reader
 	src    *source
 	dec    blockDecoder
-	visit  func(*keys.Cell) error
+	visit  func(*keys.Cell, Again) error
 	report Report
 
 	chains              [blockTypes]int64 // last block of each chain
@@ -162,7 +168,7 @@ func (v *verifier) knownCell(c *keys.Cell) error {
 	v.stats.addKnown(c)
 	v.report.Cells++
 	if v.visit != nil {
-		return v.visit(c)
+		return v.visit(c, Again{Row: true, Column: v.dec.column})
 	}
 	return nil
 }
@@ -197,7 +203,7 @@ func (v *verifier) cell(c *keys.Cell) error {
 	v.report.Cells++
 	v.prev.follow(c, at)
 	if v.visit != nil {
-		return v.visit(c)
+		return v.visit(c, Again{Column: v.dec.knownColumn()})
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func TestWrittenCellsAreRead(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,%s,%s,seed=%d", s.Compression, s.Encoding, s.Bloom, seed), func(t *testing.T) {
 				in := open(t, file)
 				var visited []keys.Cell
-				report, err := in.Verify(func(c *keys.Cell) error { visited = append(visited, cloneCell(c)); return nil })
+				report, err := in.Verify(func(c *keys.Cell, _ Again) error { visited = append(visited, cloneCell(c)); return nil })
 				if err != nil {
 					t.Fatal(err)
 				}

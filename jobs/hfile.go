@@ -11,6 +11,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 // FileSummary describes one finished HFile.
@@ -112,6 +113,9 @@ func verifyHFile(ctx context.Context, in storage.File) (*hfilewriter.Report, dig
 		return nil, digest.Sum{}, err
 	}
 	var cells digest.Stream
-	report, err := r.Verify(interruptible(ctx, cells.Visit))
+	report, err := r.Verify(interruptible(ctx, func(c *keys.Cell, again hfilewriter.Again) error {
+		cells.AddAgain(c, again.Row, again.Column)
+		return nil
+	}))
 	return report, cells.Sum, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 
+	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/keys"
 
@@ -101,11 +102,11 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 	defer func() { err = errors.Join(err, in.file.Close()) }()
 	var cells digest.Stream
 	family := []byte(f.family)
-	report, err := in.Verify(interruptible(ctx, func(c *keys.Cell) error {
-		if !bytes.Equal(c.Family, family) {
+	report, err := in.Verify(interruptible(ctx, func(c *keys.Cell, again hfilewriter.Again) error {
+		if !again.Row && !bytes.Equal(c.Family, family) {
 			return differsf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
 		}
-		cells.Add(c)
+		cells.AddAgain(c, again.Row, again.Column)
 		return nil
 	}))
 	if err != nil {
@@ -116,51 +117,12 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 }
 
 // interruptible ends a walk over cells when ctx ends.
-func interruptible(ctx context.Context, visit func(*keys.Cell) error) func(*keys.Cell) error {
+func interruptible(ctx context.Context, visit func(*keys.Cell, hfilewriter.Again) error) func(*keys.Cell, hfilewriter.Again) error {
 	n := 0
-	return func(c *keys.Cell) error {
+	return func(c *keys.Cell, again hfilewriter.Again) error {
 		if n++; n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return visit(c)
+		return visit(c, again)
 	}
-}
-
-// checkOverlap wants the files of a family to follow each other.
-func (d *directory) checkOverlap() error {
-	for i := 1; i < len(d.files); i++ {
-		a, b := d.files[i-1], d.files[i]
-		if a.family == b.family && bytes.Compare(a.last, b.first) >= 0 {
-			return differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
-				a.path, Printable(a.last), b.path, Printable(b.first))
-		}
-	}
-	return nil
-}
-
-// checkManifest holds the files against what was recorded when they were written.
-func checkManifest(m *manifest, report *VerifyReport) error {
-	if m == nil {
-		return nil
-	}
-	present := map[string]VerifiedFile{}
-	for _, f := range report.Files {
-		present[f.Path] = f
-	}
-	for _, want := range m.files() {
-		got, ok := present[want.Path]
-		switch {
-		case !ok && want.Loaded:
-		case !ok:
-			return differsf("%s is in the manifest and not in the directory", want.Path)
-		case got.Bytes != want.Bytes || got.Rows != want.Rows || got.Digest != want.Digest:
-			return differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
-				want.Path, got.Bytes, got.Rows, got.Digest, want.Bytes, want.Rows, want.Digest)
-		}
-		delete(present, want.Path)
-	}
-	for name := range present {
-		return differsf("%s is not in the manifest", name)
-	}
-	return nil
 }

@@ -87,6 +87,9 @@ type Stream struct {
 	moment  uint64 // of stamp; 0 before the first cell
 	columns []column
 	next    int // where the next column probably is in columns
+
+	last     uint64   // hash of the last column
+	numbered []uint64 // hashes by number; 0: not known yet
 }
 
 type column struct {
@@ -107,13 +110,30 @@ func (t *Stream) Add(c *keys.Cell) {
 	if c.Timestamp != t.stamp || t.moment == 0 {
 		t.stamp, t.moment = c.Timestamp, Moment(c.Timestamp)
 	}
-	t.Sum.Cell(t.rowHash, t.column(c), c.Value, c.Type, t.moment)
+	t.last = t.column(c)
+	t.Sum.Cell(t.rowHash, t.last, c.Value, c.Type, t.moment)
 }
 
-// Visit is Add as hfilewriter's Verify wants it; it never fails.
-func (t *Stream) Visit(c *keys.Cell) error {
-	t.Add(c)
-	return nil
+// AddAgain adds a cell of which it is known whether row, family, timestamp and type are those of the cell before, and the
+// number that stands for its column, throughout the stream; -1 where it has none.
+func (t *Stream) AddAgain(c *keys.Cell, sameRow bool, column int) {
+	if !sameRow || column < 0 || column >= len(t.numbered) || t.numbered[column] == 0 {
+		t.Add(c)
+		t.remember(column)
+		return
+	}
+	t.Sum.Cell(t.rowHash, t.numbered[column], c.Value, c.Type, t.moment)
+}
+
+// remember keeps the last cell's column hash under its number.
+func (t *Stream) remember(column int) {
+	if column < 0 || column >= maxColumns {
+		return
+	}
+	for column >= len(t.numbered) {
+		t.numbered = append(t.numbered, 0)
+	}
+	t.numbered[column] = t.last
 }
 
 func (t *Stream) column(c *keys.Cell) uint64 {

@@ -162,3 +162,21 @@ func TestDigestIsPinned(t *testing.T) {
 		t.Errorf("the digest of fixed cells is %s, was %s: old outputs would no longer verify; raise the manifest's schema if that is meant", got, want)
 	}
 }
+
+func TestNumberedColumnsGiveTheSame(t *testing.T) {
+	var plain, numbered Stream
+	numbers := map[string]int{"a": 2, "b": 0, "": -1, "c": 2000}
+	var before *keys.Cell
+	for round := range 3 {
+		for _, c := range cells(40) {
+			c.Timestamp += int64(round)
+			plain.Add(c)
+			same := before != nil && string(before.Row) == string(c.Row) && before.Timestamp == c.Timestamp
+			numbered.AddAgain(c, same, numbers[string(c.Qualifier)])
+			before = c
+		}
+	}
+	if plain.Sum != numbered.Sum {
+		t.Errorf("with numbers %v, without %v", numbered.Sum, plain.Sum)
+	}
+}
