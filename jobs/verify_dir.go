@@ -126,3 +126,42 @@ func interruptible(ctx context.Context, visit func(*keys.Cell, hfilewriter.Again
 		return visit(c, again)
 	}
 }
+
+// checkOverlap wants the files of a family to follow each other.
+func (d *directory) checkOverlap() error {
+	for i := 1; i < len(d.files); i++ {
+		a, b := d.files[i-1], d.files[i]
+		if a.family == b.family && bytes.Compare(a.last, b.first) >= 0 {
+			return differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
+				a.path, Printable(a.last), b.path, Printable(b.first))
+		}
+	}
+	return nil
+}
+
+// checkManifest holds the files against what was recorded when they were written.
+func checkManifest(m *manifest, report *VerifyReport) error {
+	if m == nil {
+		return nil
+	}
+	present := map[string]VerifiedFile{}
+	for _, f := range report.Files {
+		present[f.Path] = f
+	}
+	for _, want := range m.files() {
+		got, ok := present[want.Path]
+		switch {
+		case !ok && want.Loaded:
+		case !ok:
+			return differsf("%s is in the manifest and not in the directory", want.Path)
+		case got.Bytes != want.Bytes || got.Rows != want.Rows || got.Digest != want.Digest:
+			return differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
+				want.Path, got.Bytes, got.Rows, got.Digest, want.Bytes, want.Rows, want.Digest)
+		}
+		delete(present, want.Path)
+	}
+	for name := range present {
+		return differsf("%s is not in the manifest", name)
+	}
+	return nil
+}
