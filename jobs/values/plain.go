@@ -1,7 +1,7 @@
 package values
 
-// parseBoolean reads true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
-func parseBoolean(x []byte) (value bool, problem string) {
+// ParseBoolean reads true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
+func ParseBoolean(x []byte) (value bool, problem string) {
 	const longest = len("false")
 	var lower [longest]byte
 	if len(x) <= longest {
@@ -23,7 +23,7 @@ func parseBoolean(x []byte) (value bool, problem string) {
 
 // appendBoolean is Bytes.toBytes(boolean).
 func appendBoolean(dst, x []byte) ([]byte, string) {
-	value, problem := parseBoolean(x)
+	value, problem := ParseBoolean(x)
 	switch {
 	case problem != "":
 		return dst, problem

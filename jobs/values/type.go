@@ -63,7 +63,7 @@ func (r *Reader) Check(x []byte) (problem string) {
 	case keys.KindFloat64:
 		_, problem = parseFloat(x, 64)
 	case keys.KindBoolean:
-		_, problem = parseBoolean(x)
+		_, problem = ParseBoolean(x)
 	case keys.KindDate, keys.KindTimestamp:
 		_, problem = r.Moment(x)
 	case keys.KindHex:

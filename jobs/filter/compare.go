@@ -1,0 +1,160 @@
+package filter
+
+import (
+	"bytes"
+
+	"bulkload/jobs/values"
+)
+
+// class is as what two operands are compared.
+type class int
+
+const (
+	classText class = iota
+	classNumber
+	classMoment
+	classBoolean
+)
+
+// operand is a column or a literal, which is read for its class when the filter is.
+type operand struct {
+	column int    // -1: a literal
+	text   []byte // of a literal
+	float  bool   // the number may be NaN or infinite
+	number values.Number
+	moment values.Moment
+	truth  bool
+}
+
+// compareNode is a comparison of two operands of one class.
+type compareNode struct {
+	class       class
+	left, right operand
+	matches     [3]bool // whether it holds where left is less, equal, greater
+	unordered   bool    // whether it holds where one of two numbers is NaN
+}
+
+// operatorsHold says for each comparison where it holds: for less, equal and greater.
+var operatorsHold = map[string][3]bool{
+	"=": {false, true, false}, "!=": {true, false, true}, "<>": {true, false, true}, "<": {true, false, false},
+	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
+}
+
+func (n *compareNode) eval(v *Evaluator, fields [][]byte) truth {
+	if n.left.null(fields) || n.right.null(fields) {
+		return unknown
+	}
+	order := 0
+	switch n.class {
+	case classNumber:
+		a, okA := n.left.asNumber(v, fields)
+		b, okB := n.right.asNumber(v, fields)
+		if !okA || !okB {
+			return unknown
+		}
+		var ordered bool
+		if order, ordered = a.Compare(b); !ordered {
+			return truthOf(n.unordered)
+		}
+	case classMoment:
+		a, okA := n.left.asMoment(v, fields)
+		b, okB := n.right.asMoment(v, fields)
+		if !okA || !okB {
+			return unknown
+		}
+		order = a.Compare(b)
+	case classBoolean:
+		a, okA := n.left.asBoolean(v, fields)
+		b, okB := n.right.asBoolean(v, fields)
+		if !okA || !okB {
+			return unknown
+		}
+		if a != b {
+			order = 1 // the two can only be the same or not
+		}
+	default:
+		order = bytes.Compare(n.left.bytes(fields), n.right.bytes(fields))
+	}
+	return truthOf(n.matches[order+1])
+}
+
+func (o *operand) null(fields [][]byte) bool { return o.column >= 0 && fields[o.column] == nil }
+
+func (o *operand) bytes(fields [][]byte) []byte {
+	if o.column < 0 {
+		return o.text
+	}
+	return fields[o.column]
+}
+
+func (o *operand) asNumber(v *Evaluator, fields [][]byte) (values.Number, bool) {
+	if o.column < 0 {
+		return o.number, true
+	}
+	n, problem := values.ParseNumber(fields[o.column], o.float)
+	if problem != "" {
+		v.refuse(o.column, "the filter compares numbers, and this is "+problem)
+		return n, false
+	}
+	return n, true
+}
+
+func (o *operand) asMoment(v *Evaluator, fields [][]byte) (values.Moment, bool) {
+	if o.column < 0 {
+		return o.moment, true
+	}
+	m, problem := v.readers[o.column].Moment(fields[o.column])
+	if problem != "" {
+		v.refuse(o.column, problem)
+		return m, false
+	}
+	return m, true
+}
+
+func (o *operand) asBoolean(v *Evaluator, fields [][]byte) (bool, bool) {
+	if o.column < 0 {
+		return o.truth, true
+	}
+	b, problem := values.ParseBoolean(fields[o.column])
+	if problem != "" {
+		v.refuse(o.column, problem)
+		return b, false
+	}
+	return b, true
+}
+
+// inNode holds a column against several literals of one class.
+type inNode struct {
+	column int
+	class  class
+	texts  map[string]bool // of texts
+	any    []compareNode   // of others
+}
+
+func (n *inNode) eval(v *Evaluator, fields [][]byte) truth {
+	x := fields[n.column]
+	if x == nil {
+		return unknown
+	}
+	if n.class == classText {
+		return truthOf(n.texts[string(x)])
+	}
+	for i := range n.any {
+		if t := n.any[i].eval(v, fields); t != no {
+			return t
+		}
+	}
+	return no
+}
+
+type prefixNode struct {
+	column int
+	prefix []byte
+}
+
+func (n *prefixNode) eval(_ *Evaluator, fields [][]byte) truth {
+	if x := fields[n.column]; x != nil {
+		return truthOf(bytes.HasPrefix(x, n.prefix))
+	}
+	return unknown
+}

@@ -1,0 +1,122 @@
+package filter
+
+import (
+	"bulkload/jobs/values"
+	"bulkload/keys"
+)
+
+// Column is an input column as a filter sees it.
+type Column struct {
+	Name string
+	Type values.Type
+}
+
+// Expr is a filter that was read and found right. It is immutable and safe for concurrent use.
+type Expr struct {
+	text    string
+	columns []Column
+	root    node
+}
+
+// String is the filter as it was written.
+func (e *Expr) String() string { return e.text }
+
+// Fault says that a record's value can't be compared as the filter wants it.
+type Fault struct {
+	Column int    // its index
+	Reason string // what is wrong, without the value
+}
+
+func (f *Fault) Error() string { return f.Reason }
+
+// Evaluator decides about records. It belongs to one goroutine.
+type Evaluator struct {
+	root    node
+	readers []*values.Reader // of the columns of dates and moments; nil for others
+	fault   *Fault
+}
+
+// Evaluator makes an evaluator for one goroutine.
+func (e *Expr) Evaluator() *Evaluator {
+	v := &Evaluator{root: e.root, readers: make([]*values.Reader, len(e.columns))}
+	for i, c := range e.columns {
+		if c.Type.Kind.Moment() {
+			v.readers[i], _ = values.NewReader(c.Type) // Parse has made one
+		}
+	}
+	return v
+}
+
+// Wanted tells whether the filter takes a record, given its columns' texts, nil for a null. The error is a *Fault.
+func (v *Evaluator) Wanted(fields [][]byte) (bool, error) {
+	v.fault = nil
+	t := v.root.eval(v, fields)
+	if v.fault != nil {
+		return false, v.fault
+	}
+	return t == yes, nil
+}
+
+// refuse notes that a column's value can't be used.
+func (v *Evaluator) refuse(column int, problem string) truth {
+	if v.fault == nil {
+		v.fault = &Fault{column, problem}
+	}
+	return unknown
+}
+
+// truth is what a condition says of a record. In this order "and" is the least of two, "or" the greatest.
+type truth int8
+
+const (
+	no truth = iota
+	unknown
+	yes
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// node is a part of a filter.
+type node interface {
+	eval(v *Evaluator, fields [][]byte) truth
+}
+
+type andNode struct{ all []node }
+
+func (n *andNode) eval(v *Evaluator, fields [][]byte) truth {
+	least := yes
+	for _, part := range n.all {
+		if least = min(least, part.eval(v, fields)); least == no {
+			break
+		}
+	}
+	return least
+}
+
+type orNode struct{ all []node }
+
+func (n *orNode) eval(v *Evaluator, fields [][]byte) truth {
+	greatest := no
+	for _, part := range n.all {
+		if greatest = max(greatest, part.eval(v, fields)); greatest == yes {
+			break
+		}
+	}
+	return greatest
+}
+
+type notNode struct{ of node }
+
+func (n *notNode) eval(v *Evaluator, fields [][]byte) truth { return yes - n.of.eval(v, fields) }
+
+type nullNode struct{ column int }
+
+func (n *nullNode) eval(_ *Evaluator, fields [][]byte) truth { return truthOf(fields[n.column] == nil) }
+
+// floating says whether values of a kind may be NaN or infinite.
+func floating(k keys.Kind) bool { return k == keys.KindFloat32 || k == keys.KindFloat64 }
