@@ -11,15 +11,33 @@ func (e *Expr) Append(dst []byte, fields [][]byte) ([]byte, error) {
 
 // append is Append with what is remembered of the record before, a step each; nil where nothing is.
 func (e *Expr) append(dst []byte, fields [][]byte, last []remembered) ([]byte, error) {
-	start := len(dst)
+	out, err := e.evaluate(e.steps, dst, fields, last)
+	if err == nil {
+		err = checkLength(len(out) - len(dst))
+	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func checkLength(n int) error {
+	if n == 0 || n > MaxRowLen {
+		return &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
+	}
+	return nil
+}
+
+// evaluate appends what steps make of a record.
+func (e *Expr) evaluate(steps []step, dst []byte, fields [][]byte, last []remembered) ([]byte, error) {
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{-1, fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
 	}
 	var marks [maxDepth]int
 	depth := 0
 	out := dst
-	for i := range e.steps {
-		s := &e.steps[i]
+	for i := range steps {
+		s := &steps[i]
 		var problem string
 		switch s.kind {
 		case stepLiteral:
@@ -45,9 +63,6 @@ func (e *Expr) append(dst []byte, fields [][]byte, last []remembered) ([]byte, e
 			return dst, e.valueError(s, problem)
 		}
 	}
-	if n := len(out) - start; n == 0 || n > MaxRowLen {
-		return dst, &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
-	}
 	return out, nil
 }
 
@@ -59,6 +74,10 @@ func (s *step) appendColumn(dst, x []byte) ([]byte, string) {
 		return dst, problemNull
 	case s.check > 0 && len(x) != s.check:
 		return dst, "not of the declared width"
+	case s.of.Whole():
+		if n, problem := parseLong(x); problem != "" || !s.of.holds(n) {
+			return dst, "no " + s.of.String()
+		}
 	}
 	return append(dst, x...), ""
 }

@@ -1,5 +1,10 @@
 package keys
 
+import (
+	"math"
+	"time"
+)
+
 // stepKind is what one step of a compiled expression does.
 type stepKind int
 
@@ -25,6 +30,8 @@ type step struct {
 	check  int   // bytes that the result must have; 0: any number
 	pad    byte
 	layout []datePart
+	zone   *time.Location // nil: UTC, and clocks as they were written
+	of     Kind           // what a column that is used as it stands holds
 }
 
 // part is a term of the sum that is the key.
@@ -34,19 +41,15 @@ type part struct {
 	columns    []int // in order of first use
 	everything bool  // rests on all columns of the record
 	width      Width
-	salts      int64 // how many values, where it is a salt
+	nature     nature
+	term       *term
 }
 
 // compile turns a term into steps.
 func (e *Expr) compile(t *term) part {
-	p := part{start: t.start, end: t.end}
+	p := part{start: t.start, end: t.end, term: t}
 	p.width = p.add(t, e)
-	if c := t.call; c != nil {
-		switch c.name {
-		case "salt", "long_salt", "random_salt":
-			p.salts = c.numbers[0]
-		}
-	}
+	p.nature = e.natureOf(t)
 	return p
 }
 
@@ -61,9 +64,9 @@ func (p *part) add(t *term, e *Expr) Width {
 		return Width{len(t.literal), len(t.literal)}
 	}
 	p.use(t.column)
-	w := columnWidth(e.columns[t.column])
-	p.steps = append(p.steps, step{kind: stepColumn, column: t.column, text: text, check: max(w.Max, 0)})
-	return w
+	c := e.columns[t.column]
+	p.steps = append(p.steps, step{kind: stepColumn, column: t.column, text: text, check: c.Width, of: c.Kind})
+	return columnWidth(c)
 }
 
 func (p *part) addCall(c *call, text string, e *Expr) Width {
@@ -125,8 +128,17 @@ func columnWidth(c Column) Width {
 	if c.Width > 0 {
 		return Width{c.Width, c.Width}
 	}
+	if most := wholeWidth[c.Kind]; most > 0 {
+		return Width{1, most}
+	}
 	return Width{0, -1}
 }
+
+// wholeWidth is how many bytes the text of a whole number has at most, with its sign.
+var wholeWidth = map[Kind]int{KindInt16: 6, KindInt32: 11, KindInt64: 20}
+
+// greatest is the greatest number of a kind.
+var greatest = map[Kind]int64{KindInt16: math.MaxInt16, KindInt32: math.MaxInt32, KindInt64: math.MaxInt64}
 
 func (w Width) plus(v Width) Width {
 	if w.Max < 0 || v.Max < 0 {

@@ -3,6 +3,7 @@ package keys
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // dateField is a part of a moment.
@@ -79,11 +80,15 @@ func layoutPiece(text string) (dateField, int) {
 const problemDate = "no date"
 
 // applyDate writes the date of x in the step's layout. The clock is the one that x was written with: no time zone
-// comes into it, except that seconds and milliseconds since 1970 are UTC's.
+// comes into it, except that seconds and milliseconds since 1970 are UTC's. Where a zone is given, these and the
+// clocks that tell their offset are shown as that zone's clocks show them.
 func applyDate(s *step, dst, x []byte) ([]byte, string) {
 	m, ok := parseMoment(x)
 	if !ok {
 		return dst, problemDate
+	}
+	if s.zone != nil && m.zoned {
+		m = momentAt(m.utc()-m.offset*1000, s.zone)
 	}
 	for _, p := range s.layout {
 		dst = p.append(dst, &m)
@@ -116,4 +121,37 @@ func (p datePart) append(dst []byte, m *moment) []byte {
 		value = m.dayOfYear()
 	}
 	return appendPadded(dst, uint64(value), fieldWidths[p.field])
+}
+
+// rank orders the fields by how long they take to come again; the longest is 0.
+var rank = [...]int{fieldYear: 0, fieldYear2: 0, fieldMonth: 1, fieldDayOfYear: 1, fieldDay: 2, fieldHour: 3, fieldMinute: 4,
+	fieldSecond: 5, fieldMilli: 6}
+
+// cycles says when a date comes again whose greatest field has that rank, at the soonest.
+var cycles = [...]time.Duration{0, 365 * 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second}
+
+// cycleOf is after what time the dates of a layout come again; 0 where the year is in it.
+func cycleOf(layout []datePart) time.Duration {
+	greatest := len(cycles) - 1
+	for _, p := range layout {
+		if p.field != fieldLiteral {
+			greatest = min(greatest, rank[p.field])
+		}
+	}
+	return cycles[greatest]
+}
+
+// greatestFirst tells whether dates in a layout sort by time: no field stands behind one that is smaller.
+func greatestFirst(layout []datePart) bool {
+	last := 0
+	for _, p := range layout {
+		if p.field == fieldLiteral {
+			continue
+		}
+		if rank[p.field] < last {
+			return false
+		}
+		last = rank[p.field]
+	}
+	return true
 }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // Column is an input column as the key language sees it.
 type Column struct {
 	Name  string
-	Width int // declared fixed width in bytes; 0 when not declared
+	Width int  // declared fixed width in bytes; 0 when not declared
+	Kind  Kind // declared; KindUnknown when not
 }
 
 // Expr is a compiled row-key expression. It is immutable and safe for concurrent use.
@@ -30,7 +32,8 @@ type Width struct {
 // Fixed tells whether every key has the same number of bytes.
 func (w Width) Fixed() bool { return w.Min == w.Max }
 
-// Parse compiles a row-key expression over the given columns. Its errors name the position in text.
+// Parse compiles a row-key expression over the given columns. Its errors name the position in text: also where a
+// function is given a column that was declared as something else than it takes.
 func Parse(text string, columns []Column) (*Expr, error) {
 	columns = slices.Clone(columns)
 	p := &parser{lexer: lexer{text: text}, columns: columns}
@@ -39,6 +42,9 @@ func Parse(text string, columns []Column) (*Expr, error) {
 		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
 	}
 	e := &Expr{text: text, columns: columns}
+	if err := e.check(terms); err != nil {
+		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+	}
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
@@ -73,18 +79,22 @@ func (e *Expr) Width() Width {
 
 // Salts lists every value of the salt that begins the key, in order; nil where the key does not begin with one.
 func (e *Expr) Salts() [][]byte {
-	first := &e.parts[0]
-	if first.salts == 0 {
+	if !e.parts[0].nature.spread.salt {
 		return nil
 	}
-	salts := make([][]byte, first.salts)
-	width := first.width.Max
-	text := make([]byte, 0, len(salts)*width)
-	for i := range salts {
+	return e.parts[0].values()
+}
+
+// values lists all values of a salt or a remainder.
+func (p *part) values() [][]byte {
+	all := make([][]byte, p.nature.spread.count)
+	width := p.width.Max
+	text := make([]byte, 0, len(all)*width)
+	for i := range all {
 		text = appendPadded(text, uint64(i), width)
-		salts[i] = text[i*width : (i+1)*width : (i+1)*width]
+		all[i] = text[i*width : (i+1)*width : (i+1)*width]
 	}
-	return salts
+	return all
 }
 
 // Columns lists the indexes of the columns that the key uses, in order of first use. random_salt rests on all columns
@@ -102,14 +112,9 @@ func (e *Expr) Columns() []int {
 // Prefix is the expression of the longest leading part that the query columns determine; its Append takes the same
 // fields, of which only the query columns need be set. An error when not even the first part is determined.
 func (e *Expr) Prefix(query []string) (*Expr, error) {
-	known := make([]bool, len(e.columns))
-	for _, name := range query {
-		c := findColumn(e.columns, name)
-		if c < 0 {
-			p := parser{columns: e.columns}
-			return nil, fmt.Errorf("query column %s is no input column%s", name, p.meantColumn(name))
-		}
-		known[c] = true
+	known, err := e.known(query)
+	if err != nil {
+		return nil, err
 	}
 	n := 0
 	for n < len(e.parts) && e.parts[n].determined(known) {
@@ -123,6 +128,20 @@ func (e *Expr) Prefix(query []string) (*Expr, error) {
 		prefix.addPart(e.parts[i])
 	}
 	return prefix, nil
+}
+
+// known marks the columns of a query.
+func (e *Expr) known(query []string) ([]bool, error) {
+	known := make([]bool, len(e.columns))
+	for _, name := range query {
+		c := findColumn(e.columns, name)
+		if c < 0 {
+			p := parser{columns: e.columns}
+			return nil, fmt.Errorf("query column %s is no input column%s", name, p.meantColumn(name))
+		}
+		known[c] = true
+	}
+	return known, nil
 }
 
 func (p *part) determined(known []bool) bool {
@@ -143,6 +162,9 @@ func (e *Expr) undetermined(known []bool) string {
 	}
 	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it rests on the whole record", text)
 }
+
+// position is a place in the text in characters from 1.
+func (e *Expr) position(at int) int { return utf8.RuneCountInString(e.text[:at]) + 1 }
 
 // String is the expression as it was written.
 func (e *Expr) String() string { return e.text }

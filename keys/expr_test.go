@@ -10,7 +10,7 @@ import (
 )
 
 // checkColumns are some of the check table's.
-var checkColumns = []Column{{"id", 32}, {Name: "check_id"}, {Name: "rule_no"}, {Name: "phone", Width: 11}, {Name: "ctime"}, {Name: "order no"}}
+var checkColumns = []Column{{Name: "id", Width: 32}, {Name: "check_id"}, {Name: "rule_no"}, {Name: "phone", Width: 11}, {Name: "ctime"}, {Name: "order no"}}
 
 func parse(t testing.TB, text string) *Expr {
 	t.Helper()

@@ -16,6 +16,9 @@ type function struct {
 	apply      applier
 	// shape says how wide the result is, with w of the value and what else the step needs.
 	shape func(c *call, w Width) (Width, step)
+	wants wants // of the value
+	// nature says what is known of the result, with n of the value.
+	nature func(c *call, n nature) nature
 }
 
 type paramKind int
@@ -24,6 +27,7 @@ const (
 	paramNumber paramKind = iota
 	paramCharacter
 	paramLayout
+	paramZone
 )
 
 // param is an argument behind the first: always a constant.
@@ -43,27 +47,30 @@ var (
 	md5Digits    = param{paramNumber, 1, 32}
 	padCharacter = param{kind: paramCharacter}
 	dateLayout   = param{kind: paramLayout}
+	timeZone     = param{kind: paramZone}
 )
 
 // functions is the vocabulary; the table in the design and in the user's documentation follows it.
 var functions = []*function{
-	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt},
-	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5},
-	{"md5_bytes", "md5_bytes(x)", true, nil, 1, applyMD5Bytes, shapeBytes(16)},
-	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt},
-	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt},
-	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt},
-	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse},
-	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame},
-	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc},
-	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad},
-	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr},
-	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame},
-	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame},
-	{"date", "date(x, 'layout')", true, []param{dateLayout}, 2, applyDate, shapeDate},
-	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8)},
-	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4)},
-	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex},
+	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt, wantsText, natureSalt},
+	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5, wantsAny, natureHash},
+	{"md5_bytes", "md5_bytes(x)", true, nil, 1, applyMD5Bytes, shapeBytes(16), wantsAny, natureHashBytes},
+	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt, wantsWhole, natureMod},
+	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt, wantsAny, natureSalt},
+	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt, wantsWhole, natureSalt},
+	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse, wantsText, natureTurned},
+	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame, wantsText, natureTurned},
+	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc, wantsWhole, natureDesc},
+	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad, wantsText, naturePad},
+	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr, wantsText, natureSubstr},
+	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame, wantsText, natureUpper},
+	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame, wantsText, natureLower},
+	{"date", "date(x, 'layout') or date(x, 'layout', 'zone')", true, []param{dateLayout, timeZone}, 2, applyDate, shapeDate, wantsMoment, natureDate},
+	{"millis", "millis(x) or millis(x, 'zone')", true, []param{timeZone}, 1, applyMillis, shapeClock(13), wantsMoment, natureClock(9_999_999_999_999)},
+	{"seconds", "seconds(x) or seconds(x, 'zone')", true, []param{timeZone}, 1, applySeconds, shapeClock(10), wantsMoment, natureClock(9_999_999_999)},
+	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8), wantsWhole, natureBinary},
+	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4), wantsWhole, natureBinary},
+	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, natureUnhex},
 }
 
 // arguments is how many a call may have.
@@ -140,12 +147,17 @@ func shapePad(c *call, _ Width) (Width, step) {
 }
 
 func shapeDesc(c *call, _ Width) (Width, step) {
-	s := step{n: math.MaxInt64}
-	if len(c.numbers) > 0 {
-		s.n = c.numbers[0]
-	}
+	s := step{n: c.base()}
 	s.width = digits(s.n)
 	return Width{s.width, s.width}, s
+}
+
+// base is what desc takes its value from.
+func (c *call) base() int64 {
+	if len(c.numbers) > 0 {
+		return c.numbers[0]
+	}
+	return math.MaxInt64
 }
 
 func shapeSubstr(c *call, w Width) (Width, step) {
@@ -166,7 +178,11 @@ func shapeDate(c *call, _ Width) (Width, step) {
 	for _, p := range c.layout {
 		n += p.width()
 	}
-	return Width{n, n}, step{layout: c.layout}
+	return Width{n, n}, step{layout: c.layout, zone: c.zone}
+}
+
+func shapeClock(digits int) func(*call, Width) (Width, step) {
+	return func(c *call, _ Width) (Width, step) { return Width{digits, digits}, step{width: digits, zone: c.zone} }
 }
 
 func shapeUnhex(_ *call, w Width) (Width, step) {

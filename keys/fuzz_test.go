@@ -49,7 +49,7 @@ func checkFuzzedKey(t *testing.T, e *Expr, fields [][]byte) {
 	if !is || len(key) < w.Min || plain && ascii([]byte(e.String())) == len(e.String()) && w.Max >= 0 && len(key) > w.Max {
 		t.Fatalf("%q: key %q, width %+v", e, key, w)
 	}
-	if first := e.parts[0].salts; first > 0 && first < 1000 {
+	if first := e.parts[0].nature.spread; first.salt && first.count < 1000 {
 		salts := e.Salts()
 		for _, s := range salts {
 			if bytes.HasPrefix(key, s) {

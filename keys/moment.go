@@ -5,10 +5,12 @@ import "time"
 // moment is a date and a time of day as a clock shows them.
 type moment struct {
 	year, month, day, hour, minute, second, milli int
+	zoned                                         bool  // it is known which moment that was:
+	offset                                        int64 // seconds that the clock is ahead of UTC's
 }
 
 // parseMoment reads the forms in which dates come: 2019-01-31 or 2019/01/31, with a time 12:34:56 and a fraction behind a
-// blank or a T, with a zone behind (which is left aside); 20190131 and 20190131123456; seconds (10 digits) and
+// blank or a T, with an offset from UTC behind; 20190131 and 20190131123456; seconds (10 digits) and
 // milliseconds (13 digits) since 1970 in UTC.
 func parseMoment(x []byte) (m moment, ok bool) {
 	if n := leadingDigits(x); n == len(x) {
@@ -40,9 +42,7 @@ func parseDigits(x []byte) (m moment, ok bool) {
 		if len(x) == 10 {
 			n *= 1000
 		}
-		t := time.UnixMilli(n).UTC()
-		year, month, day := t.Date()
-		return moment{year, int(month), day, t.Hour(), t.Minute(), t.Second(), int(n % 1000)}, true
+		return momentAt(n, time.UTC), true
 	}
 	return m, false
 }
@@ -107,7 +107,7 @@ func (p *momentParser) time(m *moment) {
 		p.fraction(m)
 	}
 	if p.ok && len(p.rest) > 0 {
-		p.zone()
+		p.zone(m)
 	}
 }
 
@@ -128,21 +128,28 @@ func (p *momentParser) fraction(m *moment) {
 }
 
 // zone reads Z, +hh:mm, +hhmm or +hh.
-func (p *momentParser) zone() {
+func (p *momentParser) zone(m *moment) {
 	if p.rest[0] == ' ' {
 		p.rest = p.rest[1:]
 	}
-	if p.oneOf("Z+-") != 'Z' && p.ok {
-		p.number(2)
+	if sign := p.oneOf("Z+-"); sign != 'Z' && p.ok {
+		m.offset = 3600 * int64(p.number(2))
 		if len(p.rest) > 0 && p.rest[0] == ':' {
 			p.rest = p.rest[1:]
 		}
 		if len(p.rest) > 0 {
-			p.number(2)
+			m.offset += 60 * int64(p.number(2))
+		}
+		if sign == '-' {
+			m.offset = -m.offset
 		}
 	}
-	p.ok = p.ok && len(p.rest) == 0
+	m.zoned = true
+	p.ok = p.ok && len(p.rest) == 0 && m.offset <= mostOffset && m.offset >= -mostOffset
 }
+
+// mostOffset is java.time.ZoneOffset's, in seconds.
+const mostOffset = 18 * 3600
 
 func (m *moment) valid() bool {
 	return m.month >= 1 && m.month <= 12 && m.day >= 1 && m.day <= daysOf(m.year, m.month) &&
@@ -168,4 +175,63 @@ func (m *moment) dayOfYear() int {
 		n += daysOf(m.year, month)
 	}
 	return n
+}
+
+// momentAt is what a zone's clocks show at a moment, in milliseconds since 1970.
+func momentAt(millis int64, zone *time.Location) moment {
+	t := time.UnixMilli(millis).In(zone)
+	year, month, day := t.Date()
+	_, offset := t.Zone()
+	return moment{year, int(month), day, t.Hour(), t.Minute(), t.Second(), t.Nanosecond() / 1e6, true, int64(offset)}
+}
+
+// utc is the milliseconds since 1970 at which a clock of UTC showed the moment.
+func (m *moment) utc() int64 {
+	t := time.Date(m.year, time.Month(m.month), m.day, m.hour, m.minute, m.second, 0, time.UTC)
+	return 1000*t.Unix() + int64(m.milli)
+}
+
+// instant is the moment in milliseconds since 1970; a clock that tells no offset is one of the zone's. Where the zone's
+// clocks were put back and show a time twice, it is the first; where they were put forward and never showed it, it is
+// as long after the change: as java.time.ZonedDateTime has it.
+func (m *moment) instant(zone *time.Location) int64 {
+	utc := m.utc()
+	switch {
+	case m.zoned:
+		return utc - 1000*m.offset
+	case zone == nil || zone == time.UTC:
+		return utc
+	}
+	const day = 24 * 3600 * 1000 // no zone is so far from UTC
+	before := offsetAt(utc-day, zone)
+	first := utc - before
+	after := offsetAt(first, zone)
+	if after == before || offsetAt(utc-after, zone) != after {
+		return first
+	}
+	return utc - after
+}
+
+// offsetAt is by how many milliseconds a zone is ahead of UTC at a moment.
+func offsetAt(millis int64, zone *time.Location) int64 {
+	_, offset := time.UnixMilli(millis).In(zone).Zone()
+	return 1000 * int64(offset)
+}
+
+// applyMillis writes the milliseconds since 1970 in 13 digits.
+func applyMillis(s *step, dst, x []byte) ([]byte, string) { return s.applyClock(dst, x, 1) }
+
+// applySeconds writes the whole seconds since 1970 in 10 digits.
+func applySeconds(s *step, dst, x []byte) ([]byte, string) { return s.applyClock(dst, x, 1000) }
+
+func (s *step) applyClock(dst, x []byte, unit int64) ([]byte, string) {
+	m, ok := parseMoment(x)
+	if !ok {
+		return dst, problemDate
+	}
+	n := m.instant(s.zone)
+	if n < 0 || digits(n/unit) > s.width {
+		return dst, "a date before 1970 or after 2286"
+	}
+	return appendPadded(dst, uint64(n/unit), s.width), ""
 }

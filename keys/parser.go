@@ -3,6 +3,8 @@ package keys
 import (
 	"fmt"
 	"strconv"
+	"time"
+	_ "time/tzdata" // a key must not depend on which zones are installed
 	"unicode/utf8"
 )
 
@@ -24,7 +26,8 @@ type call struct {
 	numbers   []int64
 	character byte // 0 where none is given
 	layout    []datePart
-	given     int // arguments written
+	zone      *time.Location // nil where none is given
+	given     int            // arguments written
 }
 
 // parser reads an expression by recursive descent, one token ahead.
@@ -142,6 +145,8 @@ func (p *parser) argument(c *call, i int) (err error) {
 		return p.number(c, param)
 	case paramCharacter:
 		return p.character(c)
+	case paramZone:
+		return p.zone(c)
 	default:
 		return p.layout(c)
 	}
@@ -179,6 +184,18 @@ func (p *parser) layout(c *call) error {
 		return p.fail(p.ahead.start, "%v", err)
 	}
 	c.layout = layout
+	return p.advance()
+}
+
+func (p *parser) zone(c *call) error {
+	if p.ahead.kind != tokenLiteral {
+		return p.unexpected("a time zone in quotes: " + c.usage)
+	}
+	zone, err := time.LoadLocation(p.ahead.value)
+	if err != nil || p.ahead.value == "" || p.ahead.value == "Local" {
+		return p.fail(p.ahead.start, "%q is no time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
+	}
+	c.zone = zone
 	return p.advance()
 }
 

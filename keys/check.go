@@ -1,0 +1,105 @@
+package keys
+
+import (
+	"fmt"
+	"slices"
+)
+
+// wants is what a function takes: what it is called, and which contents it can never make anything of.
+type wants struct {
+	name    string
+	refused []content
+}
+
+var (
+	wantsAny    = wants{}
+	wantsText   = wants{"text", []content{contentBytes}}
+	wantsWhole  = wants{"whole numbers", []content{contentText, contentFloat, contentBoolean, contentMoment, contentBytes, contentHex}}
+	wantsMoment = wants{"a date", []content{contentFloat, contentBoolean, contentBytes, contentHex}}
+	wantsHex    = wants{"hex text", []content{contentNumber, contentFloat, contentBoolean, contentMoment, contentBytes}}
+)
+
+// natureOf is what is known of a term.
+func (e *Expr) natureOf(t *term) nature {
+	switch {
+	case t.call != nil && !t.call.takesValue:
+		return t.call.nature(t.call, nature{})
+	case t.call != nil:
+		return t.call.nature(t.call, e.natureOfValue(t.call))
+	case t.column >= 0:
+		return natureOfColumn(e.columns[t.column])
+	}
+	return natureOfLiteral()
+}
+
+func (e *Expr) natureOfValue(c *call) nature {
+	all := make([]nature, len(c.value))
+	for i := range c.value {
+		all[i] = e.natureOf(&c.value[i])
+	}
+	return natureOfSum(all)
+}
+
+// check refuses functions of what they can't take.
+func (e *Expr) check(terms []term) error {
+	for i := range terms {
+		c := terms[i].call
+		if c == nil || !c.takesValue {
+			continue
+		}
+		if err := e.check(c.value); err != nil {
+			return err
+		}
+		if err := e.checkCall(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Expr) checkCall(c *call) error {
+	n := e.natureOfValue(c)
+	at := &lexer{text: e.text}
+	if slices.Contains(c.wants.refused, n.content) {
+		return at.fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.wants.name, e.whatItIs(c, n), c.instead(n.content))
+	}
+	if c.name == "desc" && n.moment && n.most > c.base() {
+		return at.fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s", c.base(), e.textOfValue(c), digits(n.most),
+			secondsInstead(n.most))
+	}
+	return nil
+}
+
+func secondsInstead(most int64) string {
+	if most > 9_999_999_999 {
+		return "; use seconds(x), or desc without a base"
+	}
+	return ""
+}
+
+func (e *Expr) textOfValue(c *call) string {
+	return e.text[c.value[0].start:c.value[len(c.value)-1].end]
+}
+
+func (e *Expr) whatItIs(c *call, n nature) string {
+	if len(c.value) == 1 && c.value[0].column >= 0 {
+		column := e.columns[c.value[0].column]
+		return fmt.Sprintf("column %s is declared %s", column.Name, column.Kind)
+	}
+	return fmt.Sprintf("%s gives %s", e.textOfValue(c), contentNames[n.content])
+}
+
+// instead says what to write for what the function can't take.
+func (c *call) instead(of content) string {
+	switch {
+	case of == contentMoment:
+		return "; millis(x) and seconds(x) make numbers of dates"
+	case of == contentBytes:
+		return "; md5(x) and md5_bytes(x) take bytes"
+	case of == contentText && (c.name == "mod" || c.name == "long_salt"):
+		return "; salt(x, n) takes text. If it holds numbers, declare its type in columns_map"
+	case of == contentText:
+		return "; if it holds numbers, declare its type in columns_map"
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package keys
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Finding is something that an operator should know of a row key before a table is made with it. It follows from the
+// expression, the declared columns and the query alone.
+type Finding struct {
+	Code     string // of the Finding… constants; it never changes
+	Warning  bool   // else it is a note
+	Part     string // the part of the expression that it is about
+	Position int    // where that begins, in characters from 1
+	Reason   string // what happens, as a sentence
+	Remedy   string // what to do about it; may be empty
+}
+
+// The codes of the findings.
+const (
+	FindingMonotonic     = "monotonic"      // new rows all go to the table's last region, or to its first
+	FindingCycle         = "cycle"          // a date without its year comes again
+	FindingRandomSalt    = "random-salt"    // each read takes a scan for every salt
+	FindingOpenSalt      = "open-salt"      // the query doesn't determine a salt
+	FindingLateSalt      = "late-salt"      // a salt behind something else spreads nothing
+	FindingNoSeparator   = "no-separator"   // parts of unfixed width stand side by side
+	FindingOpenPrefix    = "open-prefix"    // other values' rows lie below the query's prefix
+	FindingUnusedQuery   = "unused-query"   // a query column is not in the prefix
+	FindingTurnedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
+	FindingUnpadded      = "unpadded"       // numbers of varying width don't sort by size
+	FindingComplement    = "complement"     // desc from a number that values may be greater than
+	FindingSignedBinary  = "signed-binary"  // negative numbers sort behind the positive ones
+	FindingConstant      = "constant"       // the key is the same in every record
+)
+
+// Findings lists what there is to say of the key, part by part; query are the columns that a reader has, nil where that
+// is not known.
+func (e *Expr) Findings(query []string) []Finding {
+	f := findings{expr: e}
+	f.first()
+	for i := range e.parts {
+		f.part(i)
+	}
+	if len(query) > 0 {
+		f.query(query)
+	}
+	return f.list
+}
+
+// findings gathers what is found.
+type findings struct {
+	expr *Expr
+	list []Finding
+}
+
+func (f *findings) add(code string, warning bool, text string, at int, reason, remedy string) {
+	f.list = append(f.list, Finding{code, warning, text, f.expr.position(at), reason, remedy})
+}
+
+func (f *findings) addPart(code string, warning bool, p *part, reason, remedy string) {
+	f.add(code, warning, f.expr.textOf(p), p.start, reason, remedy)
+}
+
+// first looks at the part that decides to which region a row goes: the first that is no literal.
+func (f *findings) first() {
+	i := slices.IndexFunc(f.expr.parts, func(p part) bool { return !p.literal() })
+	if i < 0 {
+		f.addPart(FindingConstant, true, &f.expr.parts[0], "the key is the same in every record, so that one row remains of all", "put a column in it")
+		return
+	}
+	p := &f.expr.parts[i]
+	const spread = "put a salt or a hash of what readers have in front, or turn the digits round with reverse(x, width)"
+	switch n := p.nature; {
+	case n.cycle > 0:
+		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates come again after %s, and with them the keys: rows of the period before are mixed with the new ones, or overwritten; and what belongs to one date goes to one region",
+			cycleText(n)), "give the table a TTL that leaves room for two major compactions before the dates come again")
+	case n.order == Ascending && n.moment:
+		f.addPart(FindingMonotonic, true, p, "it grows with time: all new rows go to the table's last region, and its RegionServer does all the work", spread)
+	case n.order == Descending:
+		f.addPart(FindingMonotonic, true, p, "it falls with time: all new rows go to the table's first region, and its RegionServer does all the work", spread)
+	case n.order == Ascending:
+		f.addPart(FindingMonotonic, false, p, "it is a number: where it is handed out in sequence, all new rows go to the table's last region", spread)
+	}
+}
+
+func cycleText(n nature) string {
+	if d := n.cycle.Hours() / 24; d >= 1 {
+		return fmt.Sprintf("%.0f days", d)
+	}
+	return n.cycle.String()
+}
+
+// part looks at a part and at what stands before it.
+func (f *findings) part(i int) {
+	p := &f.expr.parts[i]
+	n := p.nature
+	switch {
+	case p.everything && n.spread.salt:
+		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count), "salt(x, n) of a column that readers have takes one")
+	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
+		f.addPart(FindingLateSalt, false, p, "it doesn't stand in front, so it spreads only rows that begin alike", "put it first")
+	}
+	if i > 0 && !p.width.Fixed() && !f.expr.parts[i-1].width.Fixed() {
+		before := &f.expr.parts[i-1]
+		f.add(FindingNoSeparator, true, f.expr.text[before.start:p.end], before.start,
+			`neither has a fixed width and nothing stands between them: "1"+"23" and "12"+"3" are one key`, "put a separator such as '-' between them, or give the first a width: pad(x, width)")
+	}
+	if n.content.numeric() && !p.width.Fixed() {
+		f.addPart(FindingUnpadded, false, p, `its numbers differ in width, and "10" sorts before "9"`, "pad(x, width) sorts them by size, where they are not negative; int64(x) does so in 8 bytes")
+	}
+	f.calls(p.term)
+}
+
+func (e *Expr) onlyLiterals(before int) bool {
+	return !slices.ContainsFunc(e.parts[:before], func(p part) bool { return !p.literal() })
+}
+
+// query looks at what a reader's columns determine.
+func (f *findings) query(columns []string) {
+	q, err := f.expr.Query(columns)
+	if err != nil {
+		f.addPart(FindingOpenSalt, true, &f.expr.parts[0], err.Error(), "begin the key with what readers have")
+		return
+	}
+	if q.scans > 1 {
+		i := slices.Index(q.open, true)
+		if p := &f.expr.parts[i]; !p.everything {
+			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it: a query takes %d scans", q.scans), "make it of a column that readers have")
+		}
+	}
+	last := &q.parts[len(q.parts)-1]
+	if !last.width.Fixed() && len(q.parts) < len(f.expr.parts) {
+		f.addPart(FindingOpenPrefix, true, last, `a query's prefix ends with it and it has no fixed width: a scan for "12" reads the rows of "123", too, and drops them`, "put a separator such as '-' behind it, or pad(x, width)")
+	}
+	f.unused(q, columns)
+}
+
+func (f *findings) unused(q *Query, columns []string) {
+	for _, name := range columns {
+		c := findColumn(f.expr.columns, name)
+		if slices.ContainsFunc(q.parts, func(p part) bool { return p.everything || slices.Contains(p.columns, c) }) {
+			continue
+		}
+		f.add(FindingUnusedQuery, true, q.String(), q.parts[0].start, fmt.Sprintf("it is all that the query columns determine, without %s: all rows that begin so are read, and those of another %s dropped", name, name),
+			fmt.Sprintf("put %s in the key right behind it", name))
+	}
+}

@@ -1,0 +1,61 @@
+package keys
+
+import "fmt"
+
+// calls looks at the functions of a term, the inner ones first.
+func (f *findings) calls(t *term) {
+	if t.call == nil || !t.call.takesValue {
+		return
+	}
+	for i := range t.call.value {
+		f.calls(&t.call.value[i])
+	}
+	n := f.expr.natureOfValue(t.call)
+	switch c := t.call; c.name {
+	case "reverse", "rotate":
+		f.turned(t)
+	case "desc":
+		f.complement(t, n)
+	case "int64", "int32":
+		if n.content == contentWhole || n.content == contentNumber {
+			f.addCall(FindingSignedBinary, false, t, "negative numbers sort behind the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)", "nothing, where there are none")
+		}
+	}
+}
+
+func (f *findings) addCall(code string, warning bool, t *term, reason, remedy string) {
+	f.add(code, warning, f.expr.text[t.start:t.end], t.start, reason, remedy)
+}
+
+func (f *findings) turned(t *term) {
+	c := t.call
+	if (c.name == "reverse" && len(c.numbers) > 0) || f.expr.widthOfValue(c).Fixed() {
+		return
+	}
+	remedy := fmt.Sprintf("declare the width of its column in columns_map, or %s(pad(x, width))", c.name)
+	if c.name == "reverse" {
+		remedy = "reverse(x, width) fills up with zeros first; or declare the width of its column in columns_map"
+	}
+	f.addCall(FindingTurnedUnfixed, true, t,
+		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)", f.expr.textOfValue(c)), remedy)
+}
+
+func (e *Expr) widthOfValue(c *call) Width {
+	var w Width
+	var aside part
+	for i := range c.value {
+		w = w.plus(aside.add(&c.value[i], e))
+	}
+	return w
+}
+
+func (f *findings) complement(t *term, n nature) {
+	base := t.call.base()
+	switch {
+	case n.most > base:
+		f.addCall(FindingComplement, true, t, fmt.Sprintf("values may be as great as %d; those over %d are rejects", n.most, base),
+			"take a base that no value is greater than: desc(x) goes from 9223372036854775807")
+	case n.content == contentNumber && n.most == 0:
+		f.addCall(FindingComplement, false, t, fmt.Sprintf("the column may hold more digits, or fractions; values over %d and fractions are rejects", base), "")
+	}
+}

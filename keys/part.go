@@ -1,0 +1,47 @@
+package keys
+
+import "time"
+
+// Part is a term of the sum that a row key is, as far as the expression and the declared columns tell.
+type Part struct {
+	Text     string        // as it was written
+	Position int           // where it begins in the expression, in characters from 1
+	Columns  []int         // that it rests on, in order of first use
+	Record   bool          // it rests on every column of the record: random_salt
+	Literal  bool          // it is the same in every key
+	Width    Width         // in bytes
+	Values   int64         // how many values it can have, of salts and remainders; 0: unknown or many
+	Even     bool          // its values are spread evenly, in whatever order records come: salts, hashes, low digits first
+	Order    Order         // how it follows time or a sequence
+	Moment   bool          // it is made of a date or a moment
+	Cycle    time.Duration // after which a date without its year comes again, at the soonest; 0: never
+}
+
+// Order is how a part of the key moves while the number or the moment that it is made of grows.
+type Order int
+
+// The orders of a part.
+const (
+	Unordered  Order = iota // it jumps, or nothing is known
+	Ascending               // new records have ever greater keys
+	Descending              // new records have ever smaller keys
+)
+
+// Parts lists the terms of the sum that the key is.
+func (e *Expr) Parts() []Part {
+	parts := make([]Part, len(e.parts))
+	for i := range e.parts {
+		p := &e.parts[i]
+		parts[i] = Part{
+			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Record: p.everything,
+			Literal: p.literal(), Width: p.width, Values: p.nature.spread.count, Even: p.nature.spread.known(),
+			Order: p.nature.order, Moment: p.nature.moment, Cycle: p.nature.cycle,
+		}
+	}
+	return parts
+}
+
+func (e *Expr) textOf(p *part) string { return e.text[p.start:p.end] }
+
+// literal tells whether the part is the same in every key.
+func (p *part) literal() bool { return len(p.columns) == 0 && !p.everything }

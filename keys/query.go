@@ -1,0 +1,87 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Query says where the rows lie that have the same values in some columns: below one key prefix, or below one for each
+// value of the salts and remainders that those columns do not determine. It is immutable and safe for concurrent use.
+type Query struct {
+	expr  *Expr
+	parts []part // the leading ones that are determined, or whose values can be gone through
+	open  []bool // of each, whether its values are gone through
+	scans int
+}
+
+// MaxScans is how many scans a query may need at most.
+const MaxScans = 10_000
+
+// Query prepares the queries for the given columns. The error says why there is no prefix: the key begins with what these
+// columns don't determine, or so many scans would be needed that reading the whole table is cheaper.
+func (e *Expr) Query(columns []string) (*Query, error) {
+	known, err := e.known(columns)
+	if err != nil {
+		return nil, err
+	}
+	q := &Query{expr: e, scans: 1}
+	open := make([]bool, len(e.parts))
+	for i, scans := 0, 1; i < len(e.parts); i++ {
+		p := &e.parts[i]
+		open[i] = !p.determined(known)
+		if open[i] {
+			if p.nature.spread.count == 0 || scans > MaxScans {
+				break
+			}
+			scans *= int(min(p.nature.spread.count, MaxScans+1))
+		} else if !p.literal() || scans == q.scans { // behind an open salt a literal tells nothing
+			q.parts, q.open, q.scans = e.parts[:i+1], open[:i+1], scans
+		}
+	}
+	switch {
+	case q.parts == nil:
+		return nil, errors.New(e.undetermined(known))
+	case q.scans > MaxScans:
+		return nil, fmt.Errorf("a query of %v takes more than %d scans, since it does not determine the salt", columns, MaxScans)
+	}
+	return q, nil
+}
+
+// Scans is how many prefixes a query has, each of which is a scan.
+func (q *Query) Scans() int { return q.scans }
+
+// Width is that of the prefixes.
+func (q *Query) Width() Width {
+	var w Width
+	for i := range q.parts {
+		w = w.plus(q.parts[i].width)
+	}
+	return w
+}
+
+// String is the part of the expression that makes the prefixes.
+func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
+
+// Prefixes are the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append; only
+// those of the query need be set. Where a prefix ends in a value of unfixed width, rows of longer values lie below it,
+// too. The error is a *ValueError.
+func (q *Query) Prefixes(fields [][]byte) (prefixes [][]byte, err error) {
+	prefixes = [][]byte{nil}
+	for i := range q.parts {
+		p := &q.parts[i]
+		values := [][]byte{nil}
+		if q.open[i] {
+			values = p.values()
+		} else if values[0], err = q.expr.evaluate(p.steps, nil, fields, nil); err != nil {
+			return nil, err
+		}
+		longer := make([][]byte, 0, len(prefixes)*len(values))
+		for _, front := range prefixes {
+			for _, v := range values {
+				longer = append(longer, append(front[:len(front):len(front)], v...))
+			}
+		}
+		prefixes = longer
+	}
+	return prefixes, checkLength(len(prefixes[0]))
+}

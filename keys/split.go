@@ -1,0 +1,135 @@
+package keys
+
+import (
+	"fmt"
+	"strings"
+)
+
+// spread says how the values of a part lie: evenly over the texts of width characters of an alphabet, or over the first
+// count of them. The zero value: nobody knows.
+type spread struct {
+	alphabet string // ascending
+	width    int    // leading characters that are even
+	count    int64  // 0: every text of that width
+	salt     bool   // each value must begin a region
+}
+
+const (
+	decimals       = "0123456789"
+	upperHexDigits = "0123456789ABCDEF"
+)
+
+var allBytes = func() string {
+	b := make([]byte, 256)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return string(b)
+}()
+
+func (s *spread) known() bool { return s.width > 0 }
+
+// MaxSplits bounds what Splits makes.
+const MaxSplits = 1 << 16
+
+// Splits suggests the boundaries of a table of n regions from the expression alone: the values of a salt, even steps of
+// a hash, of a remainder or of low digits, behind the literals in front of them. They ascend and there are n−1 of them;
+// fewer where the key's leading parts have fewer values, and more where a salt asks for it, as each of its values must
+// begin a region. The error says why the leading part gives none: then quantiles of the keys themselves will do.
+func (e *Expr) Splits(n int) ([][]byte, error) {
+	if n < 1 || n > MaxSplits {
+		return nil, fmt.Errorf("%d regions are asked for; 1 to %d can be suggested", n, MaxSplits)
+	}
+	parts := e.parts
+	var front []byte
+	for len(parts) > 0 && parts[0].literal() {
+		text, err := e.constant(&parts[0])
+		if err != nil {
+			return nil, err
+		}
+		front = append(front, text...)
+		parts = parts[1:]
+	}
+	if len(parts) == 0 || !parts[0].nature.spread.known() {
+		return nil, e.notEven(parts)
+	}
+	if s := parts[0].nature.spread; s.salt && s.count > MaxSplits {
+		return nil, fmt.Errorf("%s has %d values, and each must begin a region; %d are possible", e.textOf(&parts[0]), s.count, MaxSplits)
+	}
+	return splitsOf(parts, front, n), nil
+}
+
+func (e *Expr) notEven(parts []part) error {
+	if len(parts) == 0 {
+		return fmt.Errorf("the row key is the same in every record")
+	}
+	return fmt.Errorf("how the values of %s lie is known from the data only: take quantiles of a sample's keys", e.textOf(&parts[0]))
+}
+
+// constant is the bytes of a part that is the same in every key.
+func (e *Expr) constant(p *part) ([]byte, error) {
+	return e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
+}
+
+// splitsOf are the boundaries of n regions of the keys that begin with front, without front itself.
+func splitsOf(parts []part, front []byte, n int) [][]byte {
+	if len(parts) == 0 || n == 1 && !parts[0].nature.spread.salt {
+		return nil
+	}
+	s := &parts[0].nature.spread
+	width, values := s.leading(int64(n))
+	if !s.salt && int64(n) <= values {
+		return s.steps(front, width, values, int64(n))
+	}
+	within := int((int64(n) + values - 1) / values)
+	fits := width == parts[0].width.Max // else more of this part stands between
+	var out [][]byte
+	for i := range values {
+		value := s.text(front, width, i)
+		if i > 0 {
+			out = append(out, value)
+		}
+		if within > 1 && fits && len(parts) > 1 && parts[1].nature.spread.even() {
+			out = append(out, splitsOf(parts[1:], value, within)...)
+		}
+	}
+	return out
+}
+
+// even tells whether a part can cut what stands before it.
+func (s *spread) even() bool { return s.known() && !s.salt }
+
+// leading is how many leading characters to use for n regions, and how many values they have: so many that no region is
+// larger than another by more than a 64th, where there are so many.
+func (s *spread) leading(n int64) (width int, values int64) {
+	if s.count > 0 {
+		return s.width, s.count
+	}
+	base := int64(len(s.alphabet))
+	values = 1
+	for width < s.width && (values < 64*n && (width == 0 || values%n != 0)) {
+		values *= base
+		width++
+	}
+	return width, values
+}
+
+func (s *spread) steps(front []byte, width int, values, n int64) [][]byte {
+	var out [][]byte
+	for i := int64(1); i < n; i++ {
+		out = append(out, s.text(front, width, i*values/n))
+	}
+	return out
+}
+
+// text is front and the i-th text of width characters.
+func (s *spread) text(front []byte, width int, i int64) []byte {
+	base := int64(len(s.alphabet))
+	out := append(make([]byte, 0, len(front)+width), front...)
+	out = append(out, strings.Repeat(s.alphabet[:1], width)...)
+	for at := len(out) - 1; i > 0; at-- {
+		out[at] = s.alphabet[i%base]
+		i /= base
+	}
+	return out
+}
