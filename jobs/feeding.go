@@ -20,7 +20,9 @@ func (s *sorting) newFeeder() *feeder {
 	f := &feeder{records: newRecordReader(s.input.Form, s.source.fsys, s.rejects, s.meter)}
 	f.records.busy = f.busy
 	for i := range s.outputs {
-		f.outputs = append(f.outputs, newFeed(&s.outputs[i]))
+		out := newFeed(&s.outputs[i])
+		out.several = len(s.outputs) > 1
+		f.outputs = append(f.outputs, out)
 	}
 	return f
 }
@@ -82,6 +84,7 @@ type feed struct {
 	key     recordKey
 	target  *target
 	lane    *partition.Lane // nil: no rows are wanted
+	several bool            // it is one of several outputs
 	row     []byte          // of the present record, in the lane's buffer
 	regions []sortedRegion
 }
@@ -102,6 +105,10 @@ func (f *feed) begin(r *ingest.Record) (err error) {
 		buffer = f.lane.Buffer()
 	}
 	f.row, err = f.key.append(buffer, r)
+	var bad *ingest.BadRecord
+	if err != nil && f.several && errors.As(err, &bad) {
+		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
+	}
 	return err
 }
 

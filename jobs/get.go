@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"bulkload/keys"
@@ -39,6 +42,13 @@ type GotCell struct {
 // HFiles below the directory from. A null can't be asked for.
 func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*GetReport, error) {
 	report := &GetReport{Outcome: newOutcome(), Table: j.Table, Query: query, Rows: []GotRow{}}
+	if j.Outputs != nil {
+		var err error
+		if j, err = j.Pick("", len(query), from); err != nil {
+			return report, err
+		}
+		report.Table = j.Table
+	}
 	q, err := newQuery(j, query)
 	if err != nil {
 		return report, err
@@ -58,6 +68,43 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	}
 	report.Rows, report.Status = append(report.Rows, q.finish()...), StatusDone
 	return report, nil
+}
+
+// Pick chooses one of several outputs: the one whose table or output is called name; where name is empty, the one whose
+// output is the directory from; else the one whose query has so many columns.
+func (j *Job) Pick(name string, columns int, from string) (*Job, error) {
+	var found []*Job
+	for _, out := range j.outputs() {
+		switch {
+		case name != "" && (out.Table == name || out.Output == name),
+			name == "" && len(out.Query) == columns:
+			found = append(found, out)
+		}
+		if name == "" && from != "" && isPlace(from, out) {
+			return out, nil
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var all []string
+	for _, out := range j.outputs() {
+		all = append(all, fmt.Sprintf("%s (query: %v)", out.Table, out.Query))
+	}
+	if name == "" {
+		return nil, usagef("%d outputs of %s have a query of %d columns; choose one with --output TABLE: %s",
+			len(found), j.Path, columns, strings.Join(all, ", "))
+	}
+	return nil, usagef("%d outputs of %s are called %q; there are %s", len(found), j.Path, name, strings.Join(all, ", "))
+}
+
+// isPlace tells whether a directory is an output's. A local one is given from the present folder.
+func isPlace(dir string, out *Job) bool {
+	if !strings.Contains(dir, ":") {
+		abs, err := filepath.Abs(dir)
+		return err == nil && "file:"+abs == out.place()
+	}
+	return path.Clean(dir) == out.place()
 }
 
 // query is a key prefix, and the columns that tell whose rows they are where the prefix does not.

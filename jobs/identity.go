@@ -9,13 +9,37 @@ import (
 	"bulkload/ingest"
 )
 
+// identify gives the job, or each of its outputs, its hash.
+func (j *Job) identify() error {
+	var accepts []string
+	if j.Outputs != nil { // a record that one of them refuses goes into none
+		for _, out := range j.outputs() {
+			text, err := json.Marshal(struct {
+				Columns []Column
+				RowKey  string
+			}{out.Columns, out.RowKey.String()})
+			if err != nil {
+				return fmt.Errorf("hash the job: %w", err)
+			}
+			accepts = append(accepts, string(text))
+		}
+	}
+	for _, out := range j.outputs() {
+		var err error
+		if out.hash, err = out.identity(accepts); err != nil {
+			return fmt.Errorf("hash the job: %w", err)
+		}
+	}
+	return nil
+}
+
 // identity is the hash of all that the job file says of the files' content. What decides only whether and how the job
 // runs (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose
-// files a run names one by one.
-func (j *Job) identity() (string, error) {
+// files a run names one by one. accepts is what decides on a record beside the output itself.
+func (j *Job) identity(accepts []string) (string, error) {
 	form, err := formIdentity(j.Input.Form)
 	if err != nil {
-		return "", fmt.Errorf("hash the job: %w", err)
+		return "", err
 	}
 	text, err := json.Marshal(struct {
 		Table     string
@@ -26,9 +50,10 @@ func (j *Job) identity() (string, error) {
 		Regions   Regions
 		HFile     HFile
 		Strict    bool
-	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), form, j.Regions, j.HFile, j.Strict})
+		Accepts   []string
+	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), form, j.Regions, j.HFile, j.Strict, accepts})
 	if err != nil {
-		return "", fmt.Errorf("hash the job: %w", err)
+		return "", err
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,23 +45,37 @@ func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if err := s.doc.err(); err != nil {
 		return nil, err
 	}
-	j.hash, err = j.identity()
-	return j, err
+	return j, j.identify()
 }
 
+// The keys of a job file, by where they may stand.
+var (
+	jobKeys    = []string{"input", "hbase", "outputs"}                                                             // only at the top
+	outputKeys = []string{"table", "rowkey", "query", "output"}                                                    // in each of outputs, where there are several
+	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
+)
+
 func (j *Job) read(s *section) {
-	s.known("table", "family", "timestamp", "input", "columns_map", "rowkey", "query", "regions", "hfile", "output",
-		"load", "hbase", "duplicates", "outputs")
-	s.notYet("outputs")
-	s.require("table", "input", "rowkey", "regions", "output")
-	j.readTable(s)
+	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
+	s.require("input")
 	j.readInput(s.section("input"))
+	j.readHBase(s.section("hbase"))
+	if s.has("outputs") {
+		j.readOutputs(s)
+	} else {
+		j.readOutput(s)
+	}
+}
+
+// readOutput reads what is of one table; the input is read already.
+func (j *Job) readOutput(s *section) {
+	s.require("table", "rowkey", "regions", "output")
+	j.readTable(s)
 	j.readColumnsMap(s)
 	j.readTimestamp(s)
 	j.readRowKey(s)
 	j.readRegions(s.section("regions"))
 	j.readHFile(s, s.section("hfile"))
-	j.readHBase(s.section("hbase"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
 	s.checkPlace("output", j.Output)

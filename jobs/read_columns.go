@@ -16,7 +16,30 @@ func (j *Job) readColumnsMap(s *section) {
 			j.readColumnRule(rules, name, family)
 		}
 	}
+	j.readCells(s)
 	j.checkCells(s)
+}
+
+// readCells skips all columns but those of the list.
+func (j *Job) readCells(s *section) {
+	if !s.has("cells") {
+		return
+	}
+	named := make([]bool, len(j.Columns))
+	for _, item := range s.list("cells") {
+		i, ok := j.column(item.text)
+		switch {
+		case !ok:
+			s.doc.fail(item.node, "cells: input.columns has no column %s%s", item.text, keys.Meant(item.text, j.columnNames()))
+		case j.Columns[i].Skip:
+			s.doc.fail(item.node, "cells: columns_map skips column %s", item.text)
+		default:
+			named[i] = true
+		}
+	}
+	for i := range j.Columns {
+		j.Columns[i].Skip = !named[i]
+	}
 }
 
 func (j *Job) readColumnRule(rules *section, name, family string) {

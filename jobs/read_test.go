@@ -160,7 +160,9 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"csv":                          {map[int]string{9: "  format: csv"}, ":9: input.format: csv is not built yet; delimited is"},
 		"no format at all":             {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
 		"charset":                      {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
-		"outputs":                      {map[int]string{17: "outputs: []"}, ":17: outputs is not built yet"},
+		"outputs without a table":      {map[int]string{17: "outputs: []"}, ":17: outputs: names no table"},
+		"outputs that are no list":     {map[int]string{17: "outputs: {table: t}"}, ":17: outputs: is a mapping; a list is wanted"},
+		"outputs beside a table":       {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table stands beside outputs"},
 		"kerberos":                     {map[int]string{17: "hbase: {kerberos: {principal: a, keytab: b}}"}, ":17: hbase.kerberos is not built yet"},
 		"column type":                  {map[int]string{17: "columns_map: {id: {type: int}}"}, ":17: columns_map.id.type is not built yet"},
 		"regions from a plan":          {map[int]string{13: "  from: plan", 14: "-"}, ":13: regions.from: plan is not built yet"},
@@ -312,7 +314,13 @@ func FuzzReadJob(f *testing.F) {
 	f.Add("input: {columns: [[], {}]}\nregions: {splits: {}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		j, err := parse("job.yaml", strings.NewReader(text), ReadOptions{Date: date20, Environment: func(string) (string, bool) { return "", false }})
-		if err == nil && (j.RowKey == nil || len(j.cellColumns()) == 0 || j.Table == "") {
+		if err != nil {
+			return
+		}
+		for _, j := range j.outputs() {
+			if j.RowKey != nil && len(j.cellColumns()) > 0 && j.Table != "" {
+				continue
+			}
 			t.Errorf("an incomplete job was read without an error: %+v", j)
 		}
 		if err != nil && !strings.Contains(fmt.Sprint(err), "job.yaml") {

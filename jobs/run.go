@@ -121,12 +121,7 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	}
 	r.options.reached(pointSorted)
 	err = r.writeAll(ctx, todo, rows, summary)
-	for _, of := range rows {
-		if of != nil {
-			err = errors.Join(err, of.sorted.Close())
-		}
-	}
-	return err
+	return errors.Join(err, closeRows(rows))
 }
 
 // ready looks for room, and begins the manifests.
@@ -209,6 +204,17 @@ func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summar
 	}
 	w.options.reached(pointBalanced)
 	return w.succeed()
+}
+
+// closeRows frees the rows that are not written yet.
+func closeRows(all []*sortedRows) error {
+	var errs []error
+	for _, rows := range all {
+		if rows != nil {
+			errs = append(errs, rows.sorted.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // plan makes the target, for an output that it suits.

@@ -27,6 +27,8 @@ type VerifyReport struct {
 	Differences []Difference   `json:"differences"`
 	Files       []VerifiedFile `json:"files,omitempty"`
 	Digest      digest.Sum     `json:"digest"`
+
+	Outputs []*VerifyReport `json:"outputs,omitempty"` // of a job with several, whose sums stand above
 }
 
 // VerifyJob holds what a job has written, or with live the table, against its source, cell by cell.
@@ -36,7 +38,7 @@ func VerifyJob(ctx context.Context, j *Job, o Options, live bool) (report *Verif
 	if err != nil {
 		return report, err
 	}
-	v, err := openVerification(ctx, j, o, live)
+	v, err := openVerifying(ctx, j, o, live)
 	if err == nil {
 		err = v.run(ctx, report)
 	}
@@ -47,55 +49,83 @@ func VerifyJob(ctx context.Context, j *Job, o Options, live bool) (report *Verif
 	return report, err
 }
 
-// verification is a source and what is held against it.
-type verification struct {
+// verifying is a source and the outputs that are held against it.
+type verifying struct {
 	job     *Job
 	options Options
 	site    *site
 	source  *source
+	cluster *load.Cluster // nil where none is needed
+	outputs []*verification
+}
+
+// verification is one output being held against the source.
+type verification struct {
+	job     *Job
 	target  *target
 	cluster *load.Cluster // nil where files are looked at
 	files   *directory    // nil where the table is
+	report  *VerifyReport
 }
 
-func openVerification(ctx context.Context, j *Job, o Options, live bool) (v *verification, err error) {
-	v = &verification{job: j, options: o}
+func openVerifying(ctx context.Context, j *Job, o Options, live bool) (v *verifying, err error) {
+	v = &verifying{job: j, options: o}
 	if v.site, err = openSite(o, j.HBase.Conf, live || j.remote(Options{NoLoad: true})); err != nil {
 		return v, err
 	}
 	if v.source, err = openSource(j, v.site); err != nil {
 		return v, err
 	}
-	var table *load.Table
-	if live || j.Regions.From == "table" {
+	if live || j.connects(Options{NoLoad: true}) {
 		if v.cluster, err = v.site.connect(ctx); err != nil {
 			return v, err
 		}
-		if table, err = lookUp(ctx, v.cluster, j.Table); err != nil {
+	}
+	for _, out := range j.outputs() {
+		one := &verification{job: out}
+		v.outputs = append(v.outputs, one)
+		if err := one.open(ctx, v, live); err != nil {
 			return v, err
 		}
 	}
-	if v.target, err = planTarget(j, v.site, table); err != nil || live {
-		return v, err
+	return v, nil
+}
+
+// open finds what is held against the source: the table, or the files of the output.
+func (v *verification) open(ctx context.Context, of *verifying, live bool) (err error) {
+	var table *load.Table
+	if live || v.job.Regions.From == "table" {
+		if table, err = lookUp(ctx, of.cluster, v.job.Table); err != nil {
+			return err
+		}
 	}
-	fsys, dir, err := v.site.resolve(j.Output, j.Dir)
+	if v.target, err = planTarget(v.job, of.site, table); err != nil {
+		return err
+	}
+	if live {
+		v.cluster = of.cluster
+		return nil
+	}
+	fsys, dir, err := of.site.resolve(v.job.Output, v.job.Dir)
 	if err != nil {
-		return v, fmt.Errorf("open the output %s: %w", j.Output, err)
+		return fmt.Errorf("open the output %s: %w", v.job.Output, err)
 	}
 	if v.files, err = openDirectory(fsys, dir); err != nil {
-		return v, errors.Join(err, fsys.Close())
+		return err
 	}
 	m, err := readManifest(fsys, dir)
 	if err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
 		err = refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
-	return v, err
+	return err
 }
 
-func (v *verification) close() error {
+func (v *verifying) close() error {
 	var errs []error
-	if v.files != nil {
-		errs = append(errs, v.files.fsys.Close())
+	for _, out := range v.outputs {
+		if out.files != nil {
+			errs = append(errs, out.files.fsys.Close())
+		}
 	}
 	if v.cluster != nil {
 		errs = append(errs, v.cluster.Close())
@@ -106,23 +136,66 @@ func (v *verification) close() error {
 	return errors.Join(errs...)
 }
 
-// run sorts the source and joins it with what is there, slice by slice.
-func (v *verification) run(ctx context.Context, report *VerifyReport) error {
-	report.Against = "table " + v.job.Table
-	if v.files != nil {
-		report.Against = v.files.fsys.URI(v.files.dir)
-	}
+// run sorts the source once and joins it with what is there of every output.
+func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 	rejects := &countedRejects{}
-	s := sorting{input: &v.job.Input, source: v.source, outputs: []sortOutput{{job: v.job, target: v.target}}, rejects: rejects}
+	s := sorting{input: &v.job.Input, source: v.source, rejects: rejects}
+	for _, out := range v.outputs {
+		s.outputs = append(s.outputs, sortOutput{job: out.job, target: out.target})
+	}
 	all, err := s.sortRows(ctx, v.options)
 	if err != nil {
 		return err
 	}
-	rows := all[0]
-	report.Rejected = rejects.Count()
+	var differ []error
+	for i, out := range v.outputs {
+		out.report = report
+		if len(v.outputs) > 1 {
+			out.report = &VerifyReport{Outcome: newOutcome(), Differences: []Difference{}}
+			report.Outputs = append(report.Outputs, out.report)
+		}
+		out.report.Rejected = rejects.Count()
+		if err := errors.Join(out.run(ctx, all[i]), all[i].sorted.Close()); KindOf(err) == Differs {
+			differ = append(differ, err)
+		} else if err != nil {
+			return errors.Join(err, closeRows(all[i+1:]))
+		}
+	}
+	report.addUp()
+	if differ != nil {
+		return errors.Join(differ...)
+	}
+	report.Status = StatusDone
+	return nil
+}
+
+// addUp makes the report of several outputs the sum of theirs.
+func (r *VerifyReport) addUp() {
+	for i, out := range r.Outputs {
+		if i > 0 {
+			r.Against += ", "
+		}
+		r.Against += out.Against
+		r.Rows += out.Rows
+		r.Cells += out.Cells
+		r.Rejected = out.Rejected
+		r.Missing += out.Missing
+		r.Different += out.Different
+		r.Extra += out.Extra
+		r.ExtraRows += out.ExtraRows
+	}
+}
+
+// run joins the sorted source with what is there, slice by slice.
+func (v *verification) run(ctx context.Context, rows *sortedRows) error {
+	report := v.report
+	report.Against = "table " + v.job.Table
+	if v.files != nil {
+		report.Against = v.files.fsys.URI(v.files.dir)
+	}
 	found := &differences{}
 	joined, err := v.joinAll(ctx, rows, found)
-	if err := errors.Join(err, rows.sorted.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, j := range joined {

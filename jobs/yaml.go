@@ -78,7 +78,10 @@ func (d *document) err() error {
 	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
 	var lines []string
 	for _, p := range d.problems {
-		lines = append(lines, fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text))
+		line := fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text)
+		if !slices.Contains(lines, line) { // what holds for several outputs is read for each
+			lines = append(lines, line)
+		}
 	}
 	return usagef("%s", strings.Join(lines, "\n"))
 }

@@ -172,13 +172,19 @@ type getCommand struct {
 	Job string   `arg:"" help:"The job file."`
 	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
 	dated
-	From string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
+	From   string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
+	Output string `placeholder:"TABLE" help:"Which of several outputs; else the one with that directory, or with a query of so many columns."`
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
 	job, err := c.read(c.Job, true)
 	if err != nil {
 		return nil, err
+	}
+	if c.Output != "" {
+		if job, err = job.Pick(c.Output, len(c.Key), c.From); err != nil {
+			return nil, err
+		}
 	}
 	r, err := jobs.Get(ctx, job, s.options(), c.Key, c.From)
 	if err == nil {

@@ -41,11 +41,29 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 		writeRejects(w, s)
 		return
 	}
+	for _, out := range s.Outputs {
+		fmt.Fprintf(w, "table %s: %s\n", out.Run.Table, out.Status)
+		writeOutput(w, &out.OutputSummary)
+		writeLoadLine(w, &out.OutputSummary, out.Status, verbose)
+	}
+	if s.OutputSummary == nil {
+		fmt.Fprintln(w, "together")
+		writeRejects(w, s)
+		writePhases(w, s, took, verbose)
+		return
+	}
+	writeOutput(w, s.OutputSummary)
+	writeRejects(w, s)
+	writePhases(w, s, took, verbose)
+	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
+}
+
+// writeOutput says what was written for one output.
+func writeOutput(w io.Writer, s *jobs.OutputSummary) {
 	b := s.Books
 	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
 	line(w, "cells", "%s written + %s nulls = %s rows × %d columns", count(b.CellsWritten), count(b.Nulls), count(b.Written), b.Columns)
-	writeRejects(w, s)
 	writeDuplicates(w, s)
 	var bytes int64
 	used := 0
@@ -59,11 +77,6 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	}
 	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
 	line(w, "digest", "%v; equal at sorting and in the files read back", s.Digest)
-	writePhases(w, s, took, verbose)
-	writeLoadLine(w, s)
-	if verbose {
-		writeRegions(w, s)
-	}
 }
 
 // place writes a local file's URI as a path, from the present folder where it is below it.
@@ -92,7 +105,7 @@ func writeRejects(w io.Writer, s *jobs.Summary) {
 	}
 }
 
-func writeDuplicates(w io.Writer, s *jobs.Summary) {
+func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
 	if s.Books.Differing == 0 {
 		return
 	}
@@ -110,6 +123,9 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 			parts = "; its parts, on all cores together:"
 		}
 		if p.Of == "" {
+			if p.Output != "" {
+				parts = " for " + p.Output + parts
+			}
 			line(w, p.Name, "%.2f s, %s, %s/s%s", p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)), parts)
 		} else if verbose {
 			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
@@ -126,13 +142,17 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 	}
 }
 
-func writeLoadLine(w io.Writer, s *jobs.Summary) {
+// writeLoadLine says what of an output was loaded, and with verbose what is in its regions.
+func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bool) {
+	if verbose {
+		defer writeRegions(w, s)
+	}
 	switch {
 	case !s.Load.Wanted:
 		line(w, "load", "not asked for")
-	case s.Status == jobs.StatusNothing:
+	case status == jobs.StatusNothing:
 		line(w, "load", "done before")
-	case s.Status == jobs.StatusEmpty || len(s.Files) == 0:
+	case status == jobs.StatusEmpty || len(s.Files) == 0:
 		line(w, "load", "nothing was loaded: there are no rows")
 	default:
 		writeLoaded(w, s.Load)
@@ -142,7 +162,7 @@ func writeLoadLine(w io.Writer, s *jobs.Summary) {
 	}
 }
 
-func writeRegions(w io.Writer, s *jobs.Summary) {
+func writeRegions(w io.Writer, s *jobs.OutputSummary) {
 	for _, r := range s.Regions {
 		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s cells, %d files, %s",
 			r.Start, r.End, count(r.Rows), count(r.Cells), r.Files, jobs.FormatSize(r.Bytes))

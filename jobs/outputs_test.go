@@ -1,0 +1,339 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
+const ordersJob = `input:
+  path: in/${date}
+  columns: [order_id, seller, buyer, ts, amount, note]
+  field_delimiter: '|'
+  max_rejects: 10
+family: f
+hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
+regions: {from: splits, splits: ['4', '7']}
+outputs:
+- table: ns:by_seller
+  rowkey: md5(seller, 6) + pad(seller, 8, '0') + desc(ts) + order_id
+  query: [seller]
+  output: out/seller
+- table: ns:by_buyer
+  rowkey: md5(buyer, 6) + pad(buyer, 8, '0') + desc(ts) + order_id
+  query: [buyer, ts]
+  output: out/buyer
+  columns_map: {note: {skip: true}}
+- table: ns:orders
+  rowkey: reverse(order_id, 12)
+  query: [order_id]
+  cells: [seller, buyer, ts]
+  regions: {from: splits, splits: ['5']}
+  output: out/index
+`
+
+// ordersDir makes a folder with the job and orders in several files; every 500th has a buyer that is too long for its
+// table, and every 700th comes again.
+func ordersDir(t testing.TB, job string, rows int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Join(dir, "in", "2026-11-20")
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	const files = 3
+	for f := range files {
+		var b bytes.Buffer
+		for i := f; i < rows; i += files {
+			buyer := fmt.Sprint(r.IntN(2000))
+			if i%500 == 99 {
+				buyer = "123456789"
+			}
+			line := fmt.Sprintf("%012d|%d|%s|%d|%d.%02d|note %x\n", i, r.IntN(60), buyer, 1_700_000_000_000+r.Int64N(1e9), r.IntN(9000), r.IntN(100), r.Uint64())
+			b.WriteString(line)
+			if i%700 == 5 {
+				b.WriteString(line)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-%d", f)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func readOrders(t testing.TB, dir string, out string) *Job {
+	t.Helper()
+	j, err := Read(filepath.Join(dir, "orders.yaml"), ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range j.outputs() {
+		o.Output = filepath.Join(dir, out, filepath.Base(o.Output))
+	}
+	return j
+}
+
+// contents are the hashes of all HFiles below an output, whatever their names.
+func contents(t testing.TB, output string) []string {
+	t.Helper()
+	var all []string
+	paths, err := filepath.Glob(filepath.Join(output, "f", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		content, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%x", sha256.Sum256(content)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// alone is the job of one output of ordersJob, with the records that another one's key refuses left out of its input.
+func alone(t *testing.T, dir string, i int) *Job {
+	t.Helper()
+	blocks := strings.Split(ordersJob, "\n- ")
+	own := strings.ReplaceAll("  "+strings.TrimSpace(blocks[i+1]), "\n  ", "\n")[2:]
+	common := strings.TrimSuffix(blocks[0], "outputs:")
+	if strings.Contains(own, "regions:") {
+		common = strings.Replace(common, "regions: {from: splits, splits: ['4', '7']}\n", "", 1)
+	}
+	name := filepath.Join(dir, fmt.Sprintf("alone%d.yaml", i))
+	text := strings.Replace(common, "path: in/", "path: clean/", 1) + own + "\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Read(name, ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	j.Output = filepath.Join(dir, "alone", fmt.Sprint(i))
+	return j
+}
+
+// cleanOrders copies the input without the records that the buyers' table refuses.
+func cleanOrders(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "clean/2026-11-20"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	for _, p := range paths {
+		content, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for line := range strings.Lines(string(content)) {
+			if !strings.Contains(line, "|123456789|") {
+				kept = append(kept, line)
+			}
+		}
+		if err := os.WriteFile(strings.Replace(p, "/in/", "/clean/", 1), []byte(strings.Join(kept, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOutputsAreWhatJobsOfTheirOwnWrite: from one reading, the very bytes that a job for each table would write.
+func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 5000)
+	j := readOrders(t, dir, "out")
+	s := mustRun(t, j, Options{})
+	if s.Status != StatusDone || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
+		t.Fatalf("summary %+v", s)
+	}
+	cleanOrders(t, dir)
+	for i, out := range s.Outputs {
+		b := out.Books
+		if out.Status != StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
+			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
+		}
+		single := mustRun(t, alone(t, dir, i), Options{})
+		if single.Digest != out.Digest || single.Books.CellsWritten != b.CellsWritten {
+			t.Errorf("%s: digest %v, alone %v", out.Run.Table, out.Digest, single.Digest)
+		}
+		if a, b := contents(t, j.Outputs[i].Output), contents(t, filepath.Join(dir, "alone", fmt.Sprint(i))); !slices.Equal(a, b) || len(a) < 2 {
+			t.Errorf("%s: %d files, alone %d", out.Run.Table, len(a), len(b))
+		}
+	}
+	if columns := []int{s.Outputs[0].Books.Columns, s.Outputs[1].Books.Columns, s.Outputs[2].Books.Columns}; !slices.Equal(columns, []int{6, 5, 3}) {
+		t.Errorf("columns %v", columns)
+	}
+	rejects, err := os.ReadFile(filepath.Join(dir, "out/seller/.rejects/rejects.jsonl"))
+	if err != nil || strings.Count(string(rejects), "for table ns:by_buyer: ") != 10 || s.Rejects[0].Records != 10 {
+		t.Errorf("rejects %+v, %v:\n%s", s.Rejects, err, rejects)
+	}
+	for _, out := range []string{"buyer", "index"} {
+		nothingLeft(t, filepath.Join(dir, "out", out))
+	}
+	r, err := VerifyJob(context.Background(), j, Options{}, false)
+	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	if again := mustRun(t, readOrders(t, dir, "out"), Options{}); again.Status != StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
+		t.Errorf("a second run says %+v", again)
+	}
+}
+
+// TestOutputsDeterministic: whatever memory and cores.
+func TestOutputsDeterministic(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 60_000)
+	j := readOrders(t, dir, "base")
+	j.Input.MaxRejects.Count = 1000
+	mustRun(t, j, Options{Memory: 2 << 30})
+	for _, cores := range []int{1, 3} {
+		out := fmt.Sprint("cores", cores)
+		j := readOrders(t, dir, out)
+		j.Input.MaxRejects.Count = 1000
+		before := runtime.GOMAXPROCS(cores)
+		mustRun(t, j, Options{Memory: minMemory, WorkDir: t.TempDir()})
+		runtime.GOMAXPROCS(before)
+		for _, name := range []string{"seller", "buyer", "index"} {
+			sameFiles(t, out+" "+name, filepath.Join(dir, "base", name), filepath.Join(dir, out, name))
+		}
+	}
+}
+
+// TestOutputsResumeEach: what is written is not written again, and the others are.
+func TestOutputsResumeEach(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 5000)
+	mustRun(t, readOrders(t, dir, "base"), Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Run(ctx, readOrders(t, dir, "out"), Options{reached: func(p point) {
+		if p == pointWritten {
+			cancel()
+		}
+	}})
+	if KindOf(err) != Interrupted {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out/buyer/f")); err == nil {
+		t.Error("the second output was begun before the first one's end was seen")
+	}
+	before, err := os.Stat(filepath.Join(dir, "out/seller", manifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustRun(t, readOrders(t, dir, "out"), Options{})
+	for i, want := range []string{StatusNothing, StatusDone, StatusDone} {
+		if s.Outputs[i].Status != want || s.Outputs[i].Books.Written != 4990 {
+			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
+		}
+	}
+	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifestName)); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the manifest of the finished output was written again (%v)", err)
+	}
+	if s.Status != StatusDone || s.Rejects[0].Records != 10 {
+		t.Errorf("summary %+v", s)
+	}
+	for _, name := range []string{"seller", "buyer", "index"} {
+		sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+	}
+}
+
+// TestOutputsAgreeOnTheJob: what one output's key accepts is part of what the others hold.
+func TestOutputsAgreeOnTheJob(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 600)
+	mustRun(t, readOrders(t, dir, "out"), Options{})
+	changed := strings.Replace(ordersJob, "pad(buyer, 8, '0')", "pad(buyer, 9, '0')", 1)
+	if err := os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(context.Background(), readOrders(t, dir, "out"), Options{})
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file says something else now") {
+		t.Errorf("a changed key of another output: %v", err)
+	}
+	if s := mustRun(t, readOrders(t, dir, "out"), Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
+		t.Errorf("books %v", s.Outputs[0].Books)
+	}
+}
+
+func TestOutputsGet(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 1000)
+	j := readOrders(t, dir, "out")
+	mustRun(t, j, Options{})
+	for _, c := range []struct {
+		output string
+		values []string
+		from   string
+		rows   int
+		want   string
+	}{
+		{"", []string{"000000000123"}, "index", 1, ""},
+		{"ns:orders", []string{"000000000123"}, "index", 1, ""},
+		{"ns:orders", []string{"000000000099"}, "index", 0, ""}, // rejected
+		{"", []string{"17"}, "", -1, "2 outputs of"},
+		{"", []string{"1", "2", "3"}, "", -1, "0 outputs of"},
+		{"ns:none", []string{"17"}, "seller", -1, `0 outputs of`},
+		{"ns:by_buyer", []string{"17"}, "buyer", -1, "the query has 2 columns"},
+	} {
+		from := c.from
+		if from != "" {
+			from = filepath.Join(dir, "out", from)
+		}
+		one, err := j.Pick(c.output, len(c.values), from)
+		var r *GetReport
+		if err == nil {
+			r, err = Get(context.Background(), one, Options{}, c.values, from)
+		}
+		switch {
+		case c.want != "" && (err == nil || KindOf(err) != Usage || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%+v: %v", c, err)
+		case c.want == "" && (err != nil || len(r.Rows) != c.rows):
+			t.Errorf("%+v: %+v, %v", c, r, err)
+		}
+	}
+	r, err := Get(context.Background(), j, Options{}, []string{"17"}, filepath.Join(dir, "out/seller"))
+	if err != nil || len(r.Rows) < 5 || r.Table != "ns:by_seller" {
+		t.Errorf("by directory: %+v, %v", r, err)
+	}
+}
+
+func TestReadOutputsErrors(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, want string }{
+		"shared mistake told once":  {"compression: snappy", "compression: snap", `orders.yaml:7: hfile.compression: compression "snap" is not supported`},
+		"own mistake":               {"reverse(order_id, 12)", "revers(order_id, 12)", "orders.yaml:20: rowkey: "},
+		"key of an output":          {"  cells: [seller, buyer, ts]", "  cels: [seller]", "orders.yaml:22: unknown key outputs[2].cels; did you mean cells?"},
+		"input below":               {"  cells: [seller, buyer, ts]", "  input: {}", "orders.yaml:22: unknown key outputs[2].input"},
+		"missing":                   {"  output: out/index", "", "orders.yaml:19: output is missing"},
+		"one directory for two":     {"out/index", "out/buyer", "orders.yaml:24: outputs[2].output: out/buyer is the directory of another output"},
+		"a directory in another":    {"out/index", "out/../out/buyer/f", "orders.yaml:24: outputs[2].output: "},
+		"unknown cell":              {"cells: [seller,", "cells: [sellr,", "orders.yaml:22: cells: input.columns has no column sellr; did you mean seller?"},
+		"cell that is skipped":      {"cells: [seller, buyer, ts]", "columns_map: {ts: {skip: true}}\n  cells: [ts]", "orders.yaml:23: cells: columns_map skips column ts"},
+		"nothing but a name":        {"- table: ns:orders\n  rowkey: reverse(order_id, 12)\n  query: [order_id]\n  cells: [seller, buyer, ts]\n  regions: {from: splits, splits: ['5']}\n  output: out/index\n", "- ns:orders\n", "outputs[2] is \"ns:orders\"; a mapping"},
+		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", "orders.yaml:25: load: true hands"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(ordersJob, c.old, c.new, 1)
+			file := filepath.Join(t.TempDir(), "orders.yaml")
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(file, ReadOptions{Date: date20})
+			if KindOf(err) != Usage || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error is\n%v\nwant %s", err, c.want)
+			}
+			if strings.Count(err.Error(), c.want) != 1 {
+				t.Errorf("told more than once:\n%v", err)
+			}
+		})
+	}
+}
