@@ -307,6 +307,14 @@ func TestOutputsGet(t *testing.T) {
 	}
 }
 
+func TestOutputsPlan(t *testing.T) {
+	dir := ordersDir(t, ordersJob, 1000)
+	r, err := Plan(context.Background(), readOrders(t, dir, "out"), Options{}, 0, false)
+	if err != nil || r.Status != StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1002 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestReadOutputsErrors(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"shared mistake told once":  {"compression: snappy", "compression: snap", `orders.yaml:7: hfile.compression: compression "snap" is not supported`},

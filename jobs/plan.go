@@ -34,6 +34,7 @@ type PlanReport struct {
 	Splits     []string        `json:"splits"`
 	Create     string          `json:"create"` // as HBase's shell takes it
 	Notes      []string        `json:"notes"`
+	Outputs    []*PlanReport   `json:"outputs,omitempty"` // of a job with several: what stands above is theirs then
 }
 
 // KeyWidth is the width of the row keys; Max is -1 where the expression does not bound it.
@@ -59,6 +60,9 @@ func Plan(ctx context.Context, j *Job, o Options, sample int64, create bool) (re
 	if o, err = o.withDefaults(); err != nil {
 		return report, err
 	}
+	if j.Outputs != nil {
+		return report, report.planEach(ctx, j, o, sample, create)
+	}
 	p := &planning{job: j, options: o, report: report, sample: sample}
 	err = errors.Join(p.run(ctx, create), p.close())
 	if err == nil {
@@ -67,6 +71,19 @@ func Plan(ctx context.Context, j *Job, o Options, sample int64, create bool) (re
 		err = &kindError{Interrupted, err}
 	}
 	return report, err
+}
+
+// planEach plans several outputs, one after the other.
+func (r *PlanReport) planEach(ctx context.Context, j *Job, o Options, sample int64, create bool) error {
+	for _, out := range j.Outputs {
+		of, err := Plan(ctx, out, o, sample, create)
+		r.Outputs = append(r.Outputs, of)
+		if err != nil {
+			return fmt.Errorf("table %s: %w", out.Table, err)
+		}
+	}
+	r.Status = StatusDone
+	return nil
 }
 
 // planning is one Plan.

@@ -182,6 +182,12 @@ func count(n int64) string {
 }
 
 func writePlan(w io.Writer, p *jobs.PlanReport) {
+	for _, out := range p.Outputs {
+		writePlan(w, out)
+	}
+	if p.Outputs != nil {
+		return
+	}
 	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
 	read := "all of it read"
 	if p.Sample {
