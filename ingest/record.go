@@ -13,7 +13,16 @@ type Position struct {
 	Offset int64 // of the record's first byte in the file
 	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it; Rejects finds it out
 
+	// Heading is the line with the columns' names that the file begins with, as it stands there, without a mark before it or
+	// a line break behind it; "" where the files have none. All files of an input have the same.
+	Heading string
+
 	fsys storage.FS // that holds File; nil in a position no reader made
+}
+
+// PositionIn is the position of a record as a reader of that file gives it.
+func PositionIn(fsys storage.FS, file File, offset, number int64) Position {
+	return Position{File: file, Offset: offset, Number: number, fsys: fsys}
 }
 
 // Record is one input record. Its bytes are valid until the reader's next call.

@@ -39,6 +39,15 @@ func createRejectFiles(fsys storage.FS, dir string, delimiter []byte) (*rejectFi
 	return out, nil
 }
 
+// begin writes the line that the files of the rejected records begin with; "" is none.
+func (o *rejectFiles) begin(heading string) error {
+	if heading == "" {
+		return nil
+	}
+	_, err := o.data.Write([]byte(heading + "\n"))
+	return err
+}
+
 func (o *rejectFiles) write(file string, k reject) error {
 	if _, err := o.data.Write(k.raw); err != nil {
 		return err

@@ -25,8 +25,8 @@ const (
 	maxRuns = 256
 )
 
-// Rejects keeps the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat, which
-// can be read as input again, and one JSON object a reject in rejects.jsonl (file, offset, record, column, reason).
+// Rejects keeps the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat, behind
+// the heading that their files have, so that it can be read as input again, and one JSON object a reject in rejects.jsonl (file, offset, record, column, reason).
 // Both are made with the first reject, mode 0600, and hold the rejects in order of file and offset.
 type Rejects struct {
 	fsys      storage.FS
@@ -35,15 +35,16 @@ type Rejects struct {
 	delimiter []byte
 	inMemory  int // rejectsInMemory, save in tests
 
-	mu     sync.Mutex
-	count  int64
-	kept   []reject
-	bytes  int // of kept
-	runs   []string
-	inputs inputs
-	first  *BadRecord
-	hint   *BadRecord // the first one with a hint
-	closed bool
+	mu      sync.Mutex
+	count   int64
+	kept    []reject
+	bytes   int // of kept
+	runs    []string
+	inputs  inputs
+	heading string
+	first   *BadRecord
+	hint    *BadRecord // the first one with a hint
+	closed  bool
 }
 
 // NewRejects keeps rejects in dir, which is made with the first one.
@@ -64,6 +65,9 @@ func (r *Rejects) Add(b *BadRecord) error {
 		}
 	}
 	r.count++
+	if r.heading == "" {
+		r.heading = b.Heading
+	}
 	r.first = earlier(r.first, b)
 	if b.Hint != "" {
 		r.hint = earlier(r.hint, b)
@@ -202,7 +206,11 @@ func (r *Rejects) merge(merged *mergedRuns) error {
 	if err != nil {
 		return err
 	}
-	if err := r.copyAll(merged, out); err != nil {
+	err = out.begin(r.heading)
+	if err == nil {
+		err = r.copyAll(merged, out)
+	}
+	if err != nil {
 		out.abort()
 		return err
 	}

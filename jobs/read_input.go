@@ -22,6 +22,7 @@ type format struct {
 
 var formats = map[string]format{
 	"delimited": {delimitedKeys, readDelimited},
+	"csv":       {csvKeys, readCSV},
 }
 
 func (j *Job) readInput(s *section) {

@@ -157,7 +157,6 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"RFC 3339 before 1970":         {map[int]string{3: "timestamp: 1969-12-31T23:59:59Z"}, ":3: timestamp: 1969-12-31T23:59:59Z is not after 1970-01-01"},
 		"negative timestamp":           {map[int]string{3: "timestamp: -5"}, ":3: timestamp: -5 is not after 1970-01-01"},
 		"timestamp from a column":      {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column:id is not built yet"},
-		"csv":                          {map[int]string{9: "  format: csv"}, ":9: input.format: csv is not built yet; delimited is"},
 		"no format at all":             {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
 		"charset":                      {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
 		"outputs without a table":      {map[int]string{17: "outputs: []"}, ":17: outputs: names no table"},

@@ -1,0 +1,82 @@
+// Package csv reads CSV as SQL*Plus (set markup csv on) and SQLcl (set sqlformat csv) spool it: a heading with the names
+// of the columns, quotes doubled in a quoted value, line breaks in it, and what a client writes between the rows.
+//
+//	csv.go      the form: what the job file says of the files
+//	reader.go   records out of one file
+//	text.go     the window of a file that records are read from
+//	scan.go     where a record and its values end
+//	values.go   values out of a record: quotes, nulls, charset
+//	heading.go  the heading, and the columns by their names
+//	noise.go    what a client writes that is no row: headings, prompts, "5 rows selected.", ORA- and SP2- messages
+//	fault.go    what is wrong with a record
+package csv
+
+import (
+	"errors"
+	"fmt"
+
+	"bulkload/ingest"
+	"bulkload/ingest/charset"
+	"bulkload/ingest/compressed"
+	"bulkload/internal/storage"
+)
+
+// Form is how CSV files are written. A record is a line, or several where a quoted value holds line breaks; lines end
+// with LF or CR LF, as the first one of the file does; an empty line is no record. A value is quoted from its first byte
+// to its last or not at all; in it a quote is written twice.
+type Form struct {
+	Columns     []string         // by their names in the heading; all of the file's, in order, where NoHeading is set
+	NoHeading   bool             // the files begin with a record
+	Delimiter   byte             // between values
+	Quote       byte             // 0: values are never quoted
+	Null        []byte           // an unquoted value that is a null, in UTF-8, beside the empty one; nil: only that
+	QuotedEmpty string           // what a quoted empty value is: "value" or "null"
+	SkipNoise   bool             // skip headings that come again, prompts and feedback; else they are rejects
+	SkipErrors  bool             // skip Oracle's error messages; else they end the reading
+	Charset     *charset.Charset `json:",omitempty"` // nil is UTF-8
+	Compression compressed.Codec `json:",omitempty"` // Auto: told by content and name
+}
+
+// separator is the line that follows each record in the file of the rejects: a byte that stands in no text, so that a
+// record whose quotes don't match ends there all the same.
+const separator = 0x1e
+
+// Check says what makes the form unusable.
+func (f *Form) Check() error {
+	switch {
+	case len(f.Columns) == 0:
+		return errors.New("read CSV: no columns are named")
+	case f.Delimiter == 0 || f.Delimiter >= 0x80 || f.Delimiter == '\n' || f.Delimiter == '\r' || f.Delimiter == separator:
+		return fmt.Errorf("read CSV: %q can't be the field delimiter; it is one ASCII character that is no line break", f.Delimiter)
+	case f.Quote == f.Delimiter:
+		return fmt.Errorf("read CSV: %q can't be both the field delimiter and the quote", f.Quote)
+	case f.Quote >= 0x80 || f.Quote == '\n' || f.Quote == '\r' || f.Quote == separator || f.Quote != 0 && f.Charset.CanTrail(f.Quote):
+		return fmt.Errorf("read CSV: %q can't be the quote in %s", f.Quote, f.Charset.Name())
+	}
+	return nil
+}
+
+// Splits gives a split a file: where a line break ends a record only a reader from the start can tell.
+func (f *Form) Splits(fsys storage.FS, files []ingest.File, _ int64) ([]ingest.Split, error) {
+	if err := f.checkHeadings(fsys, files); err != nil {
+		return nil, err
+	}
+	var splits []ingest.Split
+	for _, file := range files {
+		if file.Size > 0 {
+			splits = append(splits, ingest.Split{File: file, End: file.Size})
+		}
+	}
+	return splits, nil
+}
+
+// RejectDelimiter ends a rejected record, whatever quotes are open in it.
+func (f *Form) RejectDelimiter() []byte { return []byte{'\n', separator, '\n'} }
+
+// Open begins to read a file, and reads its heading.
+func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	return f.open(fsys, split.File)
+}

@@ -1,0 +1,325 @@
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/ingest/charset"
+	"bulkload/internal/storage"
+)
+
+func form(columns ...string) *Form {
+	return &Form{Columns: columns, Delimiter: ',', Quote: '"'}
+}
+
+func with(f *Form, change func(*Form)) *Form {
+	changed := *f
+	change(&changed)
+	return &changed
+}
+
+// got is a record or a bad record.
+type got struct {
+	offset int64
+	raw    string
+	fields string // joined by |, a null as NULL
+	column string
+	reason string
+}
+
+// memory is a file system of one file.
+type memory struct {
+	storage.FS
+	content []byte
+}
+
+type memoryFile struct{ *bytes.Reader }
+
+func (memoryFile) Close() error { return nil }
+
+func (m memory) Open(string) (storage.File, error) {
+	return memoryFile{bytes.NewReader(m.content)}, nil
+}
+
+// read gives the records of a file, and the error that ended the reading before its end.
+func read(t testing.TB, f *Form, content string) ([]got, error) {
+	t.Helper()
+	return readWindow(t, f, content, chunkSize, maxRecord)
+}
+
+func readWindow(t testing.TB, f *Form, content string, window, longest int) ([]got, error) {
+	t.Helper()
+	file := ingest.File{Path: "/memory", Size: int64(len(content))}
+	if err := f.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.openSized(memory{content: []byte(content)}, file, window, longest)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var all []got
+	for {
+		rec, err := r.Next()
+		var bad *ingest.BadRecord
+		switch {
+		case errors.Is(err, io.EOF):
+			if r.Bytes() != file.Size {
+				t.Errorf("%d of %d bytes consumed at the end", r.Bytes(), file.Size)
+			}
+			return all, nil
+		case errors.As(err, &bad):
+			all = append(all, got{bad.Offset, string(bad.Raw), "", bad.Column, bad.Reason})
+			if bad.Number != int64(len(all)) {
+				t.Errorf("record %d has number %d", len(all), bad.Number)
+			}
+		case err != nil:
+			return all, err
+		default:
+			all = append(all, got{rec.Offset, string(rec.Raw), joined(rec.Fields), "", ""})
+			if rec.Number != int64(len(all)) {
+				t.Errorf("record %d has number %d", len(all), rec.Number)
+			}
+		}
+	}
+}
+
+func joined(fields [][]byte) string {
+	texts := make([]string, len(fields))
+	for i, f := range fields {
+		texts[i] = string(f)
+		if f == nil {
+			texts[i] = "NULL"
+		}
+	}
+	return strings.Join(texts, "|")
+}
+
+func named(t testing.TB, name string) *charset.Charset {
+	t.Helper()
+	c, err := charset.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRecords(t *testing.T) {
+	two := form("id", "note")
+	off := with(two, func(f *Form) { f.Quote = 0 })
+	bare := with(two, func(f *Form) { f.NoHeading = true })
+	for _, c := range []struct {
+		name    string
+		form    *Form
+		content string
+		want    []got
+	}{
+		{"quotes, doubled quotes, line breaks", two, "\"ID\",\"NOTE\"\n1,\"a \"\"b\"\"\nc, d\"\n2,\"\"\"\"\n", []got{
+			{12, "1,\"a \"\"b\"\"\nc, d\"", "1|a \"b\"\nc, d", "", ""},
+			{29, "2,\"\"\"\"", "2|\"", "", ""}}},
+		{"an empty value and a null", two, "ID,NOTE\n1,\n2,\"\"\n,x\n", []got{
+			{8, "1,", "1|NULL", "", ""}, {11, "2,\"\"", "2|", "", ""}, {16, ",x", "NULL|x", "", ""}}},
+		{"both are nulls", with(two, func(f *Form) { f.QuotedEmpty = "null" }), "ID,NOTE\n2,\"\"\n", []got{{8, "2,\"\"", "2|NULL", "", ""}}},
+		{"a text for null", with(two, func(f *Form) { f.Null = []byte("NULL!") }), "ID,NOTE\nNULL!,\"NULL!\"\n", []got{
+			{8, "NULL!,\"NULL!\"", "NULL|NULL!", "", ""}}},
+		{"CR LF, kept in quotes", two, "ID,NOTE\r\n1,\"a\r\nb\"\r\n2,x\r\n3,y", []got{
+			{9, "1,\"a\r\nb\"", "1|a\r\nb", "", ""}, {19, "2,x", "2|x", "", ""}, {24, "3,y", "3|y", "", ""}}},
+		{"a CR that is the value's", two, "ID,NOTE\n1,x\r\n2,\"y\"\r\n", []got{
+			{8, "1,x\r", "1|x\r", "", ""}, {13, "2,\"y\"", "2|y", "", ""}}},
+		{"a mark, blank lines", two, "\xef\xbb\xbf\n\nID,NOTE\n1,x\n\n2,y\n\n\n", []got{
+			{13, "1,x", "1|x", "", ""}, {18, "2,y", "2|y", "", ""}}},
+		{"columns by name, any order and case", form("Note", "b", "id"), "\"id\",\"ID\",\"NOTE\",\"B\"\n1,2,3,4\n", []got{
+			{21, "1,2,3,4", "3|4|1", "", ""}}},
+		{"no heading", bare, "1,x\n2,y", []got{{0, "1,x", "1|x", "", ""}, {4, "2,y", "2|y", "", ""}}},
+		{"no quotes", off, "ID,NOTE\n1,\"x\n2,\n", []got{{8, "1,\"x", "1|\"x", "", ""}, {13, "2,", "2|NULL", "", ""}}},
+		{"other delimiter and quote", with(two, func(f *Form) { f.Delimiter, f.Quote = '|', '\'' }), "ID|NOTE\n'a|''b'|\"\n", []got{
+			{8, "'a|''b'|\"", "a|'b|\"", "", ""}}},
+		{"empty", two, "", nil},
+		{"nothing but blank lines", two, "\n\r\n", nil},
+		{"a heading alone", two, "ID,NOTE", nil},
+		{"too few and too many", two, "ID,NOTE\n1\n1,2,3\n\"1\"\n", []got{
+			{8, "1", "", "", "1 column, want 2"}, {10, "1,2,3", "", "", "3 columns, want 2"}, {16, "\"1\"", "", "", "1 column, want 2"}}},
+		{"stray quotes", two, "ID,NOTE\n1,a\"b\n2,\"a\"b\"\n3,c\n", []got{
+			{8, "1,a\"b", "", "note", "a quote at byte 3 of the record, in a value that does not begin with one"},
+			{14, "2,\"a\"b\"", "", "note", "a quote at byte 4 of the record, within a quoted value, is not written twice"},
+			{22, "3,c", "3|c", "", ""}}},
+		{"a quote that is never closed", two, "ID,NOTE\n1,\"a\n2,b\n3,c\n", []got{
+			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
+			{13, "2,b", "2|b", "", ""}, {17, "3,c", "3|c", "", ""}}},
+		{"one that the next record's quote seems to close", two, "ID,NOTE\n1,\"a\n2,\"b\"\n", []got{
+			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
+			{13, "2,\"b\"", "2|b", "", ""}}},
+		{"the separator of rejects", two, "ID,NOTE\n1,\"a\n\x1e\n2,\"b\"\n\x1e\n", []got{
+			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
+			{15, "2,\"b\"", "2|b", "", ""}}},
+		{"no UTF-8", two, "ID,NOTE\n1,\"a\"\"\xff\"\n\xc3,2\n", []got{
+			{8, "1,\"a\"\"\xff\"", "", "note", "not UTF-8: ff at byte 2 of the value"},
+			{17, "\xc3,2", "", "id", "not UTF-8: c3 at byte 0 of the value"}}},
+		{"no UTF-8 where no one looks", form("id"), "ID,NOTE\n1,\xff\n", []got{{8, "1,\xff", "1", "", ""}}},
+		{"GBK", with(two, func(f *Form) { f.Charset = named(t, "gbk") }), "ID,NOTE\n\x81\x7c,\"\xd6\xd0\"\"\"\n1,\xff\n", []got{
+			{8, "\x81\x7c,\"\xd6\xd0\"\"\"", "亅|中\"", "", ""}, {18, "1,\xff", "", "note", "not gbk: ff at byte 0 of the value"}}},
+		{"GBK with a delimiter that ends a character", with(two, func(f *Form) { f.Charset, f.Delimiter = named(t, "gbk"), '|' }),
+			"ID|NOTE\n\x81\x7c|\"\x81\x7c|\"\n\x81\x7c\x81\x7c|\xd6\xd0\n\xff|1\n", []got{
+				{8, "\x81\x7c|\"\x81\x7c|\"", "亅|亅|", "", ""}, {17, "\x81\x7c\x81\x7c|\xd6\xd0", "亅亅|中", "", ""},
+				{25, "\xff|1", "", "", "not gbk: ff 7c 31 at byte 0 of the record"}}},
+		{"Chinese names of columns", with(form("编号"), func(f *Form) { f.Charset = named(t, "gbk") }), "\"\xb1\xe0\xba\xc5\",X\n1,2\n", []got{
+			{9, "1,2", "1", "", ""}}},
+		{"Oracle's words as values", two, "ID,NOTE\nORA-00942: x,SQL> y\n", []got{{8, "ORA-00942: x,SQL> y", "ORA-00942: x|SQL> y", "", ""}}},
+	} {
+		all, err := read(t, c.form, c.content)
+		if err != nil || !reflect.DeepEqual(all, c.want) {
+			t.Errorf("%s (%v):\n got %q\nwant %q", c.name, err, texts(all), texts(c.want))
+		}
+	}
+}
+
+func texts(all []got) [][]string {
+	var out [][]string
+	for _, g := range all {
+		out = append(out, []string{g.raw, g.fields, g.column, g.reason, string(rune('0' + g.offset%10))})
+	}
+	return out
+}
+
+// spool is what SQL*Plus writes where nothing is set.
+const spool = "SQL> select id, note\n  2  from t where a in (1, 2);\n\n" +
+	"\"ID\",\"NOTE\"\n1,\"x\"\n\n\"ID\",\"NOTE\"\n2,\"y\"\n\n2 rows selected.\n\nElapsed: 00:00:00.03\nSQL> spool off\n"
+
+func TestNoise(t *testing.T) {
+	skip := with(form("id", "note"), func(f *Form) { f.SkipNoise = true })
+	for _, c := range []struct {
+		name    string
+		form    *Form
+		content string
+		want    string // the records, one behind the other
+		err     string
+	}{
+		{"skipped", skip, spool, "1|x;2|y", ""},
+		{"told before the heading", form("id", "note"), spool, "", "a prompt, not a record: \"SQL> select id, note\""},
+		{"told behind it", form("id", "note"), spool[strings.Index(spool, "\"ID\""):],
+			"1|x;the heading again;2|y;a message of the client, not a record: \"2 rows selected.\";" +
+				"a message of the client, not a record: \"Elapsed: 00:00:00.03\";a prompt, not a record: \"SQL> spool off\"", ""},
+		{"no rows", skip, "\nno rows selected\n\n", "", ""},
+		{"no rows, told", form("id", "note"), "\nno rows selected\n\n", "", "not a record: \"no rows selected\""},
+		{"an export that failed", skip, "ID,NOTE\n1,x\nORA-01555: snapshot too old: segment \"_SYSSMU5$\" too small\n", "1|x",
+			"read /memory at byte 12: the export failed: \"ORA-01555: snapshot too old"},
+		{"and is to be read", with(skip, func(f *Form) { f.SkipErrors = true }), "ID,NOTE\n1,x\nERROR:\nORA-01555: snapshot too old: \"S\"\n2,y\n", "1|x;2|y", ""},
+		{"an old client", skip, "SP2-0158: unknown SET option \"markup\"\n", "", "the export failed: \"SP2-0158"},
+		{"a prompt with as many values", skip, "ID,NOTE\n1,x\nSQL> select id, note from t;\n  2  a, b\n2,y\n", "1|x;2|y", ""},
+		{"a statement with quotes", skip, "ID,NOTE\n1,x\nSQL> select \"A\nB\" from t;\n2,y\n", "", "B\" from t;"},
+		{"one column, Chinese", with(form("id"), func(f *Form) { f.SkipNoise, f.Charset = true, named(t, "gbk") }),
+			"ID\n1\n2\n\n\xd2\xd1\xd1\xa1\xd4\xf1 2 \xd0\xd0\xa1\xa3\n\n", "1;2", ""},
+		{"one column, a value in quotes", form("note"), "\"NOTE\"\n\"no rows selected\"\n", "no rows selected", ""},
+	} {
+		all, err := read(t, c.form, c.content)
+		var found []string
+		for _, g := range all {
+			found = append(found, g.fields+strings.SplitN(g.reason, "; export", 2)[0])
+		}
+		records := strings.ReplaceAll(strings.Join(found, ";"), "the heading again, not a record", "the heading again")
+		if c.name == "a statement with quotes" {
+			if !strings.Contains(records, "1|x") || !strings.Contains(records, "2|y") || err != nil {
+				t.Errorf("%s: %q (%v)", c.name, records, err)
+			}
+			continue
+		}
+		if records != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s:\n got %q (%v)\nwant %q (%s)", c.name, records, err, c.want, c.err)
+		}
+	}
+}
+
+func TestHeadings(t *testing.T) {
+	for _, c := range []struct{ content, want string }{
+		{"ID,TEXT\n1,2\n", "there is no column note, only ID, TEXT"},
+		{"ID,NOTE,note,NOTE\n", ""},
+		{"ID,Note,NOTE\n", "column note stands there twice"},
+		{"ID;NOTE\n", "is ; the field delimiter?"},
+		{"ID,\"NOTE\n", "the quote at byte 3 of the record is not closed"},
+		{"\xff\xfeI\x00", "UTF-16"},
+		{"ID,\xff,NOTE", "is not utf-8"},
+	} {
+		_, err := read(t, form("ID", "note"), c.content)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.content, err, c.want)
+		}
+	}
+}
+
+// TestSameHeadings: files whose headings differ are not one input.
+func TestSameHeadings(t *testing.T) {
+	dir := t.TempDir()
+	var files []ingest.File
+	for i, content := range []string{"ID,NOTE\n1,2\n", "", "\nID,NOTE\r\n", "NOTE,ID\n"} {
+		name := filepath.Join(dir, string(rune('a'+i)))
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, ingest.File{Path: name, Size: int64(len(content)), Ordinal: i})
+	}
+	f := form("id")
+	if splits, err := f.Splits(storage.Local, files[:3], 4); err != nil || len(splits) != 2 {
+		t.Errorf("%v (%v)", splits, err)
+	}
+	_, err := f.Splits(storage.Local, files, 4)
+	if err == nil || !strings.Contains(err.Error(), "NOTE,ID") {
+		t.Errorf("other heading: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, bad := range map[string]*Form{
+		"no columns":       form(),
+		"no delimiter":     with(form("a"), func(f *Form) { f.Delimiter = 0 }),
+		"line break":       with(form("a"), func(f *Form) { f.Delimiter = '\n' }),
+		"the same":         with(form("a"), func(f *Form) { f.Delimiter = '"' }),
+		"not ASCII":        with(form("a"), func(f *Form) { f.Delimiter = 0xa7 }),
+		"part of a letter": with(form("a"), func(f *Form) { f.Quote, f.Charset = '|', named(t, "gbk") }),
+	} {
+		if err := bad.Check(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestWindow: however little of a file is read at a time, the records are the same.
+func TestWindow(t *testing.T) {
+	f := with(form("a", "b", "c"), func(f *Form) { f.SkipNoise = true })
+	content := strings.Repeat("1,\"x\"\"y\n\nz\",3\r\n\"a\"\"\",,\"\"\r\n1,2,\"no\n4,5,6\r\nSQL> x\n", 3) + "\"x\",\"y\",\"z\""
+	content = "A,B,C\r\n" + content
+	whole, err := read(t, f, content)
+	if err != nil || len(whole) != 13 {
+		t.Fatalf("%d records (%v): %q", len(whole), err, texts(whole))
+	}
+	for window := 1; window < 60; window++ {
+		part, err := readWindow(t, f, content, window, maxRecord)
+		if err != nil || !reflect.DeepEqual(part, whole) {
+			t.Fatalf("window %d (%v):\n got %q\nwant %q", window, err, texts(part), texts(whole))
+		}
+	}
+}
+
+// TestLongest: a quote that nothing closes costs its line, not the rest of the file; a line without end is no CSV.
+func TestLongest(t *testing.T) {
+	f := form("a", "b")
+	content := "A,B\n1,\"x\n" + strings.Repeat("2,y\n", 100)
+	all, err := readWindow(t, f, content, 16, 64)
+	if err != nil || len(all) != 101 || all[0].reason == "" || all[100].fields != "2|y" {
+		t.Errorf("%d records (%v), first %q", len(all), err, texts(all[:1]))
+	}
+	_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 200), 16, 64)
+	if err == nil || !strings.Contains(err.Error(), "the line at byte 4 is longer than 64 bytes") {
+		t.Errorf("a long line: %v", err)
+	}
+	_, err = readWindow(t, f, "A,B\n1,a\"b"+strings.Repeat("x", 200), 16, 64)
+	if err == nil || !strings.Contains(err.Error(), "the line at byte 4 is longer than 64 bytes") {
+		t.Errorf("a long line with a stray quote: %v", err)
+	}
+}

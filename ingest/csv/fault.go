@@ -1,0 +1,126 @@
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"bulkload/ingest"
+)
+
+// faulty rejects the line in which a record begins whose quotes don't match, and goes on with the next line: what a
+// line is, then, follows from it alone, and not from what happens to be behind it.
+func (r *reader) faulty() (*ingest.Record, error) {
+	line, err := r.takeLine()
+	if err != nil {
+		return nil, err
+	}
+	if kind := r.tell(line, false); kind != noNoise {
+		return nil, r.noisy(kind, line)
+	}
+	r.begun(line)
+	_, what := r.scan(line, true)
+	return nil, r.bad(r.columnAt(r.count), r.quoteReason(line, what))
+}
+
+// takeLine moves on behind a line, and gives it without its line break.
+func (r *reader) takeLine() ([]byte, error) {
+	for bytes.IndexByte(r.rest(), '\n') < 0 && !r.eof {
+		if len(r.rest()) > r.maxRecord {
+			return nil, r.tooLong()
+		}
+		if err := r.more(); err != nil {
+			return nil, err
+		}
+	}
+	line, next := r.line()
+	r.pos = next
+	n := len(line)
+	cr := n > 0 && line[n-1] == '\r'
+	if !r.ended {
+		r.ended, r.crlf = true, cr
+	}
+	if cr && r.crlf {
+		line = line[: n-1 : n-1]
+	}
+	return line, nil
+}
+
+// quoteReason says which quote of a line is wrong; scan came to what.
+func (r *reader) quoteReason(line []byte, what outcome) string {
+	start := 0 // of the value
+	if r.count > 0 && r.count <= len(r.spans) {
+		start = r.spans[r.count-1].end + 1
+	}
+	if what == unclosed {
+		return fmt.Sprintf("the quote at byte %d of the record is not closed, or a quote in the value is not written twice", start)
+	}
+	at, _ := r.scan(line, true)
+	if start < len(line) && line[start] == r.form.Quote {
+		return fmt.Sprintf("a quote at byte %d of the record, within a quoted value, is not written twice", at)
+	}
+	return fmt.Sprintf("a quote at byte %d of the record, in a value that does not begin with one", at)
+}
+
+// badValue makes the BadRecord of a value that is no text.
+func (r *reader) badValue(column, at int) *ingest.BadRecord {
+	v := r.spans[r.places[column]]
+	value := r.rec.Raw[v.start:v.end]
+	if v.quoted {
+		r.decoded = r.decoded[:0]
+		value = r.unquote(value, v.doubled)
+	}
+	return r.bad(r.form.Columns[column], fmt.Sprintf("not %s: % x at byte %d of the value",
+		charsetName(r.form), value[at:min(at+4, len(value))], at))
+}
+
+func charsetName(f *Form) string {
+	if f.Charset.IsUTF8() {
+		return "UTF-8"
+	}
+	return f.Charset.Name()
+}
+
+// whole wants that all of the record is text where the delimiter can be a part of a character: else it was cut by chance.
+func (r *reader) whole() string {
+	if r.scanner.charset == nil {
+		return ""
+	}
+	raw := r.rec.Raw
+	text, valid := r.form.Charset.Append(r.decoded[:0], raw)
+	r.decoded = text
+	if valid == len(raw) {
+		return ""
+	}
+	return fmt.Sprintf("not %s: % x at byte %d of the record", charsetName(r.form), raw[valid:min(valid+4, len(raw))], valid)
+}
+
+// columnAt names a column by its place in the file, as the form does where it has it; "" where there is none.
+func (r *reader) columnAt(place int) string {
+	for i, p := range r.places {
+		if p == place {
+			return r.form.Columns[i]
+		}
+	}
+	if place < len(r.names) {
+		return r.names[place]
+	}
+	return ""
+}
+
+func (r *reader) countReason() string {
+	plural := "s"
+	if r.count == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%d column%s, want %d", r.count, plural, len(r.spans))
+}
+
+// endless is nil for the end of a file.
+func endless(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package csv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+)
+
+// maxColumns is how many columns a table of Oracle can have.
+const maxColumns = 4096
+
+// readHeading reads up to the names of the columns, and finds the form's there. A file without one has no records.
+func (r *reader) readHeading() error {
+	r.spans = make([]span, maxColumns)
+	for {
+		end, what, err := r.frame()
+		if err != nil {
+			r.err = err // the file's end, mostly
+			return endless(err)
+		}
+		r.rec.Offset = r.offset()
+		var raw []byte
+		if what == complete {
+			raw = r.take(end)
+		} else if raw, err = r.takeLine(); err != nil {
+			return err
+		}
+		switch kind := r.tell(raw, false); {
+		case kind == blank:
+		case kind != noNoise:
+			if err := r.noisy(kind, raw); err != nil {
+				return fmt.Errorf("read the heading: %w", err)
+			}
+		case what != complete:
+			return fmt.Errorf("read the heading of %s: %s", r.path, r.quoteReason(raw, what))
+		default:
+			return r.resolve(raw)
+		}
+	}
+}
+
+// resolve finds the form's columns in the heading.
+func (r *reader) resolve(raw []byte) error {
+	if r.count > maxColumns {
+		return fmt.Errorf("read the heading of %s: it has %d columns, more than any table", r.path, r.count)
+	}
+	r.spans = slices.Clone(r.spans[:r.count])
+	for _, v := range r.spans {
+		name := raw[v.start:v.end]
+		if v.quoted {
+			name = r.unquote(name, v.doubled)
+		}
+		text, bad := r.decode(name)
+		if bad >= 0 {
+			return fmt.Errorf("read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
+		}
+		r.names = append(r.names, strings.TrimSpace(string(text)))
+	}
+	for _, name := range r.form.Columns {
+		place, err := find(r.names, name)
+		if err != nil {
+			return fmt.Errorf("read the heading of %s: %w%s", r.path, err, r.otherDelimiter(raw))
+		}
+		r.places = append(r.places, place)
+	}
+	r.rec.Heading = string(raw)
+	return nil
+}
+
+// find gives the place of a name: as it is written, else in any case, as Oracle takes names that are not quoted.
+func find(names []string, name string) (int, error) {
+	for _, same := range []func(string) bool{
+		func(n string) bool { return n == name },
+		func(n string) bool { return strings.EqualFold(n, name) },
+	} {
+		i := slices.IndexFunc(names, same)
+		if i < 0 {
+			continue
+		}
+		if slices.ContainsFunc(names[i+1:], same) {
+			return 0, fmt.Errorf("column %s stands there twice; give it another name in the query", name)
+		}
+		return i, nil
+	}
+	return 0, fmt.Errorf("there is no column %s, only %s", name, listed(names))
+}
+
+// listed are the first names.
+func listed(names []string) string {
+	if len(names) > 20 {
+		return strings.Join(names[:20], ", ") + fmt.Sprintf(" and %d more", len(names)-20)
+	}
+	return strings.Join(names, ", ")
+}
+
+// otherDelimiter asks whether another delimiter is meant where a heading is all one name.
+func (r *reader) otherDelimiter(heading []byte) string {
+	if len(r.names) > 1 {
+		return ""
+	}
+	for _, d := range []string{",", ";", "|", "\t"} {
+		if strings.Contains(string(heading), d) && d[0] != r.form.Delimiter {
+			return fmt.Sprintf("; is %s the field delimiter?", ingest.FormatDelimiter([]byte(d)))
+		}
+	}
+	return ""
+}
+
+// checkHeadings wants the same heading of all files: the file of the rejects has one.
+func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
+	var first, heading string
+	for _, file := range files {
+		if f.NoHeading || file.Size == 0 {
+			continue
+		}
+		r, err := f.open(fsys, file)
+		if err != nil {
+			return err
+		}
+		found := r.rec.Heading
+		if err := r.Close(); err != nil {
+			return err
+		}
+		switch {
+		case found == "":
+		case first == "":
+			first, heading = file.Path, found
+		case found != heading:
+			return fmt.Errorf("read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package csv
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"bulkload/ingest"
+)
+
+// noise is what a client writes between rows.
+type noise int
+
+const (
+	noNoise  noise = iota
+	blank          // nothing, or the separator of rejects
+	again          // the heading, as SQL*Plus writes it for each page
+	prompt         // "SQL> spool off", and the lines of the statement that follow it
+	feedback       // "5 rows selected." and the like
+	failure        // ORA-01555 and the like
+)
+
+var (
+	failureLine = regexp.MustCompile(`^(ERROR:|ERROR at line \d|Error starting at line|SQL Error:|(ORA|PLS|TNS|KUP)-\d{5}\b|(SP2|CPY|DPI)-\d{4}\b)`)
+
+	feedbackLine = regexp.MustCompile(`^(` +
+		`(no rows|\d+ rows?) (selected|created|updated|deleted|inserted|merged)\.?` +
+		`|已选择 ?\d+ ?行。|未选定行。?|会话已更改。|已用时间: .*|PL/SQL 过程已成功完成。` +
+		`|Elapsed: [\d:.]+` +
+		`|(Session|System|Table|User|Commit|Rollback|Connect|Disconnect)( altered| created| truncated| dropped| complete)?(ed)?\.` +
+		`|PL/SQL procedure successfully completed\.` +
+		`|Input truncated to \d+ characters` +
+		`|Connected to:?.*|Disconnected from .*|(SQL\*Plus|SQLcl): Release .*|Copyright \(c\) .*|Version \d+(\.\d+)+` +
+		`|Oracle( AI)? Database \d+.*|With the .* options?` +
+		`)\s*$`)
+
+	continued = regexp.MustCompile(`^ *\d+[ *] `)
+)
+
+// tell says what a line is that may be no row. What has as many values as there are columns (right) is a row, unless
+// it is the heading or a prompt: a value may well say ORA-00942.
+func (r *reader) tell(line []byte, right bool) noise {
+	switch {
+	case len(line) == 0, len(line) == 1 && line[0] == '\r', separates(line) && bytes.IndexByte(line, '\n') < 0:
+		return blank
+	case len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
+		return again
+	case line[0] == 'S' && bytes.HasPrefix(line, []byte("SQL>")):
+		r.prompted = true
+		return prompt
+	case r.prompted && continued.Match(line):
+		return prompt
+	}
+	r.prompted = false
+	if right && len(r.spans) > 1 || r.form.Quote != 0 && line[0] == r.form.Quote || bytes.IndexByte(line, '\n') >= 0 {
+		return noNoise
+	}
+	return r.told(line)
+}
+
+// told tells a message by its text.
+func (r *reader) told(line []byte) noise {
+	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 300)])
+	switch {
+	case failureLine.Match(text):
+		return failure
+	case feedbackLine.Match(text):
+		return feedback
+	}
+	return noNoise
+}
+
+// noisy answers noise: nil where it is to be skipped.
+func (r *reader) noisy(kind noise, line []byte) error {
+	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
+	if kind == failure {
+		if r.form.SkipErrors {
+			return nil
+		}
+		return fmt.Errorf("read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
+			r.path, r.rec.Offset, text)
+	}
+	if r.form.SkipNoise {
+		return nil
+	}
+	what := fmt.Sprintf("a message of the client, not a record: %q; export with set feedback off, timing off", text)
+	switch kind {
+	case again:
+		what = "the heading again, not a record; export with set pagesize 50000 or more"
+	case prompt:
+		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)
+	}
+	r.begun(line)
+	return r.bad("", what+", or skip such lines by input.skip_noise: true")
+}
+
+func (r *reader) bad(column, reason string) *ingest.BadRecord {
+	return &ingest.BadRecord{Position: r.rec.Position, Column: column, Reason: reason, Raw: r.rec.Raw}
+}

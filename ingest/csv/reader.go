@@ -1,0 +1,196 @@
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"bulkload/ingest"
+	"bulkload/ingest/compressed"
+	"bulkload/internal/storage"
+)
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// reader reads the records of one file. It is not safe for concurrent use.
+type reader struct {
+	form *Form
+	file ingest.File
+	*text
+	scanner
+
+	names  []string // of the file's columns; nil without a heading
+	places []int    // of the form's columns in the file
+	rec    ingest.Record
+
+	decoded  []byte // the record's values that don't stand in the file as they are
+	number   int64  // of the record last delivered, or rejected
+	ended    bool   // a line has ended, so crlf is known
+	crlf     bool
+	prompted bool // the last line was a prompt or its continuation
+	err      error
+}
+
+func (f *Form) open(fsys storage.FS, file ingest.File) (*reader, error) {
+	return f.openSized(fsys, file, chunkSize, maxRecord)
+}
+
+func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int) (*reader, error) {
+	in, err := compressed.Open(fsys, file.Path, file.Size, f.Compression)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{form: f, file: file, text: newText(in, file, window, longest)}
+	r.rec.File = file
+	r.rec.Fields = make([][]byte, len(f.Columns))
+	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote}
+	if f.Quote == 0 {
+		r.quote = f.Delimiter
+	}
+	if f.Charset.CanTrail(f.Delimiter) {
+		r.scanner.charset = f.Charset
+	}
+	if err := r.begin(); err != nil {
+		in.Close() // only read
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin goes to the first record.
+func (r *reader) begin() error {
+	if err := r.more(); err != nil {
+		return err
+	}
+	if err := r.form.Charset.CheckMark(r.rest()); err != nil {
+		return fmt.Errorf("read %s: %w", r.path, err)
+	}
+	if bytes.HasPrefix(r.rest(), byteOrderMark) {
+		r.pos = len(byteOrderMark)
+	}
+	if !r.form.NoHeading {
+		return r.readHeading()
+	}
+	r.spans = make([]span, len(r.form.Columns))
+	for i := range r.form.Columns {
+		r.places = append(r.places, i)
+	}
+	return nil
+}
+
+// Next is the next record; see ingest.Records.
+func (r *reader) Next() (*ingest.Record, error) {
+	for r.err == nil {
+		rec, err := r.next()
+		if rec != nil {
+			return rec, nil
+		}
+		var bad *ingest.BadRecord
+		if errors.As(err, &bad) {
+			return nil, bad
+		}
+		r.err = err
+	}
+	return nil, r.err
+}
+
+// next reads a line, or several; neither a record nor an error where they are to be skipped.
+func (r *reader) next() (*ingest.Record, error) {
+	end, what, err := r.frame()
+	if err != nil {
+		return nil, err
+	}
+	r.rec.Offset = r.offset()
+	if what != complete {
+		return r.faulty()
+	}
+	raw := r.take(end)
+	switch kind := r.tell(raw, r.count == len(r.spans)); {
+	case kind == blank:
+		return nil, nil
+	case kind != noNoise:
+		return nil, r.noisy(kind, raw)
+	}
+	r.begun(raw)
+	if r.count != len(r.spans) {
+		return nil, r.bad("", r.countReason())
+	}
+	if reason := r.whole(); reason != "" {
+		return nil, r.bad("", reason)
+	}
+	if column, at := r.values(); column >= 0 {
+		return nil, r.badValue(column, at)
+	}
+	return &r.rec, nil
+}
+
+// begun counts a record.
+func (r *reader) begun(raw []byte) {
+	r.number++
+	r.rec.Number, r.rec.Raw = r.number, raw
+}
+
+// frame finds the end of the record at the start of the window, which then holds it.
+func (r *reader) frame() (end int, what outcome, err error) {
+	for {
+		if r.pos == r.fill && r.eof {
+			return 0, complete, io.EOF
+		}
+		if end, what = r.scan(r.rest(), r.eof); what != cut {
+			return end, what, nil
+		}
+		if len(r.rest()) > r.maxRecord {
+			if bytes.IndexByte(r.rest(), '\n') < 0 {
+				return 0, cut, r.tooLong()
+			}
+			return len(r.rest()), unclosed, nil // a line break that ends no record is a quoted one
+		}
+		if err := r.more(); err != nil {
+			return 0, cut, err
+		}
+	}
+}
+
+// take moves on behind a record of so many bytes and its line break, and gives it without a CR that belongs to that.
+func (r *reader) take(length int) []byte {
+	raw := r.rest()[:length:length]
+	r.pos = min(r.pos+length+1, r.fill)
+	n := len(raw)
+	if n == 0 || raw[n-1] != '\r' {
+		r.ended = r.ended || n > 0
+		return raw
+	}
+	if !r.ended {
+		r.ended, r.crlf = true, true
+	}
+	last := r.lastSpan()
+	if !r.crlf && !last.quoted && n > 1 {
+		return raw // the value's own
+	}
+	last.end = min(last.end, n-1)
+	return raw[: n-1 : n-1]
+}
+
+func (r *reader) lastSpan() *span {
+	if r.count == 0 || r.count > len(r.spans) {
+		return new(span)
+	}
+	return &r.spans[r.count-1]
+}
+
+// Bytes is how many bytes of the file have been consumed, or of a compressed one, have been read.
+func (r *reader) Bytes() int64 {
+	if r.in.Codec() != compressed.None {
+		return r.in.Consumed()
+	}
+	return r.offset()
+}
+
+// Close gives the file back.
+func (r *reader) Close() error {
+	r.err = errClosed
+	return r.in.Close()
+}
+
+var errClosed = errors.New("read a record: the reader is closed")

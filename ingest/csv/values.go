@@ -1,0 +1,72 @@
+package csv
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// values puts the columns of the record in r.rec; the column of one that is no text in the charset and where in the
+// value that is, else -1.
+func (r *reader) values() (column, at int) {
+	raw := r.rec.Raw
+	r.decoded = r.decoded[:0]
+	check := !r.form.Charset.IsUTF8() || !utf8.Valid(raw)
+	for i, place := range r.places {
+		v := r.spans[place]
+		value := raw[v.start:v.end:v.end]
+		if v.quoted {
+			value = r.unquote(value, v.doubled)
+		}
+		if check {
+			var valid int
+			if value, valid = r.decode(value); valid >= 0 {
+				return i, valid
+			}
+		}
+		if r.isNull(value, v.quoted) {
+			value = nil
+		}
+		r.rec.Fields[i] = value
+	}
+	return -1, 0
+}
+
+func (r *reader) isNull(value []byte, quoted bool) bool {
+	if quoted {
+		return len(value) == 0 && r.form.QuotedEmpty == "null"
+	}
+	return len(value) == 0 || r.form.Null != nil && bytes.Equal(value, r.form.Null)
+}
+
+// unquote gives what is between the quotes, doubled ones once.
+func (r *reader) unquote(value []byte, doubled bool) []byte {
+	value = value[1 : len(value)-1]
+	if !doubled {
+		return value
+	}
+	start := len(r.decoded)
+	for {
+		i := bytes.IndexByte(value, r.form.Quote)
+		if i < 0 {
+			break
+		}
+		r.decoded = append(r.decoded, value[:i+1]...)
+		value = value[i+2:]
+	}
+	r.decoded = append(r.decoded, value...)
+	return r.decoded[start:len(r.decoded):len(r.decoded)]
+}
+
+// decode gives a value in UTF-8; bad is where it is no text in the charset, or -1.
+func (r *reader) decode(value []byte) (text []byte, bad int) {
+	start := len(r.decoded)
+	out, valid := r.form.Charset.Append(r.decoded, value)
+	if valid < len(value) {
+		return value, valid
+	}
+	if r.form.Charset.IsUTF8() {
+		return value, -1
+	}
+	r.decoded = out
+	return out[start:len(out):len(out)], -1
+}
