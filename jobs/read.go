@@ -58,7 +58,11 @@ var (
 func (j *Job) read(s *section) {
 	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
 	s.require("input")
-	j.readInput(s.section("input"))
+	in := s.section("input")
+	j.readInput(in)
+	if in != nil {
+		j.readTypedNulls(in, nonStrings(s))
+	}
 	j.readHBase(s.section("hbase"))
 	if s.has("outputs") {
 		j.readOutputs(s)
