@@ -38,13 +38,22 @@ func (l *Lane) Buffer() []byte {
 // Commit takes the entry that was appended to the slice that Buffer gave: keyLen bytes of key, then the payload. It
 // may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error the lane takes no more.
 func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
+	if keyLen > maxKey {
+		return fmt.Errorf("sort an entry of %d bytes with a key of %d: a key has 1 to %d", len(entry), keyLen, maxKey)
+	}
+	return l.CommitWide(entry, keyLen, keyLen, pos)
+}
+
+// CommitWide is Commit for a key of keyLen bytes, MaxWideKey at most, of which the first rowLen are a row as AppendRow
+// writes it: a row's entries are never in two slices.
+func (l *Lane) CommitWide(entry []byte, rowLen, keyLen int, pos Position) error {
 	switch {
 	case l.err != nil:
 		return l.err
 	case l.closed:
 		return errLaneClosed
-	case keyLen < 1 || keyLen > maxKey || keyLen > len(entry):
-		return fmt.Errorf("sort an entry of %d bytes with a key of %d: a key has 1 to %d", len(entry), keyLen, maxKey)
+	case rowLen < 1 || rowLen > keyLen || keyLen > MaxWideKey || keyLen > len(entry):
+		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d", len(entry), keyLen, rowLen, MaxWideKey)
 	case len(entry) > maxEntry:
 		return fmt.Errorf("sort an entry of %d bytes: at most %d can be taken", len(entry), maxEntry)
 	}
@@ -57,7 +66,7 @@ func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
 		return errors.New("sort: no room for the index")
 	}
 	l.arena.add(keyLen, len(entry)-keyLen, pos)
-	l.cuts.offer(entry[:keyLen])
+	l.cuts.offer(entry[:rowLen])
 	l.room = min(max(l.room, len(entry)), l.arena.chunkSize/8)
 	l.err = l.makeRoom()
 	return l.err
