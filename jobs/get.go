@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"bulkload/keys"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // GetReport is the rows of one query key.
@@ -20,6 +22,7 @@ type GetReport struct {
 	Table string   `json:"table"`
 	From  string   `json:"from"`
 	Query []string `json:"query"`
+	Scans int      `json:"scans"` // that the query took: more than one where its columns don't determine a salt
 	Rows  []GotRow `json:"rows"`
 }
 
@@ -53,6 +56,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	if err != nil {
 		return report, err
 	}
+	report.Scans = len(q.prefixes)
 	s, err := openSite(o, j.HBase.Conf, from == "" || isRemote(from))
 	if err != nil {
 		return report, err
@@ -66,7 +70,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	if err != nil {
 		return report, err
 	}
-	report.Rows, report.Status = append(report.Rows, q.finish()...), StatusDone
+	report.Rows, report.Status = append(report.Rows, q.rows...), StatusDone
 	return report, nil
 }
 
@@ -107,14 +111,11 @@ func isPlace(dir string, out *Job) bool {
 	return path.Clean(dir) == out.place()
 }
 
-// query is a key prefix, and the columns that tell whose rows they are where the prefix does not.
+// query is the key prefixes of its rows, and the columns that tell whose rows they are where the prefixes do not.
 type query struct {
-	start, end []byte
-	wanted     []wantedCell
-	rows       []GotRow
-	row        []byte // the present one
-	cells      []GotCell
-	matched    int
+	prefixes [][]byte
+	wanted   []wantedCell
+	rows     []GotRow
 }
 
 // wantedCell is a query column's cell and the value that it must have.
@@ -129,7 +130,7 @@ func newQuery(j *Job, values []string) (*query, error) {
 	if len(values) != len(j.Query) {
 		return nil, usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(values))
 	}
-	prefix, err := j.RowKey.Prefix(j.Query)
+	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {
 		return nil, usagef("rowkey %s: %w", j.RowKey, err)
 	}
@@ -142,10 +143,9 @@ func newQuery(j *Job, values []string) (*query, error) {
 			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), fields[at]})
 		}
 	}
-	if q.start, err = prefix.Append(nil, fields); err != nil {
+	if q.prefixes, err = rows.Prefixes(fields); err != nil {
 		return nil, usagef("build the key of %v: %w", values, err)
 	}
-	q.end = after(q.start)
 	return q, nil
 }
 
@@ -167,7 +167,9 @@ func (q *query) fromTable(ctx context.Context, s *site, table string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.ScanRange(ctx, table, q.start, q.end, q.visit), c.Close())
+	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error {
+		return c.ScanRange(ctx, table, start, end, visit)
+	}), c.Close())
 }
 
 func (q *query) fromDirectory(ctx context.Context, s *site, from string, report *GetReport) error {
@@ -180,35 +182,63 @@ func (q *query) fromDirectory(ctx context.Context, s *site, from string, report 
 	if err != nil {
 		return errors.Join(err, fsys.Close())
 	}
-	return errors.Join(d.scan(ctx, q.start, q.end, q.visit), fsys.Close())
+	return errors.Join(q.scan(ctx, d.scan), fsys.Close())
+}
+
+// parallelScans is how many of a query's scans run side by side.
+const parallelScans = 16
+
+// scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
+func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error) error {
+	answers := make([]answer, len(q.prefixes))
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallelScans)
+	for i, prefix := range q.prefixes {
+		a := &answers[i]
+		a.wanted = q.wanted
+		group.Go(func() error {
+			err := scan(running, prefix, after(prefix), a.visit)
+			a.endRow()
+			return err
+		})
+	}
+	err := group.Wait()
+	for i := range answers {
+		q.rows = append(q.rows, answers[i].rows...)
+	}
+	return err
+}
+
+// answer gathers the rows of one scan.
+type answer struct {
+	wanted  []wantedCell
+	rows    []GotRow
+	row     []byte // the present one
+	cells   []GotCell
+	matched int
 }
 
 // visit takes the next cell of the range.
-func (q *query) visit(c *keys.Cell) error {
-	if !bytes.Equal(c.Row, q.row) || q.cells == nil {
-		q.endRow()
-		q.row = append(q.row[:0], c.Row...)
+func (a *answer) visit(c *keys.Cell) error {
+	if !bytes.Equal(c.Row, a.row) || a.cells == nil {
+		a.endRow()
+		a.row = append(a.row[:0], c.Row...)
 	}
-	for _, w := range q.wanted {
+	for _, w := range a.wanted {
 		if bytes.Equal(c.Qualifier, w.qualifier) && bytes.Equal(c.Family, w.family) && bytes.Equal(c.Value, w.value) {
-			q.matched++
+			a.matched++
 		}
 	}
-	q.cells = append(q.cells, gotCell(c))
+	a.cells = append(a.cells, gotCell(c))
 	return nil
 }
 
 // endRow keeps the present row if its query columns are those asked for.
-func (q *query) endRow() {
-	if q.cells != nil && q.matched >= len(q.wanted) {
-		q.rows = append(q.rows, GotRow{Printable(q.row), q.cells})
+func (a *answer) endRow() {
+	if a.cells != nil && a.matched >= len(a.wanted) {
+		a.rows = append(a.rows, GotRow{Printable(a.row), a.cells})
 	}
-	q.cells, q.matched = nil, 0
-}
-
-func (q *query) finish() []GotRow {
-	q.endRow()
-	return q.rows
+	a.cells, a.matched = nil, 0
 }
 
 func gotCell(c *keys.Cell) GotCell {

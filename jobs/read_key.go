@@ -10,11 +10,7 @@ func (j *Job) readRowKey(s *section) {
 	if text == "" {
 		return
 	}
-	columns := make([]keys.Column, len(j.Columns))
-	for i, c := range j.Columns {
-		columns[i] = keys.Column{Name: c.Name, Width: c.Width}
-	}
-	expr, err := keys.Parse(text, columns)
+	expr, err := keys.Parse(text, j.keyColumns())
 	if err != nil {
 		s.fail("rowkey", "%v", err)
 		return
@@ -27,7 +23,7 @@ func (j *Job) readRowKey(s *section) {
 		j.Query = append(j.Query, q.text)
 	}
 	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 {
-		if _, err := expr.Prefix(j.Query); err != nil {
+		if _, err := expr.Query(j.Query); err != nil {
 			s.fail("query", "%v", err)
 		}
 	}
