@@ -108,7 +108,7 @@ func escape(s string) (char []byte, behind string, err error) {
 	case strings.HasPrefix(s, "0x"):
 		return numbered(s, 2, 1, 4, 16)
 	case s[0] == '0':
-		return numbered(s, 0, 1, 3, 8)
+		return numbered(s, 0, 1, 4, 8)
 	case s[0] >= '1' && s[0] <= '3':
 		return numbered(s, 0, 3, 3, 8)
 	}

@@ -2,12 +2,14 @@ package testcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 )
 
 // openedToPrograms are the packages of the JDK that Spark reaches into, beyond Hadoop's.
@@ -18,6 +20,36 @@ var openedToPrograms = strings.Fields(`
 // its own jars before the cluster's, and the cluster's configuration. It is compiled once for a state of its files. The
 // process is not started; it has the JVM's own choice of garbage collector and a heap such as 4g.
 func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, args ...string) (*exec.Cmd, error) {
+	return program(ctx, files, []string{c.ConfDir()}, []string{c.classes, c.jars}, heap, class, args)
+}
+
+// Program is a Java program as Cluster.Program has it, without a cluster: for what Hadoop's and other programs' classes
+// write and read. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
+func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exec.Cmd {
+	t.Helper()
+	jars, err := classpath(t.Context(), ofCluster)
+	if errors.Is(err, errNoJava) {
+		without(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := oracleClasses(t.Context(), jars, ofCluster) // for its settings of logging
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, err := program(t.Context(), files, nil, []string{classes, jars}, heap, class, args)
+	if errors.Is(err, errNoJava) {
+		without(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// program gives the process of a program whose class path is that of first, its own classes and jars, and last.
+func program(ctx context.Context, files fs.FS, first, last []string, heap, class string, args []string) (*exec.Cmd, error) {
 	pom, err := fs.ReadFile(files, "pom.xml")
 	if err != nil {
 		return nil, err
@@ -30,7 +62,8 @@ func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, 
 	if err != nil {
 		return nil, err
 	}
-	classes, err := programClasses(ctx, files, pom, jars+string(os.PathListSeparator)+c.jars)
+	base := strings.Join(last, string(os.PathListSeparator))
+	classes, err := programClasses(ctx, files, pom, jars+string(os.PathListSeparator)+base)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +72,7 @@ func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, 
 		flags = append(flags, "--add-opens="+p+"=ALL-UNNAMED")
 	}
 	cmd := exec.CommandContext(ctx, "java", append(append(flags, class), args...)...)
-	classpath := []string{c.ConfDir(), classes, c.classes, jars, c.jars}
+	classpath := append(append([]string{}, first...), classes, jars, base)
 	cmd.Env = append(os.Environ(), "CLASSPATH="+strings.Join(classpath, string(os.PathListSeparator)), "LC_ALL=C.UTF-8")
 	return cmd, nil
 }
