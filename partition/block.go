@@ -14,7 +14,7 @@ import (
 // A spilled run is a file of blocks, region after region, none of two regions. A block:
 //
 //	4 bytes length as stored, 4 bytes length of the entries, 4 bytes CRC32C of both and of what is stored; little-endian
-//	Snappy of entries one behind the other
+//	Snappy of entries one behind the other, or the entries themselves, where the two lengths are the same
 //
 // An entry in a block: uvarint key length, uvarint payload length, uvarint file, uvarint offset, key, payload. Keys stand
 // whole, so that an entry is a view of the block; Snappy finds what they share.
@@ -73,17 +73,24 @@ func (r *spilledRun) remove() error { return errors.Join(r.close(), os.Remove(r.
 // blockRoom is how much a block of n bytes of entries can take.
 func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
 
-// appendBlock packs entries behind what is in dst.
-func appendBlock(dst, entries []byte) []byte {
+// appendBlock puts entries behind what is in dst, packed where they are not to be plain and become less.
+func appendBlock(dst, entries []byte, plain bool) []byte {
 	start := len(dst)
 	need := blockRoom(len(entries))
 	if cap(dst)-start < need {
 		dst = append(make([]byte, 0, start+need), dst...)
 	}
-	packed := snappy.Encode(dst[start+blockHeaderLen:start+need], entries)
-	dst = dst[:start+blockHeaderLen+len(packed)]
+	body := dst[start+blockHeaderLen : start+need]
+	length := len(entries)
+	if !plain {
+		length = len(snappy.Encode(body, entries))
+	}
+	if length >= len(entries) {
+		length = copy(body, entries)
+	}
+	dst = dst[:start+blockHeaderLen+length]
 	header := dst[start:]
-	binary.LittleEndian.PutUint32(header, uint32(len(packed)))
+	binary.LittleEndian.PutUint32(header, uint32(length))
 	binary.LittleEndian.PutUint32(header[4:], uint32(len(entries)))
 	binary.LittleEndian.PutUint32(header[8:], checksum(header))
 	return dst
@@ -110,11 +117,15 @@ func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, ne
 	if length > n || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
 		return nil, 0, r.fault(at, ErrDamaged)
 	}
+	next = at + int64(length)
+	if length-blockHeaderLen == size {
+		return dst[:copy(dst, stored[blockHeaderLen:length])], next, nil
+	}
 	entries, err = snappy.Decode(dst, stored[blockHeaderLen:length])
 	if err != nil || len(entries) != size {
 		return nil, 0, r.fault(at, ErrDamaged)
 	}
-	return entries, at + int64(length), nil
+	return entries, next, nil
 }
 
 // tooShort is the error of a run that ends within a block, which the reading may say too.

@@ -70,7 +70,7 @@ func (s *Sorter) spillArenas(ctx context.Context) error {
 	written := make([]*spilledRun, len(s.memRun))
 	err := s.atOnce(len(s.memRun), len(s.memRun), func(i int) (err error) {
 		m := s.memRun[i]
-		w := newRunWriter(s.regions, s.folder, s.blockSize)
+		w := s.newWriter()
 		written[i], err = w.writeArena(ctx, m.arena, nil)
 		m.arena = nil
 		return err
@@ -175,7 +175,7 @@ func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRu
 		}
 		size += r.size()
 	}
-	w := newRunWriter(s.regions, s.folder, s.blockSize)
+	w := s.newWriter()
 	found := cuts{zeros: s.cuts.zeros}
 	merged, err := w.write(size, &found, func() error { return w.merge(ctx, from, &found) })
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 
 // FuzzBlock holds that a damaged block is an error, or the entries as they were, and never a panic.
 func FuzzBlock(f *testing.F) {
-	f.Add([]byte("0123456789"), 3, byte(1))
-	f.Add(bytes.Repeat([]byte("row"), 200), 13, byte(0x80))
-	f.Add([]byte{0xff}, 0, byte(0xff))
+	f.Add([]byte("0123456789"), 3, byte(1), false)
+	f.Add(bytes.Repeat([]byte("row"), 200), 13, byte(0x80), false)
+	f.Add(bytes.Repeat([]byte("row"), 200), 0, byte(0), true)
+	f.Add([]byte{0xff}, 0, byte(0xff), true)
 	name := filepath.Join(f.TempDir(), "run")
-	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte) {
+	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte, plain bool) {
 		var entries []byte
 		for n := 0; n <= len(data) && len(entries) < 1<<16; n = 2*n + 1 {
 			entries = appendEntry(entries, &Entry{Key: data[:n], Payload: data[n:], Position: Position{uint32(n), int64(n) << 30}})
 		}
-		block := appendBlock(nil, entries)
+		block := appendBlock(nil, entries, plain)
 		block[uint(at)%uint(len(block))] ^= flip
 		run := &spilledRun{name: name, starts: []int64{0, int64(len(block))}, largest: len(entries), packed: len(block)}
 		if err := os.WriteFile(run.name, block, 0o600); err != nil {

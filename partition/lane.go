@@ -134,7 +134,7 @@ func (l *Lane) Spill() (RunFile, error) {
 // spill sorts the arena, writes it as a run and empties it.
 func (l *Lane) spill() (*spilledRun, error) {
 	if l.writer == nil {
-		l.writer = newRunWriter(l.sorter.regions, l.sorter.folder, l.sorter.blockSize)
+		l.writer = l.sorter.newWriter()
 	}
 	begun := time.Now()
 	l.arena.sort()

@@ -19,7 +19,8 @@ type runWriter struct {
 	regions   *Regions
 	folder    *folder
 	blockSize int
-	flushAt   int // bytes of blocks
+	flushAt   int  // bytes of blocks
+	plain     bool // blocks are not compressed
 
 	file    *os.File
 	run     *spilledRun
@@ -30,6 +31,13 @@ type runWriter struct {
 	buffer  []byte  // blocks
 	written int64   // before the buffer
 	data    int64   // bytes of keys and payloads
+}
+
+// newWriter makes a writer of the sort's runs.
+func (s *Sorter) newWriter() *runWriter {
+	w := newRunWriter(s.regions, s.folder, s.blockSize)
+	w.plain = s.plain
+	return w
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
@@ -106,7 +114,7 @@ func (w *runWriter) endBlock() error {
 		return nil
 	}
 	before := len(w.buffer)
-	w.buffer = appendBlock(w.buffer, w.block)
+	w.buffer = appendBlock(w.buffer, w.block, w.plain)
 	w.run.largest = max(w.run.largest, len(w.block))
 	w.run.packed = max(w.run.packed, len(w.buffer)-before)
 	w.block = w.block[:0]
