@@ -14,10 +14,13 @@ import (
 type feeder struct {
 	records recordReader
 	outputs []*feed
+
+	checkpoints checkpoints
 }
 
-func (s *sorting) newFeeder() *feeder {
-	f := &feeder{records: newRecordReader(s.input.Form, s.source.fsys, s.rejects, s.meter)}
+func (s *sorting) newFeeder(lane int) *feeder {
+	f := &feeder{checkpoints: s.newCheckpoints(lane)}
+	f.records = newRecordReader(s.input.Form, s.source.fsys, f.checkpoints.rejects, s.meter)
 	f.records.busy = f.busy
 	for i := range s.outputs {
 		out := newFeed(&s.outputs[i])
@@ -38,14 +41,15 @@ func (f *feeder) busy() time.Duration {
 	return sum
 }
 
-func (f *feeder) run(ctx context.Context, splits <-chan ingest.Split) error {
-	for split := range splits {
-		if err := f.records.readSplit(ctx, split, f.add); err != nil {
-			return errors.Join(err, f.close())
+func (f *feeder) run(ctx context.Context, pieces <-chan piece) error {
+	for p := range pieces {
+		f.checkpoints.begin(p)
+		f.records.after = p.after
+		bytes, err := f.records.readSplit(ctx, p.Split, f.add)
+		if err != nil {
+			return err
 		}
-	}
-	if err := f.close(); err != nil {
-		return fmt.Errorf("sort: %w", err)
+		f.checkpoints.end(p, bytes)
 	}
 	return ctx.Err()
 }
@@ -75,6 +79,9 @@ func (f *feeder) add(r *ingest.Record) error {
 		if err := out.commit(r); err != nil {
 			return fmt.Errorf("sort: %w", err)
 		}
+	}
+	if f.full() {
+		return f.checkpoint()
 	}
 	return nil
 }

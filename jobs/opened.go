@@ -20,6 +20,7 @@ type jobRun struct {
 	source  *source
 	cluster *load.Cluster // nil where the job needs none
 	places  []*workplace
+	keeper  *keeper // from the sort on
 }
 
 // openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.

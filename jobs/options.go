@@ -24,6 +24,10 @@ type point string
 
 const (
 	pointPlanned  point = "planned"  // the manifest is begun
+	pointSpilled  point = "spilled"  // sorted runs are on the disk, and the journal does not say so yet
+	pointKept     point = "kept"     // the journal says so
+	pointMerged   point = "merged"   // some of them were merged into one, and the journal does not say so yet
+	pointReplaced point = "replaced" // the journal says so; those that were merged are still there
 	pointSorted   point = "sorted"   // all input was read
 	pointBegun    point = "begun"    // a slice's writing begins
 	pointVerified point = "verified" // its files were read back, still under temporary names

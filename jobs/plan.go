@@ -236,7 +236,7 @@ func (p *planning) measureSplit(ctx context.Context, split ingest.Split) (part [
 	records := newRecordReader(p.job.Input.Form, p.source.fsys, rejects, p.meter)
 	keys := newRecordKey(p.job)
 	var row []byte
-	err = records.readSplit(ctx, split, func(r *ingest.Record) error {
+	_, err = records.readSplit(ctx, split, func(r *ingest.Record) error {
 		if p.sample > 0 && p.taken.Add(1) > p.sample {
 			p.report.Sample = true
 			return errEnough

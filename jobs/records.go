@@ -25,21 +25,24 @@ type recordReader struct {
 	rejects rejectSink
 	meter   *meter
 	read    int64 // records so far, rejected ones too
+	at      int64 // offset of the last of them
+	after   int64 // the records up to this offset of a split are passed over; -1: none
+	in      ingest.Records
 	times   *readTimes
 	busy    func() time.Duration // what the visitor did of another phase so far
 }
 
 func newRecordReader(form ingest.Form, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
 	t := new(readTimes)
-	return recordReader{form: form, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m,
+	return recordReader{form: form, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m, after: -1,
 		times: t, busy: func() time.Duration { return 0 }}
 }
 
 // errEnough ends the reading without an error.
 var errEnough = errors.New("enough was read")
 
-// readSplit visits the records of a split. The visitor may give errEnough.
-func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (err error) {
+// readSplit visits the records of a split and tells how many bytes of it that were. The visitor may give errEnough.
+func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.busy()
 	defer func() {
 		r.times.total += time.Since(begun)
@@ -47,8 +50,9 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 	}()
 	in, err := r.form.Open(r.fsys, split)
 	if err != nil {
-		return fmt.Errorf("open the input: %w", err)
+		return 0, fmt.Errorf("open the input: %w", err)
 	}
+	r.in = in
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var told int64
 	for n := 1; err == nil; n++ {
@@ -64,9 +68,9 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, errEnough) {
-		return ctx.Err()
+		return told, ctx.Err()
 	}
-	return err
+	return told, err
 }
 
 // nextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
@@ -88,11 +92,20 @@ func (r *recordReader) nextTimed(in ingest.Records, visit func(*ingest.Record) e
 func (r *recordReader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
+		if record.Offset <= r.after {
+			return nil
+		}
 		r.read++
+		r.at = record.Offset
 		return visit(record)
 	}
-	if errors.As(err, new(*ingest.BadRecord)) {
+	var bad *ingest.BadRecord
+	if errors.As(err, &bad) {
+		if bad.Offset <= r.after {
+			return nil
+		}
 		r.read++
+		r.at = bad.Offset
 	}
 	return r.reject(err)
 }

@@ -137,7 +137,7 @@ func (r *jobRun) spillNeed(todo []*workplace) int64 {
 	if int64(bytes) <= sortMemory(r.options.Memory) {
 		return 0
 	}
-	return int64(spillRatio * bytes)
+	return max(0, int64(spillRatio*bytes)-r.keeper.spilled())
 }
 
 // workFolder is the absolute name of the folder that the sort spills to, or of the nearest one above it that is there; an

@@ -190,7 +190,7 @@ func TestDamagedSpill(t *testing.T) {
 	mustRun(t, readCheck(t, dir, base), Options{})
 	_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work, reached: func(p point) {
 		if p == pointSorted {
-			damage(t, filepath.Join(work, "bulkload-sort-*", "run-*"))
+			damage(t, filepath.Join(work, "bulkload-run-*", "0", "run-*"))
 		}
 	}})
 	if err == nil || KindOf(err) != Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {

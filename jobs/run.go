@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"syscall"
 	"time"
 
 	"bulkload/ingest"
@@ -62,6 +63,8 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		if err := r.write(ctx, todo, summary); err != nil {
 			return err
 		}
+	} else if err := removeFinished(r); err != nil {
+		return err
 	}
 	for _, w := range r.places {
 		w.report.fill(w.manifest)
@@ -106,17 +109,27 @@ func (r *jobRun) named(w *workplace, err error) error {
 }
 
 // write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
-func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary) error {
+func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
 			return r.named(w, err)
 		}
+	}
+	splits, err := cutInput(&r.job.Input, r.source)
+	if err != nil {
+		return err
+	}
+	r.keeper, err = openKeeper(r, splits)
+	defer func() { err = errors.Join(err, r.keeper.close(ctx, err)) }()
+	if err != nil {
+		return err
 	}
 	if err := r.ready(todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
+		r.keeper.full = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 		return err
 	}
 	r.options.reached(pointSorted)
@@ -146,7 +159,7 @@ func (r *jobRun) rejectPlace() *workplace { return r.places[0] }
 // sort reads the input into an output's rows each; none for those that are written.
 func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, error) {
 	at := r.rejectPlace()
-	s := sorting{input: &r.job.Input, source: r.source,
+	s := sorting{input: &r.job.Input, source: r.source, splits: r.keeper.splits, keeper: r.keeper,
 		rejects: ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())}
 	for _, w := range r.places {
 		s.outputs = append(s.outputs, sortOutput{job: w.job, target: w.target})
@@ -161,6 +174,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, err
 		return nil, err
 	}
 	summary.sorted(rows)
+	summary.Resumed = r.keeper.resumed()
 	return rows, nil
 }
 
@@ -177,6 +191,9 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 		}
 		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].sorted.Close())
 		rows[i] = nil
+		if err == nil {
+			err = r.keeper.free(i)
+		}
 		if err != nil {
 			return r.named(w, err)
 		}

@@ -45,6 +45,8 @@ type sorting struct {
 	source  *source
 	outputs []sortOutput
 	rejects rejectSink
+	splits  []ingest.Split // of the input
+	keeper  *keeper        // nil: spilled runs go with the process
 	meter   *meter
 }
 
@@ -55,11 +57,25 @@ type sortOutput struct {
 	sorter *partition.Sorter
 }
 
+// regions is their number; 0 where no rows are wanted.
+func (o *sortOutput) regions() int {
+	if o.target == nil {
+		return 0
+	}
+	return o.target.regions.Len()
+}
+
 // sortRows reads, builds keys and sorts, on all cores. It gives an output's rows each, nil for one without a target; on
 // failure none but the numbers. The rejects are closed in any case.
 func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error) {
 	lanes := workers()
-	if err := s.beginSorts(o, lanes); err != nil {
+	err := s.beginSorts(o, lanes)
+	if s.keeper != nil && errors.Is(err, partition.ErrKept) {
+		if err = errors.Join(s.discard(), s.keeper.forget(err)); err == nil {
+			err = s.beginSorts(o, lanes)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.rejects.Close(0)))
 	}
 	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes, bytes: true}
@@ -96,10 +112,12 @@ func (s *sorting) beginSorts(o Options, lanes int) error {
 		if out.target == nil {
 			continue
 		}
+		options := partition.Options{Regions: out.target.regions, Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes}
+		if s.keeper != nil {
+			options.Kept = s.keeper.kept(i)
+		}
 		var err error
-		out.sorter, err = partition.NewSorter(partition.Options{Regions: out.target.regions,
-			Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes})
-		if err != nil {
+		if out.sorter, err = partition.NewSorter(options); err != nil {
 			return err
 		}
 	}
@@ -142,47 +160,107 @@ func (s *sorting) closeRejects(err error, read int64) error {
 // what the collector has not taken yet.
 func sortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// addAll feeds the sorts from all splits of the input.
+// cutInput is the list of the splits that are read side by side.
+func cutInput(in *Input, source *source) ([]ingest.Split, error) {
+	splits, err := in.Form.Splits(source.fsys, source.files, splitSize)
+	if err != nil {
+		return nil, fmt.Errorf("look into the input: %w", err)
+	}
+	return splits, nil
+}
+
+// addAll feeds the sorts from what is left of the input to be read.
 func (s *sorting) addAll(ctx context.Context, lanes int) ([]*sortedRows, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	splits := make(chan ingest.Split)
-	group.Go(func() error {
-		defer close(splits)
-		cut, err := s.input.Form.Splits(s.source.fsys, s.source.files, splitSize)
-		if err != nil {
-			return fmt.Errorf("look into the input: %w", err)
+	feeders := make([]*feeder, lanes)
+	for i := range feeders {
+		feeders[i] = s.newFeeder(i)
+	}
+	pieces, err := s.left()
+	if err == nil {
+		err = feedAll(ctx, feeders, pieces)
+	}
+	if err == nil {
+		err = s.endAll(feeders)
+	}
+	for _, f := range feeders {
+		err = errors.Join(err, f.checkpoints.rejects.close())
+	}
+	return s.addUp(feeders), err
+}
+
+// left is what earlier processes have not sorted. Their rejects are taken over.
+func (s *sorting) left() ([]piece, error) {
+	if s.keeper == nil {
+		return newKeptState(nil).pieces(s.splits), nil
+	}
+	state := s.keeper.state
+	_, whole := state.bytes()
+	s.meter.add(whole)
+	for _, span := range state.rejects {
+		if err := s.keeper.replay(span, s.rejects); err != nil {
+			return nil, err
 		}
-		for _, split := range cut {
+	}
+	return state.pieces(s.splits), nil
+}
+
+// feedAll reads the pieces side by side.
+func feedAll(ctx context.Context, feeders []*feeder, pieces []piece) error {
+	group, ctx := errgroup.WithContext(ctx)
+	next := make(chan piece)
+	group.Go(func() error {
+		defer close(next)
+		for _, p := range pieces {
 			select {
-			case splits <- split:
+			case next <- p:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
 		return nil
 	})
-	feeders := make([]*feeder, lanes)
-	for i := range feeders {
-		feeders[i] = s.newFeeder()
-		group.Go(func() error { return feeders[i].run(ctx, splits) })
+	for _, f := range feeders {
+		group.Go(func() error { return f.run(ctx, next) })
 	}
-	err := group.Wait()
-	return s.addUp(feeders), err
+	return group.Wait()
 }
 
-// addUp gathers what the goroutines have counted.
+// endAll ends the feeding of the sorts: what is still in memory stays there if it can.
+func (s *sorting) endAll(feeders []*feeder) error {
+	fits := true
+	for _, out := range s.outputs {
+		fits = fits && (out.sorter == nil || out.sorter.Fits())
+	}
+	var group errgroup.Group
+	for _, f := range feeders {
+		group.Go(func() error {
+			if s.keeper != nil && !fits {
+				if err := f.checkpoint(); err != nil {
+					return err
+				}
+			}
+			return f.close()
+		})
+	}
+	return group.Wait()
+}
+
+// addUp gathers what the goroutines have counted, and earlier processes.
 func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 	all := make([]*sortedRows, len(s.outputs))
 	for i := range s.outputs {
-		rows := &sortedRows{}
-		if t := s.outputs[i].target; t != nil {
-			rows.regions = make([]sortedRegion, t.regions.Len())
-		}
+		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions())}
 		for _, f := range feeders {
 			rows.read += f.records.read
 			rows.times.add(f.records.times)
 			for k := range rows.regions {
 				rows.regions[k].add(&f.outputs[i].regions[k])
+			}
+		}
+		if s.keeper != nil {
+			rows.read += s.keeper.state.read
+			for k := range rows.regions {
+				rows.regions[k].add(&s.keeper.state.outputs[i].regions[k])
 			}
 		}
 		all[i] = rows

@@ -41,7 +41,8 @@ type Summary struct {
 	Phases         []Phase         `json:"phases"`
 	Rejects        []RejectFile    `json:"rejects"`
 	Sort           *SortSummary    `json:"sort,omitempty"`
-	Bound          *Bound          `json:"bound,omitempty"` // where a run did something
+	Bound          *Bound          `json:"bound,omitempty"`   // where a run did something
+	Resumed        *Resumed        `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
 
 	only *OutputReport // where there is one output
 }
@@ -99,6 +100,12 @@ type SortSummary struct {
 	Bytes   int64 `json:"bytes"`
 	Runs    int   `json:"spilled_runs"`
 	Spilled int64 `json:"spilled_bytes"`
+}
+
+// Resumed is what was not read and sorted again.
+type Resumed struct {
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"` // of the input
 }
 
 // LoadSummary says what HBase was given.

@@ -139,7 +139,11 @@ func (v *verifying) close() error {
 // run sorts the source once and joins it with what is there of every output.
 func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 	rejects := &countedRejects{}
-	s := sorting{input: &v.job.Input, source: v.source, rejects: rejects}
+	splits, err := cutInput(&v.job.Input, v.source)
+	if err != nil {
+		return err
+	}
+	s := sorting{input: &v.job.Input, source: v.source, splits: splits, rejects: rejects}
 	for _, out := range v.outputs {
 		s.outputs = append(s.outputs, sortOutput{job: out.job, target: out.target})
 	}

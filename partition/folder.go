@@ -66,12 +66,12 @@ func (f *folder) make() error {
 	if err := os.MkdirAll(f.work, 0o700); err != nil {
 		return err
 	}
-	removeStale(f.work)
+	RemoveStale(f.work)
 	path, err := os.MkdirTemp(f.work, newPrefix)
 	if err != nil {
 		return err
 	}
-	lock, err := lockFile(path)
+	lock, err := LockFolder(path)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(path))
 	}
@@ -83,8 +83,9 @@ func (f *folder) make() error {
 	return nil
 }
 
-// lockFile makes a folder's lock file if need be and locks it.
-func lockFile(folder string) (*os.File, error) {
+// LockFolder makes a folder's lock file if need be and locks it until it is closed: syscall.EWOULDBLOCK where another
+// process has locked it.
+func LockFolder(folder string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -95,8 +96,9 @@ func lockFile(folder string) (*os.File, error) {
 	return lock, nil
 }
 
-// removeStale removes the folders of sorts that were killed. What can't be removed, another user's say, stays.
-func removeStale(work string) {
+// RemoveStale removes from a work folder what killed sorts have left that kept nothing. What can't be removed, another
+// user's say, stays.
+func RemoveStale(work string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
 		return
@@ -106,7 +108,7 @@ func removeStale(work string) {
 			continue
 		}
 		stale := filepath.Join(work, e.Name())
-		if lock, err := lockFile(stale); err == nil {
+		if lock, err := LockFolder(stale); err == nil {
 			_ = os.RemoveAll(stale)
 			_ = lock.Close()
 		}

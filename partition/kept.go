@@ -123,8 +123,8 @@ func (s *Sorter) takeKept() error {
 // clear deletes what is in a folder besides some runs: what a killed sort has left half done.
 func (f *folder) clear(runs []RunFile) error {
 	files, err := os.ReadDir(f.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	if len(runs) == 0 && err != nil {
+		return nil // mostly it is not there; where more is wrong, the first spill says so
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,152 @@
+package jobs
+
+import (
+	"bulkload/internal/digest"
+	"bulkload/partition"
+)
+
+// checkpoint is a line of the journal: what one goroutine has read since its last one, all of which is in sorted runs on
+// the disk now.
+type checkpoint struct {
+	Read    int64        `json:"read"` // records, rejected ones too
+	Ended   []endedSplit `json:"ended,omitempty"`
+	Part    *splitPart   `json:"part,omitempty"` // of the split that is being read
+	Rejects *rejectSpan  `json:"rejects,omitempty"`
+	Shares  []runShare   `json:"shares"`
+}
+
+// endedSplit is a split that was read to its end, by its place in the list of all.
+type endedSplit struct {
+	Split int   `json:"split"`
+	Bytes int64 `json:"bytes"`
+}
+
+// splitPart is the part of a split up to a record, which belongs to it.
+type splitPart struct {
+	Split   int   `json:"split"`
+	Through int64 `json:"through"` // the record's offset
+	Bytes   int64 `json:"bytes"`
+}
+
+// runShare is what came to one output. Its run has no name where nothing did.
+type runShare struct {
+	Output  int               `json:"output"`
+	Run     partition.RunFile `json:"run,omitzero"`
+	Regions []regionShare     `json:"regions,omitempty"` // those that something came to
+}
+
+// regionShare is a sortedRegion as it stands in the journal.
+type regionShare struct {
+	Region int        `json:"region"`
+	Digest digest.Sum `json:"digest"`
+	Keys   int64      `json:"keys"`
+	Bytes  int64      `json:"bytes"`
+}
+
+func (s *regionShare) sorted() sortedRegion { return sortedRegion{s.Digest, s.Keys, s.Bytes} }
+
+// replacement is a line of the journal: an output's run that has come in the place of others.
+type replacement struct {
+	Output int               `json:"output"`
+	From   []string          `json:"from"`
+	Run    partition.RunFile `json:"run"`
+}
+
+// journalLine is one of the two.
+type journalLine struct {
+	Checkpoint *checkpoint  `json:"checkpoint,omitempty"`
+	Merged     *replacement `json:"merged,omitempty"`
+}
+
+// checkpoints is what a goroutine has to tell at its next checkpoint.
+type checkpoints struct {
+	keeper  *keeper // nil: nothing is kept
+	rejects *rejectLog
+	ended   []endedSplit
+	present int              // the split that is being read; -1: none
+	read    int64            // at the last checkpoint
+	regions [][]sortedRegion // at the last checkpoint, of each output
+}
+
+func (s *sorting) newCheckpoints(lane int) checkpoints {
+	c := checkpoints{keeper: s.keeper, present: -1, rejects: newRejectLog(s.keeper, s.rejects, lane)}
+	for i := range s.outputs {
+		c.regions = append(c.regions, make([]sortedRegion, s.outputs[i].regions()))
+	}
+	return c
+}
+
+// begin says that a piece is being read from here on.
+func (c *checkpoints) begin(p piece) { c.present = p.number }
+
+// end says that the piece was read to its end.
+func (c *checkpoints) end(p piece, bytes int64) {
+	c.ended = append(c.ended, endedSplit{p.number, bytes})
+	c.present = -1
+}
+
+// checkpoint puts what the goroutine has read since the last one on the disk to stay: between two records.
+func (f *feeder) checkpoint() error {
+	c := &f.checkpoints
+	if f.records.read == c.read && c.ended == nil {
+		return nil
+	}
+	if err := c.keeper.begin(); err != nil {
+		return err
+	}
+	line := &checkpoint{Read: f.records.read - c.read, Ended: c.ended}
+	if c.present >= 0 {
+		line.Part = &splitPart{c.present, f.records.at, f.records.in.Bytes()}
+	}
+	for i, out := range f.outputs {
+		if out.lane == nil {
+			continue
+		}
+		run, err := out.lane.Spill()
+		if err != nil {
+			return err
+		}
+		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions)})
+	}
+	var err error
+	if line.Rejects, err = c.rejects.settle(); err != nil {
+		return err
+	}
+	if err := c.keeper.add(line); err != nil {
+		return err
+	}
+	c.read, c.ended = f.records.read, nil
+	for i, out := range f.outputs {
+		copy(c.regions[i], out.regions)
+	}
+	return nil
+}
+
+// full tells whether a lane asks for a checkpoint.
+func (f *feeder) full() bool {
+	for _, out := range f.outputs {
+		if out.lane != nil && out.lane.Full() {
+			return true
+		}
+	}
+	return false
+}
+
+// sharesSince is what came to regions between two states of their accounts.
+func sharesSince(then, now []sortedRegion) []regionShare {
+	var shares []regionShare
+	for i := range now {
+		r := now[i]
+		r.sub(&then[i])
+		if r != (sortedRegion{}) {
+			shares = append(shares, regionShare{i, r.digest, r.keys, r.bytes})
+		}
+	}
+	return shares
+}
+
+func (r *sortedRegion) sub(o *sortedRegion) {
+	r.digest.Sub(o.digest)
+	r.keys -= o.keys
+	r.bytes -= o.bytes
+}

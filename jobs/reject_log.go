@@ -1,0 +1,166 @@
+package jobs
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"bulkload/ingest"
+)
+
+// rejectLog passes a goroutine's rejects on, and keeps a copy of those since the last checkpoint for the next one: in
+// memory, and where they are many in a file beside the sorted runs.
+type rejectLog struct {
+	rejectSink
+	keeper *keeper // nil: no copy is kept
+	name   string  // of the file
+	file   *os.File
+	from   int64  // in the file, where those since the last checkpoint begin
+	at     int64  // its length
+	sum    uint32 // CRC32C of what was written since then
+	buffer []byte
+}
+
+const rejectBuffer = 1 << 20
+
+// rejectSpan is a part of a log, with whole rejects.
+type rejectSpan struct {
+	File string `json:"file"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Sum  uint32 `json:"sum"` // CRC32C
+}
+
+// loggedReject is a line of the log.
+type loggedReject struct {
+	File   int    `json:"f"` // ordinal
+	Offset int64  `json:"o"`
+	Number int64  `json:"n,omitempty"`
+	Column string `json:"c,omitempty"`
+	Reason string `json:"r"`
+	Hint   string `json:"h,omitempty"`
+	Raw    []byte `json:"raw"`
+}
+
+func newRejectLog(k *keeper, sink rejectSink, lane int) *rejectLog {
+	return &rejectLog{rejectSink: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
+}
+
+// Add takes a reject.
+func (l *rejectLog) Add(bad *ingest.BadRecord) error {
+	if err := l.rejectSink.Add(bad); err != nil || l.keeper == nil {
+		return err
+	}
+	line, err := json.Marshal(loggedReject{bad.File.Ordinal, bad.Offset, bad.Number, bad.Column, bad.Reason, bad.Hint, bad.Raw})
+	if err != nil {
+		return err
+	}
+	l.buffer = append(append(l.buffer, line...), '\n')
+	if len(l.buffer) < rejectBuffer {
+		return nil
+	}
+	return l.flush()
+}
+
+// flush writes the buffer behind what is in the file: also what a process has left there that was killed before its next
+// checkpoint.
+func (l *rejectLog) flush() (err error) {
+	if len(l.buffer) == 0 {
+		return nil
+	}
+	if err := l.keeper.begin(); err != nil {
+		return err
+	}
+	if l.file == nil {
+		if l.file, err = os.OpenFile(filepath.Join(l.keeper.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+			return err
+		}
+		if l.at, err = l.file.Seek(0, io.SeekEnd); err != nil {
+			return err
+		}
+		l.from = l.at
+	}
+	l.sum = crc32.Update(l.sum, castagnoli, l.buffer)
+	n, err := l.file.Write(l.buffer)
+	l.at += int64(n)
+	l.buffer = l.buffer[:0]
+	return err
+}
+
+// settle gives the rejects since the last checkpoint, which are on the disk then; nil where there were none.
+func (l *rejectLog) settle() (*rejectSpan, error) {
+	if err := l.flush(); err != nil {
+		return nil, err
+	}
+	if l.from == l.at {
+		return nil, nil
+	}
+	span := &rejectSpan{l.name, l.from, l.at, l.sum}
+	l.from, l.sum = l.at, 0
+	return span, l.file.Sync()
+}
+
+func (l *rejectLog) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// checkRejects holds a log's part against its checksum.
+func (k *keeper) checkRejects(span *rejectSpan) error {
+	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, io.NewSectionReader(f, span.From, span.To-span.From))
+	if err == nil && (n != span.To-span.From || sum.Sum32() != span.Sum) {
+		err = fmt.Errorf("%s has changed", f.Name())
+	}
+	return err
+}
+
+// replay gives the rejects of a log's part to a sink.
+func (k *keeper) replay(span *rejectSpan, sink rejectSink) error {
+	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read
+	in := bufio.NewReader(io.NewSectionReader(f, span.From, span.To-span.From))
+	for at := span.From; at < span.To; {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return fmt.Errorf("read %s at byte %d: %w", f.Name(), at, err)
+		}
+		bad, err := k.parseReject(bytes.TrimSuffix(line, []byte{'\n'}))
+		if err != nil {
+			return fmt.Errorf("read %s at byte %d: %w", f.Name(), at, err)
+		}
+		if err := sink.Add(bad); err != nil {
+			return err
+		}
+		at += int64(len(line))
+	}
+	return nil
+}
+
+func (k *keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
+	var r loggedReject
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	if r.File < 0 || r.File >= len(k.source.files) {
+		return nil, errors.New("it names no file of the input")
+	}
+	return &ingest.BadRecord{Position: ingest.PositionIn(k.source.fsys, k.source.files[r.File], r.Offset, r.Number),
+		Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
+}
