@@ -72,6 +72,8 @@ func (r *reader) begin() error {
 	if !r.form.NoHeading {
 		return r.readHeading()
 	}
+	// In place of a heading: the rejects' first line, too, says that lines end with LF there.
+	r.rec.Heading = string(rune(separator))
 	r.spans = make([]span, len(r.form.Columns))
 	for i := range r.form.Columns {
 		r.places = append(r.places, i)
