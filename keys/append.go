@@ -74,9 +74,9 @@ func (s *step) appendColumn(dst, x []byte) ([]byte, string) {
 		return dst, problemNull
 	case s.check > 0 && len(x) != s.check:
 		return dst, "not of the declared width"
-	case s.of.Whole():
-		if n, problem := parseLong(x); problem != "" || !s.of.holds(n) {
-			return dst, "no " + s.of.String()
+	case s.typed.Whole():
+		if n, problem := parseLong(x); problem != "" || !s.typed.holds(n) {
+			return dst, "no " + s.typed.String()
 		}
 	}
 	return append(dst, x...), ""

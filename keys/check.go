@@ -71,7 +71,7 @@ func (e *Expr) checkCall(c *call) error {
 }
 
 func secondsInstead(most int64) string {
-	if most > 9_999_999_999 {
+	if most > mostSeconds {
 		return "; use seconds(x), or desc without a base"
 	}
 	return ""

@@ -31,7 +31,8 @@ type step struct {
 	pad    byte
 	layout []datePart
 	zone   *time.Location // nil: UTC, and clocks as they were written
-	of     Kind           // what a column that is used as it stands holds
+	unit   time.Duration  // of a number that is a moment; 0: told by its digits
+	typed  Kind           // what a column that is used as it stands holds
 }
 
 // part is a term of the sum that is the key.
@@ -65,7 +66,7 @@ func (p *part) add(t *term, e *Expr) Width {
 	}
 	p.use(t.column)
 	c := e.columns[t.column]
-	p.steps = append(p.steps, step{kind: stepColumn, column: t.column, text: text, check: c.Width, of: c.Kind})
+	p.steps = append(p.steps, step{kind: stepColumn, column: t.column, text: text, check: c.Width, typed: c.Kind})
 	return columnWidth(c)
 }
 
@@ -80,7 +81,9 @@ func (p *part) addCall(c *call, text string, e *Expr) Width {
 	if len(c.value) == 1 && c.value[0].column >= 0 {
 		column := c.value[0].column
 		p.use(column)
-		return p.addFunction(c, stepColumnFunction, column, text, columnWidth(e.columns[column]))
+		w := p.addFunction(c, stepColumnFunction, column, text, columnWidth(e.columns[column]))
+		p.steps[len(p.steps)-1].of(e.columns[column])
+		return w
 	}
 	p.steps = append(p.steps, step{kind: stepMark})
 	var w Width
@@ -96,6 +99,14 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 	s.kind, s.column, s.text, s.apply = kind, column, text, c.apply
 	p.steps = append(p.steps, s)
 	return w
+}
+
+// of takes from a column how its dates are written, where the function doesn't say so.
+func (s *step) of(c Column) {
+	s.unit = c.Unit
+	if s.zone == nil {
+		s.zone = c.Zone
+	}
 }
 
 // onlyColumn is the column that steps use, where it is one; else -1.

@@ -83,7 +83,7 @@ const problemDate = "no date"
 // comes into it, except that seconds and milliseconds since 1970 are UTC's. Where a zone is given, these and the
 // clocks that tell their offset are shown as that zone's clocks show them.
 func applyDate(s *step, dst, x []byte) ([]byte, string) {
-	m, ok := parseMoment(x)
+	m, ok := parseMoment(x, s.unit)
 	if !ok {
 		return dst, problemDate
 	}

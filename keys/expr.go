@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
 
@@ -12,6 +13,12 @@ type Column struct {
 	Name  string
 	Width int  // declared fixed width in bytes; 0 when not declared
 	Kind  Kind // declared; KindUnknown when not
+
+	// Of a date or a moment: Unit is time.Second or time.Millisecond where it is written as their number since 1970, and
+	// 0 where a clock is written. Zone is that in which such a clock was read; nil is UTC. The functions of dates go by
+	// both, where no other zone is given to them.
+	Unit time.Duration
+	Zone *time.Location
 }
 
 // Expr is a compiled row-key expression. It is immutable and safe for concurrent use.

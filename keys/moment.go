@@ -11,9 +11,12 @@ type moment struct {
 
 // parseMoment reads the forms in which dates come: 2019-01-31 or 2019/01/31, with a time 12:34:56 and a fraction behind a
 // blank or a T, with an offset from UTC behind; 20190131 and 20190131123456; seconds (10 digits) and
-// milliseconds (13 digits) since 1970 in UTC.
-func parseMoment(x []byte) (m moment, ok bool) {
-	if n := leadingDigits(x); n == len(x) {
+// milliseconds (13 digits) since 1970 in UTC. Where a unit is given, x is their number.
+func parseMoment(x []byte, unit time.Duration) (m moment, ok bool) {
+	switch {
+	case unit != 0:
+		return parseEpoch(x, unit)
+	case leadingDigits(x) == len(x):
 		return parseDigits(x)
 	}
 	p := momentParser{rest: x, ok: true}
@@ -38,14 +41,28 @@ func parseDigits(x []byte) (m moment, ok bool) {
 		}
 		return m, p.ok && m.valid()
 	case 10, 13:
-		n, _ := parseLong(x)
-		if len(x) == 10 {
-			n *= 1000
-		}
-		return momentAt(n, time.UTC), true
+		return parseEpoch(x, epochUnits[len(x)])
 	}
 	return m, false
 }
+
+// epochUnits tell by the number of digits what is counted since 1970.
+var epochUnits = [...]time.Duration{10: time.Second, 13: time.Millisecond}
+
+func parseEpoch(x []byte, unit time.Duration) (m moment, ok bool) {
+	n, problem := parseLong(x)
+	per := int64(unit / time.Millisecond)
+	if problem != "" || n < firstMilli/per || n > lastMilli/per {
+		return m, false
+	}
+	return momentAt(n*per, time.UTC), true
+}
+
+// The years that a date may have: 0 to 9999.
+var (
+	firstMilli = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	lastMilli  = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() - 1
+)
 
 func leadingDigits(x []byte) int {
 	n := 0
@@ -225,7 +242,7 @@ func applyMillis(s *step, dst, x []byte) ([]byte, string) { return s.applyClock(
 func applySeconds(s *step, dst, x []byte) ([]byte, string) { return s.applyClock(dst, x, 1000) }
 
 func (s *step) applyClock(dst, x []byte, unit int64) ([]byte, string) {
-	m, ok := parseMoment(x)
+	m, ok := parseMoment(x, s.unit)
 	if !ok {
 		return dst, problemDate
 	}

@@ -47,11 +47,23 @@ type nature struct {
 func natureOfColumn(c Column) nature {
 	n := nature{content: contentOf[c.Kind], most: greatest[c.Kind]}
 	n.moment = n.content == contentMoment
+	if n.moment && c.Unit != 0 {
+		n.content, n.most = contentWhole, mostSeconds
+		if c.Unit == time.Millisecond {
+			n.most = mostMillis
+		}
+	}
 	if n.moment || n.content.numeric() {
 		n.order = Ascending
 	}
 	return n
 }
+
+// The greatest moments that are written with 13 and with 10 digits.
+const (
+	mostMillis  = 9_999_999_999_999
+	mostSeconds = 9_999_999_999
+)
 
 // natureOfLiteral leaves open what a constant is: what a function can't make of it is found when it is parsed.
 func natureOfLiteral() nature { return nature{} }
