@@ -12,7 +12,8 @@ type Books struct {
 	Filtered     int64 `json:"rows_filtered"`
 	CellsWritten int64 `json:"cells_written"`
 	Nulls        int64 `json:"nulls_omitted"`
-	Columns      int   `json:"columns"` // that become cells
+	Columns      int   `json:"columns"`              // that become cells
+	TableRows    int64 `json:"table_rows,omitempty"` // of a wide table: where the records that are counted above met
 }
 
 // regionBooks are a region's share.
@@ -22,6 +23,7 @@ type regionBooks struct {
 	Differing  int64 `json:"rows_differing"`
 	Cells      int64 `json:"cells"`
 	Nulls      int64 `json:"nulls"`
+	TableRows  int64 `json:"table_rows,omitempty"`
 }
 
 func (b *Books) add(r regionBooks) {
@@ -30,6 +32,7 @@ func (b *Books) add(r regionBooks) {
 	b.Differing += r.Differing
 	b.CellsWritten += r.Cells
 	b.Nulls += r.Nulls
+	b.TableRows += r.TableRows
 }
 
 // check says what does not add up.

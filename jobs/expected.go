@@ -20,12 +20,13 @@ func (c *countedRejects) Close(int64) error           { return nil }
 
 // expected gives the cells that the source asks for in one slice of a region, in HBase's order.
 type expected struct {
-	layout    *layout
+	target    *target
 	timestamp int64
 	run       *partition.Run
 	next      *partition.Entry // read ahead; nil at the end
 	values    [][]byte
 	row       []byte
+	room      []byte
 	cells     []keys.Cell // of the present row that are still to come
 	all       []keys.Cell
 	rows      int64
@@ -36,7 +37,7 @@ func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Sl
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{layout: t.layout, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
+	e := &expected{target: t, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
@@ -81,13 +82,19 @@ func (e *expected) nextRow() error {
 		}
 		entry = next
 	}
-	e.rows++
-	e.row = append(e.row[:0], entry.Key...)
-	if err := e.layout.unpack(entry.Payload, e.values); err != nil {
+	row, named, err := e.target.splitKey(e.room[:0], entry.Key)
+	if err != nil {
+		return err
+	}
+	if !e.target.layout.wide || e.rows == 0 || !bytes.Equal(row, e.row) {
+		e.rows++
+	}
+	e.row = append(e.row[:0], row...)
+	if err := e.target.layout.unpack(entry.Payload, e.values); err != nil {
 		return err
 	}
 	e.all = e.all[:0]
-	err := e.layout.cells(e.row, e.values, e.timestamp, func(c *keys.Cell) error {
+	err = e.target.layout.cells(e.row, named, e.values, e.timestamp, func(c *keys.Cell) error {
 		e.all = append(e.all, *c)
 		return nil
 	})

@@ -92,7 +92,6 @@ type feed struct {
 	target  *target
 	lane    *partition.Lane // nil: no rows are wanted
 	several bool            // it is one of several outputs
-	row     []byte          // of the present record, in the lane's buffer
 	regions []sortedRegion
 }
 
@@ -105,13 +104,13 @@ func newFeed(o *sortOutput) *feed {
 	return f
 }
 
-// begin builds the record's row key; the error is an *ingest.BadRecord where that can't be done.
+// begin builds the record's key, in the lane's buffer; the error is an *ingest.BadRecord where that can't be done.
 func (f *feed) begin(r *ingest.Record) (err error) {
-	buffer := f.row[:0]
+	buffer := f.key.key[:0]
 	if f.lane != nil {
 		buffer = f.lane.Buffer()
 	}
-	f.row, err = f.key.append(buffer, r)
+	err = f.key.build(buffer, r)
 	var bad *ingest.BadRecord
 	if err != nil && f.several && errors.As(err, &bad) {
 		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
@@ -121,11 +120,11 @@ func (f *feed) begin(r *ingest.Record) (err error) {
 
 // commit packs the record behind its key.
 func (f *feed) commit(r *ingest.Record) error {
-	row, layout := f.row, f.target.layout
-	region := &f.regions[f.target.regions.Find(row)]
-	layout.digestFields(&region.digest, row, r.Fields, f.key.job.Timestamp)
-	entry := layout.pack(row, r.Fields)
-	region.keys += int64(len(row))
+	key, layout := &f.key, f.target.layout
+	region := &f.regions[f.target.regions.Find(key.row)]
+	layout.digestFields(&region.digest, key.row, key.named(), r.Fields, key.job.Timestamp)
+	entry := layout.pack(key.key, r.Fields)
+	region.keys += int64(len(key.key))
 	region.bytes += int64(len(entry))
-	return f.lane.Commit(entry, len(row), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

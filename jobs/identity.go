@@ -17,7 +17,8 @@ func (j *Job) identify() error {
 			text, err := json.Marshal(struct {
 				Columns []Column
 				RowKey  string
-			}{out.Columns, out.RowKey.String()})
+				Wide    string `json:",omitempty"`
+			}{out.Columns, out.RowKey.String(), out.Wide.String()})
 			if err != nil {
 				return fmt.Errorf("hash the job: %w", err)
 			}
@@ -46,12 +47,13 @@ func (j *Job) identity(accepts []string) (string, error) {
 		Columns   []Column
 		Timestamp int64
 		RowKey    string
+		Wide      string `json:",omitempty"`
 		Form      string
 		Regions   Regions
 		HFile     HFile
 		Strict    bool
 		Accepts   []string
-	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), form, j.Regions, j.HFile, j.Strict, accepts})
+	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Wide.String(), form, j.Regions, j.HFile, j.Strict, accepts})
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ type Job struct {
 	Columns   []Column  // in the order of the input
 	Timestamp int64     // of the cells, epoch milliseconds
 	RowKey    *keys.Expr
+	Wide      *Wide    // nil: a record is a row
 	Query     []string // the columns that a reader has
 	Input     Input
 	Regions   Regions

@@ -15,6 +15,7 @@ import (
 // layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
 // holds the values in this order.
 type layout struct {
+	wide     bool  // the cells' qualifiers begin with one of the record's
 	sources  []int // of each cell: the input column
 	hashes   []uint64
 	families []layoutFamily
@@ -23,13 +24,14 @@ type layout struct {
 // layoutFamily is one family's cells: those from first to before last.
 type layoutFamily struct {
 	name        string
+	bytes       []byte // the name
 	first, last int
 	columns     *hfilewriter.Columns
 	qualifiers  [][]byte
 }
 
-func newLayout(columns []Column) (*layout, error) {
-	l := &layout{}
+func newLayout(columns []Column, wide bool) (*layout, error) {
+	l := &layout{wide: wide}
 	for i, c := range columns {
 		if !c.Skip {
 			l.sources = append(l.sources, i)
@@ -44,7 +46,7 @@ func newLayout(columns []Column) (*layout, error) {
 	for i, source := range l.sources {
 		c := columns[source]
 		if len(l.families) == 0 || l.families[len(l.families)-1].name != c.Family {
-			l.families = append(l.families, layoutFamily{name: c.Family, first: i})
+			l.families = append(l.families, layoutFamily{name: c.Family, bytes: []byte(c.Family), first: i})
 		}
 		f := &l.families[len(l.families)-1]
 		f.qualifiers = append(f.qualifiers, []byte(c.Qualifier))
@@ -54,7 +56,7 @@ func newLayout(columns []Column) (*layout, error) {
 	for i := range l.families {
 		f := &l.families[i]
 		var err error
-		if f.columns, err = hfilewriter.NewColumns([]byte(f.name), f.qualifiers); err != nil {
+		if f.columns, err = hfilewriter.NewColumns(f.bytes, f.qualifiers); err != nil {
 			return nil, fmt.Errorf("lay out family %s: %w", f.name, err)
 		}
 	}
@@ -98,35 +100,56 @@ func (l *layout) unpack(payload []byte, values [][]byte) error {
 	return nil
 }
 
-// digestFields adds a record's cells, taken from its fields, to a sum.
-func (l *layout) digestFields(sum *digest.Sum, row []byte, fields [][]byte, timestamp int64) {
+// digestFields adds a record's cells, taken from its fields, to a sum. named is what their qualifiers begin with in a wide
+// table.
+func (l *layout) digestFields(sum *digest.Sum, row, named []byte, fields [][]byte, timestamp int64) {
 	hash, moment := digest.Row(row), digest.Moment(timestamp)
 	for i, source := range l.sources {
 		if value := fields[source]; value != nil {
-			sum.Cell(hash, l.hashes[i], value, keys.Put, moment)
+			sum.Cell(hash, l.hash(i, named), value, keys.Put, moment)
 		}
 	}
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
-func (l *layout) digestValues(sum *digest.Sum, row []byte, values [][]byte, timestamp int64) {
+func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values [][]byte, timestamp int64) {
 	hash, moment := digest.Row(row), digest.Moment(timestamp)
 	for i, value := range values {
 		if value != nil {
-			sum.Cell(hash, l.hashes[i], value, keys.Put, moment)
+			sum.Cell(hash, l.hash(i, named), value, keys.Put, moment)
 		}
 	}
 }
 
-// cells visits a row's cells in order. The cell is valid during the call.
-func (l *layout) cells(row []byte, values [][]byte, timestamp int64, visit func(*keys.Cell) error) error {
+// hash is that of a cell's column.
+func (l *layout) hash(i int, named []byte) uint64 {
+	if !l.wide {
+		return l.hashes[i]
+	}
+	f := l.familyOf(i)
+	return digest.Column(f.bytes, named, f.qualifiers[i-f.first])
+}
+
+// familyOf is the family of a cell.
+func (l *layout) familyOf(i int) *layoutFamily {
+	f := 0
+	for i >= l.families[f].last {
+		f++
+	}
+	return &l.families[f]
+}
+
+// cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
+func (l *layout) cells(row, named []byte, values [][]byte, timestamp int64, visit func(*keys.Cell) error) error {
 	for _, f := range l.families {
-		family := []byte(f.name)
 		for i := f.first; i < f.last; i++ {
 			if values[i] == nil {
 				continue
 			}
-			cell := keys.Cell{Row: row, Family: family, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
+			cell := keys.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
+			if l.wide {
+				cell.Qualifier = slices.Concat(named, cell.Qualifier)
+			}
 			if err := visit(&cell); err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 // The keys of a job file, by where they may stand.
 var (
 	jobKeys    = []string{"input", "hbase", "outputs"}                                                             // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "output"}                                                    // in each of outputs, where there are several
+	outputKeys = []string{"table", "rowkey", "query", "output", "wide"}                                            // in each of outputs, where there are several
 	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
 )
 
@@ -76,6 +76,8 @@ func (j *Job) readOutput(s *section) {
 	s.require("table", "rowkey", "regions", "output")
 	j.readTable(s)
 	j.readColumnsMap(s)
+	j.readWide(s.section("wide"))
+	j.checkCells(s)
 	j.readTimestamp(s)
 	j.readRowKey(s)
 	j.readRegions(s.section("regions"))

@@ -17,7 +17,6 @@ func (j *Job) readColumnsMap(s *section) {
 		}
 	}
 	j.readCells(s)
-	j.checkCells(s)
 }
 
 // readCells skips all columns but those of the list.

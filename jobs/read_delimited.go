@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"path"
+
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/keys"
@@ -67,9 +69,13 @@ func markOf(s *section, key string) byte {
 	return 0
 }
 
-// compressionOf is how the files are compressed; by default each file tells.
+// compressionOf is how the files are compressed; by default each file tells. The rejects of a run are plain text, whatever
+// the files were that they come from.
 func compressionOf(s *section) compressed.Codec {
 	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
+	if path.Base(s.text("path")) == ingest.RejectsFile {
+		return compressed.None
+	}
 	return codec
 }
 

@@ -39,13 +39,14 @@ type rejectSpan struct {
 
 // loggedReject is a line of the log.
 type loggedReject struct {
-	File   int    `json:"f"` // ordinal
-	Offset int64  `json:"o"`
-	Number int64  `json:"n,omitempty"`
-	Column string `json:"c,omitempty"`
-	Reason string `json:"r"`
-	Hint   string `json:"h,omitempty"`
-	Raw    []byte `json:"raw"`
+	File    int    `json:"f"` // ordinal
+	Offset  int64  `json:"o"`
+	Number  int64  `json:"n,omitempty"`
+	Column  string `json:"c,omitempty"`
+	Reason  string `json:"r"`
+	Hint    string `json:"h,omitempty"`
+	Heading []byte `json:"head,omitempty"`
+	Raw     []byte `json:"raw"`
 }
 
 func newRejectLog(k *keeper, sink rejectSink, lane int) *rejectLog {
@@ -57,7 +58,7 @@ func (l *rejectLog) Add(bad *ingest.BadRecord) error {
 	if err := l.rejectSink.Add(bad); err != nil || l.keeper == nil {
 		return err
 	}
-	line, err := json.Marshal(loggedReject{bad.File.Ordinal, bad.Offset, bad.Number, bad.Column, bad.Reason, bad.Hint, bad.Raw})
+	line, err := json.Marshal(loggedReject{bad.File.Ordinal, bad.Offset, bad.Number, bad.Column, bad.Reason, bad.Hint, []byte(bad.Heading), bad.Raw})
 	if err != nil {
 		return err
 	}
@@ -161,6 +162,7 @@ func (k *keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
 	if r.File < 0 || r.File >= len(k.source.files) {
 		return nil, errors.New("it names no file of the input")
 	}
-	return &ingest.BadRecord{Position: ingest.PositionIn(k.source.fsys, k.source.files[r.File], r.Offset, r.Number),
-		Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
+	position := ingest.PositionIn(k.source.fsys, k.source.files[r.File], r.Offset, r.Number)
+	position.Heading = string(r.Heading)
+	return &ingest.BadRecord{Position: position, Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
 }

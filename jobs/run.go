@@ -285,7 +285,7 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 		return
 	}
 	dir := path.Join(w.dir, rejectsDir)
-	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, "rejects.dat")), records}}
+	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
 // balance closes the books: every row and cell is accounted for, before anything is loaded.

@@ -21,6 +21,7 @@ type sliceWriter struct {
 	sequence []int    // a family each: the next file's
 	finished []*hfile
 	values   [][]byte
+	wide     wideRow
 	entries  int64
 	times    writeTimes
 	books    regionBooks
@@ -91,22 +92,38 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 		r.books.Differing++
 		if r.job.Strict {
 			return &kindError{Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
-				Printable(next.Key), r.place(last), r.place(next))}
+				r.keyText(next.Key), r.place(last), r.place(next))}
 		}
 		r.sample(last, next)
 	}
 	if err := r.target.layout.unpack(last.Payload, r.values); err != nil {
 		return err
 	}
-	r.target.layout.digestValues(&r.dropped, last.Key, r.values, r.job.Timestamp)
+	row, named, err := r.target.splitKey(r.wide.room[:0], last.Key)
+	if err != nil {
+		return err
+	}
+	r.target.layout.digestValues(&r.dropped, row, named, r.values, r.job.Timestamp)
 	return nil
+}
+
+// keyText shows a key of the sort.
+func (r *sliceWriter) keyText(key []byte) string {
+	row, named, err := r.target.splitKey(nil, key)
+	switch {
+	case err != nil:
+		return Printable(key)
+	case named != nil:
+		return Printable(row) + " and the qualifier " + Printable(named)
+	}
+	return Printable(row)
 }
 
 func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.samples) < maxSamples {
-		r.samples = append(r.samples, DuplicateSample{Printable(kept.Key), r.place(kept), r.place(lost), r.Region})
+		r.samples = append(r.samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.Region})
 	}
 }
 
@@ -116,12 +133,15 @@ func (r *sliceWriter) place(e *partition.Entry) Place {
 
 func (p Place) String() string { return fmt.Sprintf("%s, byte %d", p.File, p.Offset) }
 
-// append writes one row, a file a family.
+// append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
 	if err := r.target.layout.unpack(e.Payload, r.values); err != nil {
 		return err
 	}
 	r.books.Rows++
+	if r.target.layout.wide {
+		return r.appendWide(e.Key)
+	}
 	for i := range r.target.layout.families {
 		family := &r.target.layout.families[i]
 		cells := family.count(r.values)
@@ -139,15 +159,10 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 
 func (r *sliceWriter) appendFamily(i int, row []byte) error {
 	family := &r.target.layout.families[i]
-	if r.open[i] == nil {
-		f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.file)
-		if err != nil {
-			return err
-		}
-		r.open[i] = f
-		r.sequence[i]++
+	f, err := r.file(i)
+	if err != nil {
+		return err
 	}
-	f := r.open[i]
 	if err := f.w.AppendRow(family.columns, row, r.job.Timestamp, r.values[family.first:family.last]); err != nil {
 		return fmt.Errorf("row %s: %w", Printable(row), err)
 	}
@@ -156,6 +171,20 @@ func (r *sliceWriter) appendFamily(i int, row []byte) error {
 		return r.finish(i)
 	}
 	return nil
+}
+
+// file is a family's open file, begun where there is none.
+func (r *sliceWriter) file(i int) (*hfile, error) {
+	if r.open[i] != nil {
+		return r.open[i], nil
+	}
+	f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.file)
+	if err != nil {
+		return nil, err
+	}
+	r.open[i] = f
+	r.sequence[i]++
+	return f, nil
 }
 
 // finish ends a family's open file.
@@ -214,7 +243,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 
 // commit gives the files their names and records the slice.
 func (r *sliceWriter) commit() error {
-	record := sliceRecord{Region: r.Region, Slice: r.number, Start: Printable(r.Start), Entries: r.entries,
+	record := sliceRecord{Region: r.Region, Slice: r.number, Start: Printable(r.start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
 		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), dirPerm); err != nil {

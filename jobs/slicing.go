@@ -19,8 +19,9 @@ const (
 // unit is a slice to be written or verified.
 type unit struct {
 	partition.Slice
-	number int   // of its region's slices
-	size   int64 // bytes, about
+	start  []byte // its first row; empty: the region's
+	number int    // of its region's slices
+	size   int64  // bytes, about
 }
 
 // units lists all slices, largest first, so that none of them is left for one core at the end.
@@ -29,7 +30,8 @@ func (rows *sortedRows) units(j *Job, t *target) []unit {
 	for region := range rows.regions {
 		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
-			all = append(all, unit{s, i, rows.regions[region].bytes / int64(len(cut))})
+			start, _, _ := t.splitKey(nil, s.Start) // no key for the first slice
+			all = append(all, unit{s, start, i, rows.regions[region].bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.size, a.size) })

@@ -18,6 +18,7 @@ import (
 type target struct {
 	splits   [][]byte
 	regions  *partition.Regions
+	sorted   *partition.Regions // the same as the sort's keys have them
 	layout   *layout
 	families []targetFamily // as in layout
 	maxSize  int64
@@ -39,12 +40,15 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 	if t.regions, err = partition.NewRegions(t.splits); err != nil {
 		return nil, refusef("region boundaries: %w", err)
 	}
+	if t.sorted, err = sortRegions(t, j.Wide != nil); err != nil {
+		return nil, err
+	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.regions.CheckSalts(salts); err != nil {
 			return nil, refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
 		}
 	}
-	if t.layout, err = newLayout(j.Columns); err != nil {
+	if t.layout, err = newLayout(j.Columns, j.Wide != nil); err != nil {
 		return nil, err
 	}
 	if t.maxSize, err = maxSize(j, s); err != nil {
@@ -67,6 +71,31 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 		err = checkBoundaries(t.splits, table)
 	}
 	return t, err
+}
+
+// sortRegions are the regions by the keys of the sort, which in a wide table are more than rows.
+func sortRegions(t *target, wide bool) (*partition.Regions, error) {
+	if !wide {
+		return t.regions, nil
+	}
+	splits := make([][]byte, len(t.splits))
+	for i, s := range t.splits {
+		splits[i] = partition.AppendRow(nil, s)
+	}
+	return partition.NewRegions(splits)
+}
+
+// splitKey takes a key of the sort apart: the row, and what the record's qualifiers begin with. The row stands in room where
+// it can't be a view.
+func (t *target) splitKey(room, key []byte) (row, named []byte, err error) {
+	if !t.layout.wide {
+		return key, nil, nil
+	}
+	row, named, ok := partition.CutRow(room, key)
+	if !ok {
+		return nil, nil, errPayload
+	}
+	return row, named, nil
 }
 
 const defaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml

@@ -253,12 +253,12 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 
 // scan visits what is there of a slice.
 func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*keys.Cell) error) error {
-	start, end := slice.Start, slice.End
-	if len(start) == 0 {
-		start = v.target.regions.Start(slice.Region)
+	start, end := v.target.regions.Start(slice.Region), v.target.regions.End(slice.Region)
+	if len(slice.Start) > 0 {
+		start, _, _ = v.target.splitKey(nil, slice.Start)
 	}
-	if len(end) == 0 {
-		end = v.target.regions.End(slice.Region)
+	if len(slice.End) > 0 {
+		end, _, _ = v.target.splitKey(nil, slice.End)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

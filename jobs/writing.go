@@ -69,7 +69,7 @@ func (w *writing) unfinished() ([]unit, error) {
 	units := w.rows.units(w.job, w.target)
 	known := len(w.manifest.Slices)
 	missing := slices.DeleteFunc(units, func(u unit) bool {
-		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.Start) {
+		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.start) {
 			known--
 			return true
 		}

@@ -43,11 +43,18 @@ func Row(row []byte) uint64 { return prime1 * xxh3.Hash(row) }
 // Moment is the hash of a timestamp, for Cell.
 func Moment(timestamp int64) uint64 { return avalanche(prime1*uint64(timestamp)) | 1 }
 
-// Column is the hash of a family and qualifier, for Cell.
-func Column(family, qualifier []byte) uint64 {
-	b := make([]byte, 0, 2*binary.MaxVarintLen64+len(family)+len(qualifier))
-	b = append(binary.AppendUvarint(b, uint64(len(family))), family...)
-	b = append(binary.AppendUvarint(b, uint64(len(qualifier))), qualifier...)
+// Column is the hash of a family and qualifier, for Cell. The qualifier may come in parts.
+func Column(family []byte, qualifier ...[]byte) uint64 {
+	var room [256]byte // for most of them
+	b := append(binary.AppendUvarint(room[:0], uint64(len(family))), family...)
+	n := 0
+	for _, part := range qualifier {
+		n += len(part)
+	}
+	b = binary.AppendUvarint(b, uint64(n))
+	for _, part := range qualifier {
+		b = append(b, part...)
+	}
 	return xxh3.Hash(b)
 }
 

@@ -1,0 +1,90 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"bulkload/keys"
+)
+
+// Wide says that many records meet in a row, each with cells under qualifiers of its own.
+type Wide struct {
+	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
+}
+
+// readWide reads how a record's cells are told from those of the other records of its row.
+func (j *Job) readWide(s *section) {
+	if s == nil {
+		return
+	}
+	s.known("qualifier", "value")
+	s.require("qualifier")
+	j.readWideValue(s)
+	text := s.text("qualifier")
+	if text == "" || len(j.Columns) == 0 {
+		return
+	}
+	expr, err := keys.Parse(text, j.keyColumns())
+	if err != nil {
+		s.fail("qualifier", "%s", ofQualifier(err.Error()))
+		return
+	}
+	j.Wide = &Wide{expr}
+	j.checkWide(s)
+}
+
+// readWideValue takes one column for the only cell of a record: its qualifier is then that of the record alone.
+func (j *Job) readWideValue(s *section) {
+	if !s.has("value") {
+		return
+	}
+	name := s.text("value")
+	at, ok := j.column(name)
+	if !ok {
+		s.fail("value", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		return
+	}
+	for i := range j.Columns {
+		j.Columns[i].Skip = i != at
+	}
+	j.Columns[at].Qualifier = ""
+}
+
+// checkWide wants a record's cells to stand side by side: with qualifiers of several widths, 1 and 12, the cells 1:a, 12:a
+// and 1:b of two records would stand among each other.
+func (j *Job) checkWide(s *section) {
+	if j.Wide.Qualifier.Width().Fixed() {
+		return
+	}
+	first := map[string]string{}
+	for _, c := range j.cellColumns() {
+		if other, several := first[c.Family]; several {
+			s.fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
+				j.Wide.Qualifier, c.Family, other, c.Name)
+			return
+		}
+		first[c.Family] = c.Name
+	}
+}
+
+// ofQualifier puts what the key language says of a row key in words that suit a qualifier.
+func ofQualifier(text string) string {
+	return strings.ReplaceAll(text, "row key", "qualifier")
+}
+
+// keyColumns are the columns as the key language sees them.
+func (j *Job) keyColumns() []keys.Column {
+	columns := make([]keys.Column, len(j.Columns))
+	for i, c := range j.Columns {
+		columns[i] = keys.Column{Name: c.Name, Width: c.Width}
+	}
+	return columns
+}
+
+// String is for the hash of a job.
+func (w *Wide) String() string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("qualifier: %s", w.Qualifier)
+}
