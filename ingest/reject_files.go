@@ -30,7 +30,7 @@ type rejectLine struct {
 func createRejectFiles(fsys storage.FS, dir string, delimiter []byte) (*rejectFiles, error) {
 	out := &rejectFiles{fsys: fsys, dir: dir, delimiter: delimiter}
 	var err error
-	if out.data, err = fsys.Create(path.Join(dir, temporary+rejectsData), 0o600); err != nil {
+	if out.data, err = fsys.Create(path.Join(dir, temporary+RejectsFile), 0o600); err != nil {
 		return nil, err
 	}
 	if out.reasons, err = fsys.Create(path.Join(dir, temporary+rejectsReasons), 0o600); err != nil {
@@ -73,7 +73,7 @@ func (o *rejectFiles) commit() error {
 		o.abort()
 		return err
 	}
-	for _, name := range []string{rejectsData, rejectsReasons} {
+	for _, name := range []string{RejectsFile, rejectsReasons} {
 		if err := o.fsys.Replace(path.Join(o.dir, temporary+name), path.Join(o.dir, name)); err != nil {
 			return err
 		}

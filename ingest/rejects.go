@@ -14,8 +14,10 @@ import (
 	"bulkload/internal/storage"
 )
 
+// RejectsFile is the name of the file with the raw records.
+const RejectsFile = "rejects.dat"
+
 const (
-	rejectsData    = "rejects.dat"
 	rejectsReasons = "rejects.jsonl"
 	temporary      = ".tmp-" // begins the names of files that are gone when Close returns
 
@@ -173,7 +175,7 @@ func (r *Rejects) Close(read int64) error {
 }
 
 func (r *Rejects) removeOld() error {
-	for _, name := range []string{rejectsData, rejectsReasons} {
+	for _, name := range []string{RejectsFile, rejectsReasons} {
 		if err := r.fsys.Remove(path.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the rejects of an earlier run: %w", err)
 		}
