@@ -88,7 +88,10 @@ func applyDate(s *step, dst, x []byte) ([]byte, string) {
 		return dst, problemDate
 	}
 	if s.zone != nil && m.zoned {
-		m = momentAt(m.utc()-m.offset*1000, s.zone)
+		m = momentAt(m.instant(nil), s.zone)
+	}
+	if m.year < 0 || m.year > 9999 {
+		return dst, problemDate
 	}
 	for _, p := range s.layout {
 		dst = p.append(dst, &m)

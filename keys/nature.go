@@ -115,14 +115,13 @@ func natureMod(c *call, _ nature) nature {
 // one.
 func natureTurned(c *call, n nature) nature {
 	out := nature{content: n.content, spread: n.spread}
-	if out.spread.count > 0 {
-		out.spread = spread{}
+	if n.content.numeric() && n.content != contentDigits {
+		out.content = contentUnknown // the minus comes to stand behind the number
 	}
-	if n.content.numeric() {
-		out.content = contentUnknown // the minus of a number comes to stand behind it
-		if n.content == contentDigits {
-			out.content = contentDigits
-		}
+	switch {
+	case n.spread.count > 0:
+		out.spread = spread{} // of a few numbers not every digit comes
+	case n.content.numeric():
 		out.spread = spread{alphabet: decimals, width: lowDigits}
 		if c.name == "rotate" {
 			out.spread.width = min(lowDigits, int(c.numbers[0]))

@@ -10,6 +10,7 @@ import java.security.MessageDigest;
 import java.sql.Timestamp;
 import java.time.Instant;
 import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
@@ -18,7 +19,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * keys: the row keys of jobs/examples/keys as a Java job would build them, written out one by one: no expression is read here. The input is text with TAB
- * between columns; a key is a line of hex, in the order of the records.
+ * between columns; a key is a line of hex, in the order of the records. "moments" is none of the examples: a zone and a clock in it, to milliseconds.
  */
 final class Strategies {
   private static final ZoneId SHANGHAI = ZoneId.of("Asia/Shanghai");
@@ -65,6 +66,7 @@ final class Strategies {
       case "kafka-events": return text(salt(f[0], 100) + StringUtils.leftPad(f[0], 10, '_') + shanghaiDay(f[1]) + number(f[2], 19));
       case "follows": return join(digest(f[0]), digest(f[1]));
       case "monthly-table": return text(number(f[2], 8) + day(f[5], "dd") + number(f[0], 12));
+      case "moments": return text(String.format("%013d", millis(f[1], ZoneId.of(f[0]))));
       default: throw new Oracle.Usage("no strategy " + name);
     }
   }
@@ -87,7 +89,15 @@ final class Strategies {
 
   /** What Sqoop writes for a DATE is java.sql.Timestamp's text. */
   private static long millis(String timestamp) {
-    return ZonedDateTime.of(Timestamp.valueOf(timestamp).toLocalDateTime(), SHANGHAI).toInstant().toEpochMilli();
+    return millis(Timestamp.valueOf(timestamp).toLocalDateTime(), SHANGHAI);
+  }
+
+  private static long millis(String local, ZoneId zone) {
+    return millis(LocalDateTime.parse(local), zone);
+  }
+
+  private static long millis(LocalDateTime local, ZoneId zone) {
+    return ZonedDateTime.of(local, zone).toInstant().toEpochMilli();
   }
 
   private static String day(String timestamp, String pattern) {

@@ -1,0 +1,184 @@
+package keys
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// typedColumns has a column of each kind, called as it is, and some more.
+func typedColumns() (columns []Column) {
+	for _, name := range KindNames() {
+		kind, _ := ParseKind(name)
+		columns = append(columns, Column{Name: name, Kind: kind})
+	}
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		panic(err)
+	}
+	return append(columns, Column{Name: "free"}, Column{Name: "guid", Width: 32}, Column{Name: "epoch", Kind: KindTimestamp, Unit: time.Millisecond},
+		Column{Name: "epoch_seconds", Kind: KindTimestamp, Unit: time.Second}, Column{Name: "local", Kind: KindTimestamp, Zone: shanghai},
+		Column{Name: "local_epoch", Kind: KindTimestamp, Unit: time.Millisecond, Zone: shanghai})
+}
+
+func parseTyped(t testing.TB, text string) *Expr {
+	t.Helper()
+	e, err := Parse(text, typedColumns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// appended is the key of a record that has value in every column.
+func appended(t testing.TB, e *Expr, value string) (string, error) {
+	t.Helper()
+	fields := make([][]byte, len(e.columns))
+	for i := range fields {
+		fields[i] = []byte(value)
+	}
+	key, err := e.Append(nil, fields)
+	return string(key), err
+}
+
+// TestDeclaredKindsAreHeldAgainstFunctions: by function, the kinds of which it can make nothing.
+func TestDeclaredKindsAreHeldAgainstFunctions(t *testing.T) {
+	const numeric = "text float32 float64 boolean date timestamp bytes hex"
+	for call, refused := range map[string]string{
+		"mod(?, 7)": numeric, "long_salt(?, 7)": numeric, "desc(?)": numeric, "int64(?)": numeric, "int32(?)": numeric,
+		"salt(?, 7)": "bytes", "reverse(?)": "bytes", "reverse(?, 9)": "bytes", "rotate(?, 2)": "bytes", "pad(?, 40)": "bytes",
+		"substr(?, 1)": "bytes", "upper(?)": "bytes", "lower(?)": "bytes", "md5(?)": "", "md5_bytes(?)": "",
+		"date(?, 'yyyy')": "float32 float64 boolean bytes hex", "millis(?)": "float32 float64 boolean bytes hex", "seconds(?)": "float32 float64 boolean bytes hex",
+		"unhex(?)": "decimal float32 float64 boolean date timestamp bytes",
+		"?":        "",
+	} {
+		for _, kind := range append(KindNames(), "free", "epoch") {
+			text := "'k' + " + strings.ReplaceAll(call, "?", kind)
+			_, err := Parse(text, typedColumns())
+			name, _, _ := strings.Cut(call, "(")
+			switch wanted := strings.Contains(" "+refused+" ", " "+kind+" "); {
+			case wanted && (err == nil || !strings.Contains(err.Error(), "column "+kind+" is declared "+kind)):
+				t.Errorf("%s: %v", text, err)
+			case wanted && !strings.Contains(err.Error(), "column 8: "+name) && len(name) == 1,
+				!wanted && err != nil:
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+}
+
+func TestRefusalsSayWhereAndWhatInstead(t *testing.T) {
+	for text, want := range map[string]string{
+		"free + mod(text, 7)":                       "column 12: mod takes whole numbers, and column text is declared text; salt(x, n) takes text.",
+		"desc(timestamp)":                           "column 6: desc takes whole numbers, and column timestamp is declared timestamp; millis(x) and seconds(x) make numbers of dates",
+		"int64(md5(free))":                          "column 7: int64 takes whole numbers, and md5(free) gives hex text",
+		"mod(date(free, 'yyyy-MM'), 7)":             "date(free, 'yyyy-MM') gives text",
+		"upper(md5_bytes(free))":                    "upper takes text, and md5_bytes(free) gives bytes; md5(x) and md5_bytes(x) take bytes",
+		"pad(int64(int64), 20)":                     "int64(int64) gives bytes",
+		"unhex(boolean)":                            "unhex takes hex text, and column boolean is declared boolean",
+		"desc(millis(timestamp), 9999999999)":       "millis(timestamp) is greater: it has 13 digits; use seconds(x), or desc without a base",
+		"desc(epoch, 9999999999)":                   "epoch is greater",
+		"'a' + desc(seconds(timestamp), 999999999)": "it has 10 digits",
+		"millis(free, 'Asia/Beijing')":              `column 14: "Asia/Beijing" is no time zone`,
+		"millis(free, 'Local')":                     `is no time zone`,
+		"millis(free, '')":                          `is no time zone`,
+		"millis(free, 8)":                           "expected a time zone in quotes",
+		"date(free, 'yyyy', 'UTC', 'UTC')":          "expected ) of date(x, 'layout')",
+	} {
+		if _, err := Parse(text, typedColumns()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives\n  %v\nwant %s", text, err, want)
+		}
+	}
+	for _, text := range []string{"desc(seconds(timestamp), 9999999999)", "desc(epoch)", "desc(epoch_seconds, 9999999999)", "mod(pad(int64, 20), 7)",
+		"int32(date(date, 'yyyyMMdd'))", "long_salt(substr(int64, 0, 3), 7)", "mod(decimal, 7)", "desc(free + '000')", "unhex(md5(free))", "desc(mod(free, 9))"} {
+		parseTyped(t, text)
+	}
+}
+
+func TestWidthsOfDeclaredNumbers(t *testing.T) {
+	for text, want := range map[string]Width{
+		"int64": {1, 20}, "int32 + int16": {2, 17}, "decimal": {0, -1}, "guid + int64": {33, 52}, "millis(timestamp)": {13, 13}, "desc(seconds(date), 9999999999)": {10, 10},
+		"pad(int64, 20) + free": {20, -1},
+	} {
+		if got := parseTyped(t, text).Width(); got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestNumbersInKeysAreOfTheirKind(t *testing.T) {
+	for _, c := range []struct{ column, value, want string }{
+		{"int16", "-32768", ""}, {"int16", "32768", "no int16"}, {"int32", "2147483647", ""}, {"int32", "-2147483649", "no int32"},
+		{"int64", "9223372036854775807", ""}, {"int64", "9223372036854775808", "no int64"}, {"int64", "12a", "no int64"}, {"int64", "", "no int64"},
+		{"decimal", "12345678901234567890123456789012345678", ""}, {"free", "12a", ""},
+	} {
+		_, err := appended(t, parseTyped(t, "'k' + "+c.column), c.value)
+		var fault *ValueError
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &fault) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s of %q: %v, want %q", c.column, c.value, err, c.want)
+		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	for _, c := range []struct{ text, value, want string }{
+		{"millis(free)", "2019-01-31 12:34:56.7", "1548938096700"},
+		{"millis(free, 'UTC')", "2019-01-31 12:34:56.7", "1548938096700"},
+		{"millis(free, 'Asia/Shanghai')", "2019-01-31 12:34:56.7", "1548909296700"},
+		{"millis(local)", "2019-01-31 12:34:56.7", "1548909296700"},
+		{"millis(local, 'UTC')", "2019-01-31 12:34:56.7", "1548938096700"},
+		{"millis(free, 'Asia/Shanghai')", "2019-01-31T12:34:56+01:30", "1548932696000"},
+		{"millis(free)", "2019-01-31T12:34:56-0330", "1548950696000"},
+		{"millis(free)", "2001-09-09", "0999993600000"},
+		{"seconds(free)", "1970-01-01", "0000000000"},
+		{"millis(free)", "1548938096", "1548938096000"},
+		{"seconds(free)", "1548938096999", "1548938096"},
+		{"millis(epoch)", "999999999999", "0999999999999"},
+		{"seconds(epoch_seconds)", "999999999", "0999999999"},
+		{"millis(free)", "2286-11-20 17:46:39.999", "9999999999999"},
+		{"millis(free)", "2286-11-20 17:46:40", "!a date before 1970 or after 2286"},
+		{"seconds(free)", "1969-12-31 23:59:59", "!a date before 1970 or after 2286"},
+		{"millis(free)", "1970-01-01 07:59:59", "0000028799000"},
+		{"millis(local)", "1970-01-01 07:59:59", "!a date before 1970"},
+		{"millis(epoch)", "2019-01-31", "!no date"},
+		{"millis(epoch)", "9223372036854775807", "!no date"},
+		{"millis(epoch_seconds)", "9223372036854775807", "!no date"},
+		{"date(epoch, 'yyyy')", "-99999999999999", "!no date"},
+		{"date(epoch_seconds, 'yyyyMMdd')", "-1", "19691231"},
+		{"millis(free)", "2019-01-31 12:00:00+18:01", "!no date"},
+		{"date(free, 'yyyyMMddHH')", "1548950399999", "2019013115"},
+		{"date(free, 'yyyyMMddHH', 'Asia/Shanghai')", "1548950399999", "2019013123"},
+		{"date(local_epoch, 'yyyyMMddHH')", "1548950399999", "2019013123"},
+		{"date(free, 'yyyyMMddHH', 'Asia/Shanghai')", "2019-01-31T20:00:00Z", "2019020104"},
+		{"date(free, 'yyyyMMddHH', 'Asia/Shanghai')", "2019-01-31T20:00:00", "2019013120"},
+		{"date(free, 'yyyyMMddHH')", "2019-01-31T20:00:00Z", "2019013120"},
+		{"date(local, 'yyyyMMddHH')", "2019-01-31 20:00:00", "2019013120"},
+		{"date(free, 'yyyyMMddHH', 'UTC')", "0000-01-01T00:00:00+01:00", "!no date"},
+	} {
+		got, err := appended(t, parseTyped(t, c.text), c.value)
+		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || got != c.want) {
+			t.Errorf("%s of %q is %q, %v; want %s", c.text, c.value, got, err, c.want)
+		}
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	names := KindNames()
+	for _, name := range names {
+		if kind, ok := ParseKind(name); !ok || kind == KindUnknown || kind.String() != name {
+			t.Errorf("%s is %v, %v", name, kind, ok)
+		}
+		if kind, _ := ParseKind(name); contentOf[kind] == contentUnknown || contentNames[contentOf[kind]] == "" {
+			t.Errorf("nobody knows what %s is made of", name)
+		}
+	}
+	for _, name := range []string{"", "unknown", "INT64", "varchar"} {
+		if kind, ok := ParseKind(name); ok {
+			t.Errorf("%q is %v", name, kind)
+		}
+	}
+	if len(names) != int(KindHex) {
+		t.Errorf("%d names of %d kinds", len(names), KindHex)
+	}
+}
