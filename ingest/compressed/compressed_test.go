@@ -17,14 +17,14 @@ import (
 
 // texts are what is compressed: nothing, little, much that repeats, much that does not.
 func texts() map[string][]byte {
-	random := make([]byte, 700_000)
+	random := make([]byte, 300_000)
 	r := rand.NewChaCha8([32]byte{7})
 	_, _ = r.Read(random)
 	var rows bytes.Buffer
-	for i := range 60_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&rows, "%d\x01规则%d\x01%s\x10", i, i*7919, strings.Repeat("ab", i%17))
 	}
-	return map[string][]byte{"empty": {}, "one": []byte("x"), "short": []byte("1\x01规则\x10"), "rows": rows.Bytes(), "random": random, "zeros": make([]byte, 3<<20)}
+	return map[string][]byte{"empty": {}, "one": []byte("x"), "short": []byte("1\x01规则\x10"), "rows": rows.Bytes(), "random": random, "zeros": make([]byte, 1<<20)}
 }
 
 // write writes a file for a test and gives its path.

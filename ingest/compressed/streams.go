@@ -11,7 +11,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
 // zstdWindow is the largest window of a zstd file, as of the zstd command: zstd --long makes it, all else takes less.
@@ -38,7 +37,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(),
 	case SnappyFrames:
 		text = snappy.NewReader(in)
 	case LZ4Frames:
-		text = &lz4Frames{in: in, frame: lz4.NewReader(in)}
+		text = &lz4Frames{in: in}
 	default:
 		err = fmt.Errorf("%s is no codec", c)
 	}
@@ -77,22 +76,4 @@ func (e *endsFile) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// lz4Frames reads one frame after the other.
-type lz4Frames struct {
-	in    *bufio.Reader
-	frame *lz4.Reader
-}
-
-func (l *lz4Frames) Read(p []byte) (int, error) {
-	n, err := l.frame.Read(p)
-	if !errors.Is(err, io.EOF) || len(p) == 0 {
-		return n, err
-	}
-	if _, end := l.in.Peek(1); end != nil {
-		return n, io.EOF
-	}
-	l.frame.Reset(l.in)
-	return n, nil
 }

@@ -1,0 +1,253 @@
+package compressed
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/golang/snappy"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// packed is a text in every codec, by Go's libraries; bzip2 has no writer.
+func packed(t testing.TB, text []byte) map[Codec][]byte {
+	t.Helper()
+	out := map[Codec][]byte{Bzip2: tool(t, text, "bzip2", "-c")}
+	for codec, open := range map[Codec]func(io.Writer) io.WriteCloser{
+		Gzip:         func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		Deflate:      func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		SnappyFrames: func(w io.Writer) io.WriteCloser { return snappy.NewBufferedWriter(w) },
+		LZ4Frames:    func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) },
+		Zstd: func(w io.Writer) io.WriteCloser {
+			z, err := zstd.NewWriter(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return z
+		},
+	} {
+		var b bytes.Buffer
+		w := open(&b)
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		out[codec] = b.Bytes()
+	}
+	out[HadoopSnappy] = block(len(text), snappy.Encode(nil, text))
+	raw := make([]byte, lz4.CompressBlockBound(len(text)))
+	n, err := lz4.CompressBlock(text, raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out[HadoopLZ4] = block(len(text), raw[:n])
+	return out
+}
+
+// block is one of Hadoop's framing.
+func block(text int, chunks ...[]byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(text))
+	for _, c := range chunks {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(c))), c...)
+	}
+	return b
+}
+
+// unpacked reads a file in memory, up to most bytes of text.
+func unpacked(content []byte, as Codec, most int64) ([]byte, error) {
+	r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)), as)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, most))
+}
+
+// TestCutShort: a file of one block or member that is cut anywhere is an error, and what was read before it is right.
+func TestCutShort(t *testing.T) {
+	text := []byte(strings.Repeat("1\x01规则\x10", 40))
+	for codec, content := range packed(t, text) {
+		if got, err := unpacked(content, codec, 1<<20); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: %d bytes, %v", codec, len(got), err)
+		}
+		for n := 1; n < len(content); n++ {
+			got, err := unpacked(content[:n], codec, 1<<20)
+			if err == nil && !(codec == SnappyFrames && n == 10) { // behind its magic a file of no text may end
+				t.Errorf("%s cut to %d of %d bytes: no error", codec, n, len(content))
+			}
+			if !bytes.HasPrefix(text, got) {
+				t.Errorf("%s cut to %d of %d bytes: other text", codec, n, len(content))
+			}
+		}
+	}
+}
+
+// TestDamaged: no flipped bit goes unseen where the codec has a checksum, none makes another length claim memory, and
+// none panics.
+func TestDamaged(t *testing.T) {
+	text := []byte(strings.Repeat("1\x01规则 and so on\x10", 30))
+	unchecked := map[Codec]bool{HadoopSnappy: true, HadoopLZ4: true}
+	for codec, content := range packed(t, text) {
+		for at := range content {
+			for bit := range 8 {
+				damaged := bytes.Clone(content)
+				damaged[at] ^= 1 << bit
+				got, err := unpacked(damaged, codec, 1<<20)
+				padding := codec == SnappyFrames && at == 10 && bit == 7 // a chunk's type, which no checksum covers, now says skip it
+				if err == nil && !bytes.Equal(got, text) && !unchecked[codec] && !padding {
+					t.Errorf("%s: bit %d of byte %d of %d: other text, no error", codec, bit, at, len(content))
+				}
+			}
+		}
+	}
+}
+
+// TestTrailing: bytes behind the end that are no other member are an error, never dropped.
+func TestTrailing(t *testing.T) {
+	text := []byte("1\x01规则\x10")
+	for codec, content := range packed(t, text) {
+		got, err := unpacked(append(bytes.Clone(content), "more\x10 and more"...), codec, 1<<20)
+		if err == nil {
+			t.Errorf("%s: %q, no error", codec, got)
+		}
+	}
+}
+
+// TestLengthsThatLie: a length in a small file claims no memory.
+func TestLengthsThatLie(t *testing.T) {
+	huge := binary.BigEndian.AppendUint32(nil, 1<<31-1)
+	zeros := snappy.Encode(nil, make([]byte, 1000))
+	for name, c := range map[string]struct {
+		content []byte
+		as      Codec
+		want    string
+	}{
+		"a chunk longer than the file":       {append(bytes.Clone(huge), huge...), HadoopSnappy, "end too early"},
+		"a negative length":                  {[]byte{0xff, 0, 0, 1, 0, 0, 0, 1, 0}, HadoopLZ4, "a negative length"},
+		"an empty chunk":                     {block(5, nil), HadoopSnappy, "an empty chunk"},
+		"snappy of more than it can hold":    {block(1<<30, []byte{0x80, 0x80, 0x80, 0x80, 0x04, 0, 'x'}), HadoopSnappy, "7 bytes say that they are 1073741824 bytes of text"},
+		"snappy of more than the block":      {block(999, zeros), HadoopSnappy, "1000 bytes of text where the block has 999 left"},
+		"snappy of less than the block":      {block(1001, zeros), HadoopSnappy, "end too early"},
+		"lz4 of more than the block":         {block(3, []byte{0x50, 'a', 'b', 'c', 'd', 'e'}), HadoopLZ4, "damaged"},
+		"a block that is text":               {[]byte("1,2,3,4\n5,6,7,8\n"), HadoopSnappy, "end too early"},
+		"zstd with a window of 3.7 TB":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0x01, 0x00, 0x00}, Zstd, "window size"},
+		"zstd that wants a dictionary":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x03, 0x58, 1, 2, 3, 4, 0x01, 0, 0}, Zstd, "dictionary"},
+		"zlib that wants a dictionary":       {[]byte{0x78, 0xbb, 1, 2, 3, 4, 3, 0, 0, 0, 0, 1}, Deflate, "dictionary"},
+		"an lz4 frame of an unknown version": {[]byte{0x04, 0x22, 0x4d, 0x18, 0x00, 0x70, 0, 0, 0, 0, 0}, LZ4Frames, "version 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := unpacked(c.content, c.as, 1<<32)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v; want %s", err, c.want)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 12<<20 {
+				t.Errorf("%d bytes allocated for a file of %d", used, len(c.content))
+			}
+		})
+	}
+}
+
+// TestErrorsOfTheFile: what is wrong with the file itself is told from what is wrong with the data in it.
+func TestErrorsOfTheFile(t *testing.T) {
+	boom := errors.New("boom")
+	content := packed(t, bytes.Repeat([]byte("some text"), 100))[Gzip]
+	in := io.MultiReader(bytes.NewReader(content[:20]), failing{boom})
+	r, err := NewReader(io.NopCloser(in), "/file", int64(len(content)), Gzip)
+	if err == nil {
+		_, err = io.ReadAll(r)
+	}
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "read /file at byte 20: boom") {
+		t.Error(err)
+	}
+	r, err = NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content))+5, Gzip)
+	if err == nil {
+		_, err = io.ReadAll(r)
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file shorter than it was: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// FuzzUnpack: no content gives a panic, a hang, or text without end; and what a codec can't be told from is refused.
+func FuzzUnpack(f *testing.F) {
+	for codec, content := range packed(f, []byte(strings.Repeat("1\x01规则\x10", 20))) {
+		f.Add(content, uint8(codec))
+		f.Add(append(bytes.Clone(content), content...), uint8(Auto))
+	}
+	f.Add([]byte("Salted__abcdefgh"), uint8(Auto))
+	f.Fuzz(func(t *testing.T, content []byte, as uint8) {
+		codec := Codec(as % uint8(len(codecNames)))
+		got, err := unpacked(content, codec, 4<<20)
+		if codec == None && (err != nil || !bytes.Equal(got, content)) {
+			t.Fatalf("plain text: %v", err)
+		}
+		if err == nil && codec == Bzip2 && len(content) > 0 {
+			if want, err := io.ReadAll(io.LimitReader(bzip2.NewReader(bytes.NewReader(content)), 4<<20)); err == nil && !bytes.Equal(got, want) {
+				t.Fatalf("bzip2: %d bytes, want %d", len(got), len(want))
+			}
+		}
+	})
+}
+
+// FuzzDetect: no name and content panics, and a codec that is told by its content alone opens.
+func FuzzDetect(f *testing.F) {
+	f.Add("/a.gz", []byte("\x1f\x8b\x08"))
+	f.Add("/a.snappy", []byte{0, 0, 0, 0})
+	f.Add("/a.lzo", []byte("x"))
+	f.Add("/a.xlsx", []byte("PK\x03\x04\x14\x00\x06\x00"))
+	f.Fuzz(func(t *testing.T, name string, head []byte) {
+		codec, err := Detect(name, head)
+		var refused *RefusedError
+		if err != nil && !errors.As(err, &refused) || codec == Auto {
+			t.Fatalf("%s, %v", codec, err)
+		}
+		if refused != nil && (refused.What == "" || refused.Do == "" || !strings.Contains(err.Error(), name)) {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	var text bytes.Buffer
+	for i := range 200_000 {
+		fmt.Fprintf(&text, "%d\x01R%06d\x01type-%d\x01规则%d: %x\x10", i, i*7919%1_000_000, i%7, i%100, i*2654435761)
+	}
+	size := 256 << 10
+	for codec, content := range packed(b, text.Bytes()[:size]) {
+		b.Run(codec.String(), func(b *testing.B) {
+			whole := bytes.Repeat(content, 16)
+			if codec == Deflate {
+				whole = content
+			}
+			b.SetBytes(int64(len(whole) / len(content) * size))
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := NewReader(io.NopCloser(bytes.NewReader(whole)), "/file", int64(len(whole)), codec)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
