@@ -1,0 +1,121 @@
+package jobs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"bulkload/internal/sample"
+)
+
+// TestCSVGivesWhatTextGives: the rows of the check example, written as CSV by Python's csv module, in other charsets, with
+// the columns in another order, packed or not, give the HFiles that Sqoop's text of them gives, byte for byte.
+func TestCSVGivesWhatTextGives(t *testing.T) {
+	dir := t.TempDir()
+	text, err := os.ReadFile(joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(path, keys, output string) string {
+		return fmt.Sprintf("table: tinawang:check\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s, columns: [%s], %s}\n"+
+			"rowkey: salt(check_id, 10) + md5(check_id) + id\nregions: {from: splits, splits: ['1','2','3','4','5','6','7','8','9']}\n"+
+			"hfile: {compression: snappy, encoding: fast_diff, bloom: row}\noutput: %s\n", path, strings.Join(sample.CheckColumns, ", "), keys, output)
+	}
+	runRejecting(t, dir, job("text", `record_delimiter: '\x10'`, "text-out"))
+	want := hfileBytes(t, filepath.Join(dir, "text-out"))
+	for i, c := range []struct {
+		charset, delimiter, end, keys string
+		zip                           bool
+	}{
+		{"utf-8", ",", "lf", "format: csv", false},
+		{"utf-8-sig", ";", "crlf", "format: csv, field_delimiter: ;", true},
+		{"gbk", "|", "lf", "format: csv, charset: gbk, field_delimiter: '|'", false},
+		{"gb18030", "\t", "crlf", "format: csv, charset: ZHS32GB18030, field_delimiter: '\\t'", true},
+	} {
+		name := fmt.Sprintf("csv-%d", i)
+		content := pythonCSV(t, text, c.charset, c.delimiter, c.end)
+		writeInput(t, filepath.Join(dir, name), string(content), c.zip)
+		runRejecting(t, dir, job(name, c.keys, name+"-out"))
+		if got := hfileBytes(t, filepath.Join(dir, name+"-out")); got != want {
+			t.Errorf("%s, %s: other HFiles than the text's", c.charset, c.keys)
+		}
+	}
+}
+
+// TestCSVExample: the shipped spool gives the HFiles of the same rows of the check example.
+func TestCSVExample(t *testing.T) {
+	dir := t.TempDir()
+	part, err := os.ReadFile("examples/testdata/check/2026-11-20/part-m-00000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := bytes.SplitAfterN(part, []byte{0x10}, 41)
+	in := filepath.Join(dir, "in")
+	if err := os.WriteFile(in, bytes.Join(rows[:40], nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, name := range []string{"check", "check-csv"} {
+		j, err := Read("examples/"+name+".yaml", ReadOptions{Date: date20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "check" {
+			j.Input.Path = in
+		}
+		j.Output = filepath.Join(dir, name)
+		if s := mustRun(t, j, Options{}); s.Books.Written != 40 {
+			t.Errorf("%s: %d rows written", name, s.Books.Written)
+		}
+		files = append(files, hfileBytes(t, j.Output))
+	}
+	if files[0] != files[1] {
+		t.Error("the CSV gives other HFiles than the text")
+	}
+}
+
+// pythonCSV is Sqoop's text of the check table as CSV.
+func pythonCSV(t *testing.T, text []byte, charset, delimiter, end string) []byte {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		why := "needs python3, whose csv module writes the input"
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s (CI=true: it must not be skipped)", why)
+		}
+		fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
+		t.Skip(why)
+	}
+	cmd := exec.Command(python, "testdata/as_csv.py", strings.Join(sample.CheckColumns, ","), charset, delimiter, end)
+	cmd.Stdin = bytes.NewReader(text)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// hfileBytes are the HFiles of an output; their names follow from the run.
+func hfileBytes(t *testing.T, output string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(output, "f", "*"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no HFiles in %s (%v)", output, err)
+	}
+	var files []string
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(b))
+	}
+	slices.Sort(files)
+	return strings.Join(files, "")
+}
