@@ -2,7 +2,6 @@ package compressed
 
 import (
 	"bufio"
-	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(),
 	case Gzip:
 		text, err = gzip.NewReader(in) // goes on with the next member
 	case Bzip2:
-		text = bzip2.NewReader(in) // goes on with the next stream
+		text = &bunzip{in: bitReader{in: in}}
 	case Zstd:
 		return openZstd(in)
 	case Deflate:
