@@ -112,7 +112,8 @@ func (s *sorting) beginSorts(o Options, lanes int) error {
 		if out.target == nil {
 			continue
 		}
-		options := partition.Options{Regions: out.target.sorted, Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes}
+		options := partition.Options{Regions: out.target.sorted, Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
+			Plain: plainSpill(o.WorkDir, s.source.bytes)}
 		if s.keeper != nil {
 			options.Kept = s.keeper.kept(i)
 		}
