@@ -153,6 +153,13 @@ func (j *joiner) end() error {
 	return nil
 }
 
+// take adds what was found in other families of the same rows.
+func (j *joiner) take(o *joiner) {
+	j.matched += o.matched
+	j.extraCells += o.extraCells
+	j.extraRows = max(j.extraRows, o.extraRows)
+}
+
 // comparePlace orders cells by row, family and qualifier.
 func comparePlace(a, b *keys.Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {

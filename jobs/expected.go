@@ -18,9 +18,13 @@ func (c *countedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 func (c *countedRejects) Count() int64                { return c.n.Load() }
 func (c *countedRejects) Close(int64) error           { return nil }
 
+// allFamilies is in the place of one family's number.
+const allFamilies = -1
+
 // expected gives the cells that the source asks for in one slice of a region, in HBase's order.
 type expected struct {
 	target    *target
+	family    int // the only one whose cells are wanted, or allFamilies
 	timestamp int64
 	run       *partition.Run
 	next      *partition.Entry // read ahead; nil at the end
@@ -32,12 +36,12 @@ type expected struct {
 	rows      int64
 }
 
-func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice) (*expected, error) {
+func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{target: t, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
+	e := &expected{target: t, family: family, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
@@ -95,7 +99,9 @@ func (e *expected) nextRow() error {
 	}
 	e.all = e.all[:0]
 	err = e.target.layout.cells(e.row, named, e.values, e.timestamp, func(c *keys.Cell) error {
-		e.all = append(e.all, *c)
+		if e.family == allFamilies || e.target.layout.familyNamed(c.Family) == e.family {
+			e.all = append(e.all, *c)
+		}
 		return nil
 	})
 	e.cells = e.all

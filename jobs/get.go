@@ -115,6 +115,7 @@ func isPlace(dir string, out *Job) bool {
 type query struct {
 	prefixes [][]byte
 	wanted   []wantedCell
+	wide     wideQuery
 	rows     []GotRow
 }
 
@@ -139,14 +140,17 @@ func newQuery(j *Job, values []string) (*query, error) {
 	for i, name := range j.Query {
 		at, _ := j.column(name) // reading the job file has checked that it is there
 		fields[at] = []byte(values[i])
-		if c := j.Columns[at]; !c.Skip {
+		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
 			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), fields[at]})
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
 		return nil, usagef("build the key of %v: %w", values, err)
 	}
-	return q, nil
+	if j.Wide != nil {
+		q.wide, err = newWideQuery(j, fields, rows.String() == j.RowKey.String())
+	}
+	return q, err
 }
 
 // after is the first row behind all rows with a prefix; nil where there is none.
@@ -195,9 +199,9 @@ func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, 
 	group.SetLimit(parallelScans)
 	for i, prefix := range q.prefixes {
 		a := &answers[i]
-		a.wanted = q.wanted
+		a.wanted, a.wide = q.wanted, &q.wide
 		group.Go(func() error {
-			err := scan(running, prefix, after(prefix), a.visit)
+			err := scan(running, prefix, q.wide.end(prefix), a.visit)
 			a.endRow()
 			return err
 		})
@@ -212,6 +216,7 @@ func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, 
 // answer gathers the rows of one scan.
 type answer struct {
 	wanted  []wantedCell
+	wide    *wideQuery
 	rows    []GotRow
 	row     []byte // the present one
 	cells   []GotCell
@@ -229,7 +234,9 @@ func (a *answer) visit(c *keys.Cell) error {
 			a.matched++
 		}
 	}
-	a.cells = append(a.cells, gotCell(c))
+	if a.wide.has(c) {
+		a.cells = append(a.cells, gotCell(c))
+	}
 	return nil
 }
 

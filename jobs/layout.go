@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -137,6 +138,16 @@ func (l *layout) familyOf(i int) *layoutFamily {
 		f++
 	}
 	return &l.families[f]
+}
+
+// familyNamed is the place of a family; 0 for one that is not there.
+func (l *layout) familyNamed(name []byte) int {
+	for i := range l.families {
+		if bytes.Equal(l.families[i].bytes, name) {
+			return i
+		}
+	}
+	return 0
 }
 
 // cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.

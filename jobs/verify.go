@@ -236,14 +236,41 @@ func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *dif
 	return joined, group.Wait()
 }
 
+// join holds a slice against what is there. In a wide table of several families it does so family by family: records come
+// in the order of their qualifiers, so that their cells do not come in that of all families together.
 func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
-	want, err := newExpected(v.job, v.target, sorted, slice)
+	families := len(v.target.layout.families)
+	if !v.target.layout.wide || families == 1 {
+		return v.joinFamily(ctx, sorted, slice, found, allFamilies)
+	}
+	var sum *joiner
+	for i := range families {
+		j, err := v.joinFamily(ctx, sorted, slice, found, i)
+		if err != nil {
+			return j, err
+		}
+		if sum != nil {
+			j.take(sum)
+		}
+		sum = j
+	}
+	return sum, nil
+}
+
+// joinFamily joins the cells of one family; with the first go those of families that the source does not have.
+func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
+	want, err := newExpected(v.job, v.target, sorted, slice, family)
 	if err != nil {
 		return nil, err
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
-		err = v.scan(ctx, slice, j.visit)
+		err = v.scan(ctx, slice, func(c *keys.Cell) error {
+			if family != allFamilies && v.target.layout.familyNamed(c.Family) != family {
+				return nil
+			}
+			return j.visit(c)
+		})
 	}
 	if err == nil {
 		err = j.end()

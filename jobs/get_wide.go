@@ -1,0 +1,47 @@
+package jobs
+
+import (
+	"bytes"
+
+	"bulkload/keys"
+)
+
+// wideQuery says which cells a query of a wide table asks for; the zero value is for all cells of all rows with a prefix.
+type wideQuery struct {
+	wholeRow bool            // the prefixes are whole row keys
+	begin    []byte          // of the qualifiers
+	exact    map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
+}
+
+func newWideQuery(j *Job, fields [][]byte, wholeRow bool) (q wideQuery, err error) {
+	q.wholeRow = wholeRow
+	begin, err := j.Wide.Qualifier.Prefix(j.Query)
+	if err != nil {
+		return q, nil // the values say nothing of the qualifiers
+	}
+	if q.begin, err = begin.Append(nil, fields); err != nil {
+		return q, usagef("build the qualifier: %s", ofQualifier(err.Error()))
+	}
+	if begin.String() == j.Wide.Qualifier.String() {
+		q.exact = map[string]bool{}
+		for _, c := range j.cellColumns() {
+			q.exact[c.Family+":"+string(q.begin)+c.Qualifier] = true
+		}
+	}
+	return q, nil
+}
+
+// end is the first row behind those that a prefix asks for; nil where there is none.
+func (q *wideQuery) end(prefix []byte) []byte {
+	if q.wholeRow {
+		return append(bytes.Clone(prefix), 0)
+	}
+	return after(prefix)
+}
+
+func (q *wideQuery) has(c *keys.Cell) bool {
+	if q.exact != nil {
+		return q.exact[string(c.Family)+":"+string(c.Qualifier)]
+	}
+	return bytes.HasPrefix(c.Qualifier, q.begin)
+}

@@ -1,0 +1,456 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"bulkload/internal/testcluster"
+	"bulkload/keys"
+)
+
+const wideHead = `table: ns:wide
+family: f
+input:
+  path: in
+  columns: [user, follower, since, note]
+  field_delimiter: '|'
+  null: 'null'
+  max_rejects: 1000
+timestamp: 1700000000000
+regions: {from: splits, splits: ['2', '55', '7']}
+hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
+output: out
+`
+
+// wideCase is a wide table and, told independently, the cells that a record gives: family and qualifier by value.
+type wideCase struct {
+	job   string
+	row   func(fields []string) string
+	cells func(fields []string) map[string]string // family:qualifier
+}
+
+var wideCases = map[string]wideCase{
+	"text of all widths": {`rowkey: user
+wide: {qualifier: follower, value: since}
+query: [user, follower]`,
+		func(f []string) string { return f[0] },
+		func(f []string) map[string]string { return map[string]string{"f:" + f[1]: f[2]} }},
+	"numbers in binary": {`rowkey: int64(user)
+wide: {qualifier: int64(follower), value: since}`,
+		func(f []string) string { return bigEndian(f[0]) },
+		func(f []string) map[string]string { return map[string]string{"f:" + bigEndian(f[1]): f[2]} }},
+	"several cells a record": {`rowkey: md5(user, 4) + user
+wide:
+  qualifier: pad(follower, 6, '0') + ':'
+columns_map: {user: {skip: true}, note: {to: 'g:n'}, since: {to: s}}
+query: [user]`,
+		func(f []string) string { return javaMD5(f[0])[:4] + f[0] },
+		func(f []string) map[string]string {
+			id := strings.Repeat("0", 6-len(f[1])) + f[1] + ":"
+			return map[string]string{"f:" + id + "s": f[2], "f:" + id + "follower": f[1], "g:" + id + "n": f[3]}
+		}},
+	"a cell a family, of all widths": {`rowkey: user
+wide: {qualifier: follower + 'x'}
+cells: [since, note]
+columns_map: {note: {to: 'g:'}}`,
+		func(f []string) string { return f[0] },
+		func(f []string) map[string]string {
+			return map[string]string{"f:" + f[1] + "xsince": f[2], "g:" + f[1] + "x": f[3]}
+		}},
+}
+
+func javaMD5(text string) string { return fmt.Sprintf("%x", md5.Sum([]byte(text))) }
+
+func bigEndian(text string) string {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
+}
+
+// wideDir makes a folder with the job and followers in several files: half of them of one user, some more than once, a
+// few not to be used.
+func wideDir(t testing.TB, job string, records int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(wideHead+job+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	const files = 3
+	for f := range files {
+		var b bytes.Buffer
+		for range records / files {
+			user := r.IntN(300) * r.IntN(40)
+			if r.IntN(2) == 0 {
+				user = 65
+			}
+			since, note := fmt.Sprint(2000+r.IntN(26)), fmt.Sprintf("n%d", r.IntN(3))
+			if r.IntN(50) == 0 {
+				since = "null"
+			}
+			if r.IntN(60) == 0 {
+				note = ""
+			}
+			fmt.Fprintf(&b, "%d|%d|%s|%s\n", user, r.IntN(records), since, note)
+			if r.IntN(500) == 0 {
+				b.WriteString("12||2020|no follower\nnull|12|2020|no user\n") // rejects
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "in", fmt.Sprintf("part-%d", f)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func readWideJob(t testing.TB, dir, out string) *Job {
+	t.Helper()
+	j, err := Read(filepath.Join(dir, "wide.yaml"), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Output = out
+	return j
+}
+
+// wideBooks are the books and cells that a case must come to.
+type wideBooks struct {
+	Books
+	cells map[string]string // row, family and qualifier, as CellLine of the oracle writes them: value
+}
+
+func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
+	t.Helper()
+	want := wideBooks{cells: map[string]string{}}
+	records := map[string]string{} // by row and id: the record
+	rows := map[string]bool{}
+	paths, _ := filepath.Glob(filepath.Join(dir, "in/*"))
+	for _, p := range paths {
+		content, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			want.Read++
+			fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+			if fields[0] == "null" || fields[1] == "" && !strings.Contains(c.job, "+ 'x'") && !strings.Contains(c.job, "pad(") {
+				want.Rejected++
+				continue
+			}
+			key := fields[0] + "|" + fields[1]
+			if _, again := records[key]; again {
+				want.Duplicates++
+			}
+			records[key] = line
+		}
+	}
+	want.Written = int64(len(records))
+	for _, line := range records {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		row := c.row(fields)
+		rows[row] = true
+		for column, value := range c.cells(fields) {
+			want.Columns = len(c.cells(fields))
+			if value == "null" {
+				want.Nulls++
+				continue
+			}
+			want.CellsWritten++
+			family, qualifier, _ := strings.Cut(column, ":")
+			place := hex.EncodeToString([]byte(row)) + "\t" + family + "\t" + hex.EncodeToString([]byte(qualifier))
+			if _, twice := want.cells[place]; twice {
+				t.Fatalf("the test has two cells %s", place)
+			}
+			want.cells[place] = hex.EncodeToString([]byte(value))
+		}
+	}
+	want.TableRows = int64(len(rows))
+	return want
+}
+
+// lines are all cells of a directory as lines of the oracle's form.
+func lines(t *testing.T, output string) []string {
+	t.Helper()
+	j := &Job{Dir: "/"}
+	s, err := openSite(Options{}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, name, err := s.resolve(output, j.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDirectory(fsys, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	err = d.scan(context.Background(), nil, nil, func(c *keys.Cell) error {
+		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (w *wideBooks) compare(t *testing.T, got []string) {
+	t.Helper()
+	if len(got) != len(w.cells) {
+		t.Errorf("%d cells, want %d", len(got), len(w.cells))
+	}
+	for _, line := range got {
+		place, rest, _ := strings.Cut(line, "\t1700000000000\tPut\t")
+		if value, ok := w.cells[place]; !ok || value != rest {
+			t.Fatalf("cell %s; want %q, %v", line, value, ok)
+		}
+	}
+}
+
+func TestWideTables(t *testing.T) {
+	for name, c := range wideCases {
+		t.Run(name, func(t *testing.T) {
+			dir := wideDir(t, c.job, 9000)
+			out := filepath.Join(dir, "out")
+			j := readWideJob(t, dir, out)
+			s := mustRun(t, j, Options{})
+			want := c.expect(t, dir)
+			b := s.Books
+			want.Differing = b.Differing
+			if b != want.Books || b.Duplicates < 10 || b.Differing == 0 || b.Differing == b.Duplicates || b.Nulls == 0 {
+				t.Errorf("books %+v\nwant  %+v", b, want.Books)
+			}
+			want.compare(t, lines(t, out))
+			for i := 1; i < len(s.Files); i++ {
+				a, b := s.Files[i-1], s.Files[i]
+				last, _ := ParseBinary(a.LastRow)
+				if first, err := ParseBinary(b.FirstRow); err != nil || a.Family == b.Family && bytes.Compare(last, first) >= 0 {
+					t.Errorf("row %s is in two files (%v)", b.FirstRow, err)
+				}
+			}
+			if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != b.CellsWritten || r.Rows != b.TableRows {
+				t.Errorf("verify the job: %+v, %v", r, err)
+			}
+			if r, err := VerifyDir(context.Background(), out, Options{}); err != nil || r.Digest != s.Digest {
+				t.Errorf("verify the directory: %+v, %v", r, err)
+			}
+			small := filepath.Join(dir, "small")
+			before := runtime.GOMAXPROCS(3)
+			mustRun(t, readWideJob(t, dir, small), Options{Memory: minMemory, WorkDir: t.TempDir()})
+			runtime.GOMAXPROCS(before)
+			sameFiles(t, "three cores", out, small)
+		})
+	}
+}
+
+// TestJavaReadsWideTables: HBase's own reader finds the files sound, with blooms of rows and of columns, and the cells in
+// them those of the test's own reckoning.
+func TestJavaReadsWideTables(t *testing.T) {
+	oracle := testcluster.Java(t)
+	for name, c := range wideCases {
+		t.Run(name, func(t *testing.T) {
+			dir := wideDir(t, c.job, 3000)
+			if strings.Contains(name, "text") {
+				text := strings.Replace(wideHead+c.job+"\n", "bloom: row", "bloom: rowcol", 1)
+				if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := filepath.Join(dir, "out")
+			mustRun(t, readWideJob(t, dir, out), Options{})
+			got := filepath.Join(dir, "got")
+			for _, args := range [][]string{{"check", "file://" + out, "-all"}, {"cells", "file://" + out, "-o", got}} {
+				if said, err := oracle.Run(args...); err != nil {
+					t.Fatalf("%v\n%s", err, said)
+				}
+			}
+			want := c.expect(t, dir)
+			want.compare(t, readLines(t, got))
+		})
+	}
+}
+
+// TestWideDuplicatesAreRefused: with duplicates: error a qualifier that comes twice with differing values is one.
+func TestWideDuplicatesAreRefused(t *testing.T) {
+	dir := wideDir(t, wideCases["numbers in binary"].job+"\nduplicates: error", 3000)
+	_, err := Run(context.Background(), readWideJob(t, dir, filepath.Join(dir, "out")), Options{})
+	if err == nil || !strings.Contains(err.Error(), `and the qualifier \x00\x00\x00`) || !strings.Contains(err.Error(), "duplicates: error") {
+		t.Error(err)
+	}
+}
+
+// TestWideFilesRollBetweenRows: also where one row is larger than a file should be.
+func TestWideFilesRollBetweenRows(t *testing.T) {
+	c := wideCases["text of all widths"]
+	dir := wideDir(t, c.job, 9000)
+	j := readWideJob(t, dir, filepath.Join(dir, "out"))
+	j.HFile.MaxSize, j.Regions.Splits = 10_000, nil
+	s := mustRun(t, j, Options{})
+	withCells := int64(0)
+	last := ""
+	for _, line := range lines(t, j.Output) {
+		row, _, _ := strings.Cut(line, "\t")
+		if row != last {
+			withCells++
+		}
+		last = row
+	}
+	var rows, large int64
+	for i, f := range s.Files {
+		rows += f.Rows
+		if f.Raw > 100_000 {
+			large++
+		}
+		if i > 0 && s.Files[i-1].LastRow >= f.FirstRow {
+			t.Errorf("row %s is in two files", f.FirstRow)
+		}
+	}
+	if rows != withCells || large != 1 || len(s.Files) < 10 {
+		t.Errorf("%d files with %d of %d rows, %d of them large", len(s.Files), rows, withCells, large)
+	}
+}
+
+// TestWideGet: a query that names the qualifier's columns, too, gives only those cells.
+func TestWideGet(t *testing.T) {
+	dir := wideDir(t, wideCases["text of all widths"].job, 9000)
+	out := filepath.Join(dir, "out")
+	j := readWideJob(t, dir, out)
+	mustRun(t, j, Options{})
+	followers := map[string]bool{}
+	for _, line := range lines(t, out) {
+		parts := strings.Split(line, "\t")
+		if parts[0] == hex.EncodeToString([]byte("65")) {
+			id, _ := hex.DecodeString(parts[2])
+			followers[string(id)] = true
+		}
+	}
+	j.Query = []string{"user"}
+	r, err := Get(context.Background(), j, Options{}, []string{"65"}, out)
+	if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != "65" || len(r.Rows[0].Cells) != len(followers) {
+		t.Fatalf("%d followers; %d rows, %v", len(followers), len(r.Rows), err)
+	}
+	j.Query = []string{"user", "follower"}
+	n := 0
+	for id := range followers {
+		if n++; n > 50 {
+			break
+		}
+		r, err := Get(context.Background(), j, Options{}, []string{"65", id}, out)
+		if err != nil || len(r.Rows) != 1 || len(r.Rows[0].Cells) != 1 || r.Rows[0].Cells[0].Qualifier != id {
+			t.Fatalf("follower %s: %+v, %v", id, r.Rows, err)
+		}
+	}
+	if r, err := Get(context.Background(), j, Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
+		t.Errorf("a follower that is not there: %+v, %v", r.Rows, err)
+	}
+}
+
+func TestReadWideErrors(t *testing.T) {
+	for name, c := range map[string]struct{ job, want string }{
+		"unknown key":           {"rowkey: user\nwide: {qualifer: follower}", ":14: unknown key wide.qualifer; did you mean qualifier?"},
+		"no qualifier":          {"rowkey: user\nwide: {value: since}", ":14: wide.qualifier is missing"},
+		"unknown column":        {"rowkey: user\nwide: {qualifier: folower}", `:14: wide.qualifier: qualifier "folower": `},
+		"unknown value":         {"rowkey: user\nwide: {qualifier: follower, value: sins}", ":14: wide.value: input.columns has no column sins"},
+		"cells that would mix":  {"rowkey: user\nwide: {qualifier: follower}", ":14: wide.qualifier: follower is not of fixed width, and a record has several cells in family f (columns user and follower)"},
+		"two cells in one":      {"rowkey: user\nwide: {qualifier: \"pad(follower, 6, '0')\"}\ncolumns_map: {note: {to: since}}", "columns since and note both become the cell f:since"},
+		"a text for a mapping":  {"rowkey: user\nwide: follower", ":14: wide is \"follower\"; a mapping"},
+		"cells without a value": {"rowkey: user\nwide: {qualifier: follower}\ncells: []", "skips every column"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "wide.yaml")
+			if err := os.WriteFile(file, []byte(wideHead+c.job+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(file, ReadOptions{}); KindOf(err) != Usage || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is\n%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+const rowChild = "BULKLOAD_TEST_WIDE_ROW"
+
+// TestWideRowChild is the process whose memory TestRowOfAMillionCells measures.
+func TestWideRowChild(t *testing.T) {
+	dir := os.Getenv(rowChild)
+	if dir == "" {
+		t.Skip("runs as a child of TestRowOfAMillionCells")
+	}
+	const memory = 64 << 20
+	debug.SetMemoryLimit(memory + memory/8) // as the command does
+	debug.SetGCPercent(50)
+	j := readWideJob(t, dir, filepath.Join(dir, "out"))
+	s := mustRun(t, j, Options{Memory: memory, WorkDir: dir})
+	if s.Books.TableRows != 1 || s.Books.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
+		t.Fatalf("books %+v, %d spilled runs, %d files", s.Books, s.Sort.Runs, len(s.Files))
+	}
+	if r, err := VerifyJob(context.Background(), j, Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "VmHWM:") { // getrusage would tell of the parent's, too
+			fmt.Println(line)
+		}
+	}
+}
+
+// TestRowOfAMillionCells writes and verifies a row of 240 MB within 64 MiB.
+func TestRowOfAMillionCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	dir := t.TempDir()
+	job := strings.Replace(wideHead, "slice_size: 20KiB", "max_size: 1MiB", 1) + "rowkey: user\nwide: {qualifier: follower, value: note}\n"
+	if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	r := rand.New(rand.NewPCG(7, 8))
+	order := r.Perm(1_000_000)
+	for _, id := range order {
+		fmt.Fprintf(&b, "65|%d|2020|%-180x\n", id, r.Uint64())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in/part"), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestWideRowChild$")
+	cmd.Env = append(os.Environ(), rowChild+"="+dir)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	var used int64
+	if _, after, found := strings.Cut(string(said), "VmHWM:"); !found {
+		t.Fatalf("the child does not tell its memory:\n%s", said)
+	} else if _, err := fmt.Sscan(after, &used); err != nil {
+		t.Fatal(err)
+	}
+	used <<= 10
+	t.Logf("%s of memory for a row of %s", FormatSize(used), FormatSize(int64(b.Len())))
+	if used > 128<<20 {
+		t.Errorf("a row of %s took %s of memory", FormatSize(int64(b.Len())), FormatSize(used))
+	}
+}
