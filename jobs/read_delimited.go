@@ -73,7 +73,7 @@ func markOf(s *section, key string) byte {
 // the files were that they come from.
 func compressionOf(s *section) compressed.Codec {
 	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
-	if path.Base(s.text("path")) == ingest.RejectsFile {
+	if path.Base(s.undated("path")) == ingest.RejectsFile {
 		return compressed.None
 	}
 	return codec
