@@ -188,14 +188,14 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if _, err := Run(ctx, j, l.options()); err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("a run without its table: %v", err)
 	}
-	plan, err := Plan(ctx, j, l.options(), 0, true)
+	plan, err := Plan(ctx, j, l.options(), PlanOptions{Create: true})
 	if err != nil || !plan.Created || len(plan.Splits) != 9 || plan.Rows != 2000 {
 		t.Fatalf("plan with create: %+v, %v", plan, err)
 	}
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	if _, err := Plan(ctx, j, l.options(), 0, true); err == nil || KindOf(err) != Refused {
+	if _, err := Plan(ctx, j, l.options(), PlanOptions{Create: true}); err == nil || KindOf(err) != Refused {
 		t.Errorf("creating it again: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {

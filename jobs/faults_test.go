@@ -370,25 +370,6 @@ func TestForceBeginsAnew(t *testing.T) {
 	sameFiles(t, "begun anew", base, out)
 }
 
-// TestSampleOpensNoFurtherFile: a plan that has its rows looks at no further split.
-func TestSampleOpensNoFurtherFile(t *testing.T) {
-	dir := sampleDir(t, checkJob, 4000)
-	j := readCheck(t, dir, "out")
-	for i := 1; i < 4; i++ { // a file that can't be read
-		name := filepath.Join(dir, "in/2026-11-20", fmt.Sprintf("part-m-%05d", i))
-		if err := os.WriteFile(name, []byte("\x1f\x8b\x08 compressed"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := Plan(context.Background(), j, Options{}, 1000, false)
-	if err != nil || r.Rows != 1000 || !r.Sample {
-		t.Errorf("%d rows, sample %v: %v", r.Rows, r.Sample, err)
-	}
-	if _, err := Plan(context.Background(), j, Options{}, 1001, false); err == nil {
-		t.Error("the second file was not read for the next row")
-	}
-}
-
 // TestMaxSizeOfTheSiteIsRecorded: where hbase.hregion.max.filesize has changed, the files of an unfinished run are written
 // again.
 func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {

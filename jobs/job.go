@@ -21,6 +21,7 @@ type Job struct {
 	RowKey    *keys.Expr
 	Wide      *Wide    // nil: a record is a row
 	Query     []string // the columns that a reader has
+	Queries   []Query  // that plan weighs
 	Input     Input
 	Regions   Regions
 	HFile     HFile
@@ -48,6 +49,7 @@ type Column struct {
 // Input says where records come from and how they are written.
 type Input struct {
 	Path           string
+	Dated          bool // the path names the logical date: each day has an input of its own
 	Form           ingest.Form
 	MaxRejects     ingest.Limit
 	RequireSuccess bool  // a _SUCCESS file must be there

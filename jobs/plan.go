@@ -4,67 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"os"
+	"time"
 
-	"bulkload/hfilewriter"
-	"bulkload/ingest"
+	"bulkload/jobs/planning"
+	"bulkload/keys"
 	"bulkload/load"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // PlanReport says what a run would do.
 type PlanReport struct {
 	Outcome
-	Run        RunInfo         `json:"run"`
-	Sample     bool            `json:"sample"` // not all of the input was read
-	InputFiles int             `json:"input_files"`
-	InputBytes int64           `json:"input_bytes"`
-	Rows       int64           `json:"rows"`
-	Rejected   int64           `json:"rows_rejected"`
-	Cells      int64           `json:"cells"`
-	RawBytes   int64           `json:"raw_bytes"` // KeyValue lengths, before encoding and compression
-	KeyBytes   KeyWidth        `json:"key_bytes"`
-	Regions    []PlannedRegion `json:"regions"`
-	Skew       float64         `json:"skew"` // largest region over the mean, by raw bytes
-	TableFound bool            `json:"table_found"`
-	Created    bool            `json:"created"`
-	Splits     []string        `json:"splits"`
-	Create     string          `json:"create"` // as HBase's shell takes it
-	Notes      []string        `json:"notes"`
-	Outputs    []*PlanReport   `json:"outputs,omitempty"` // of a job with several: what stands above is theirs then
+	Run RunInfo `json:"run"`
+	planning.Report
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // of a job with several: what stands above is theirs then
+	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
-// KeyWidth is the width of the row keys; Max is -1 where the expression does not bound it.
-type KeyWidth struct {
-	Min int `json:"min"`
-	Max int `json:"max"`
+// PlanOptions say what a plan is to do.
+type PlanOptions struct {
+	Sample     int64     // rows to read, spread over the input; 0: all
+	Create     bool      // make the table as planned
+	CheckLive  bool      // look up whether row keys are in the table already
+	Now        time.Time // zero: the clock
+	Growth     int64     // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
+	Expression string    // another row key for the same input, to compare with
+	Job        *Job      // another job to compare with
+	SplitsFile string    // where to write the splits; "": nowhere
+	Page       string    // where to write the report as a page; "": nowhere
 }
 
-// PlannedRegion is a region's share of the input.
-type PlannedRegion struct {
-	Region   int    `json:"region"`
-	Start    string `json:"start"`
-	End      string `json:"end"`
-	Rows     int64  `json:"rows"`
-	RawBytes int64  `json:"raw_bytes"`
-}
-
-// Plan reads the input, or the first sample rows of it where sample is above 0, and changes nothing; with create it
-// makes the table with the splits and settings that it shows.
-func Plan(ctx context.Context, j *Job, o Options, sample int64, create bool) (report *PlanReport, err error) {
-	report = &PlanReport{Outcome: newOutcome(), Run: j.runInfo(),
-		Regions: []PlannedRegion{}, Splits: []string{}, Notes: []string{}}
-	if o, err = o.withDefaults(); err != nil {
-		return report, err
+// Plan reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
+// and settings that it shows, and writes the files that are asked for.
+func Plan(ctx context.Context, j *Job, o Options, p PlanOptions) (*PlanReport, error) {
+	report := newPlanReport(j)
+	err := p.plan(ctx, j, o, report)
+	if err == nil && p.Job != nil {
+		report.Compared, err = p.other(ctx, o)
 	}
-	if j.Outputs != nil {
-		return report, report.planEach(ctx, j, o, sample, create)
+	if err == nil {
+		err = p.writeFiles(report)
 	}
-	p := &planning{job: j, options: o, report: report, sample: sample}
-	err = errors.Join(p.run(ctx, create), p.close())
 	if err == nil {
 		report.Status = StatusDone
 	} else if ctx.Err() != nil {
@@ -73,36 +53,96 @@ func Plan(ctx context.Context, j *Job, o Options, sample int64, create bool) (re
 	return report, err
 }
 
-// planEach plans several outputs, one after the other.
-func (r *PlanReport) planEach(ctx context.Context, j *Job, o Options, sample int64, create bool) error {
-	for _, out := range j.Outputs {
-		of, err := Plan(ctx, out, o, sample, create)
-		r.Outputs = append(r.Outputs, of)
-		if err != nil {
-			return fmt.Errorf("table %s: %w", out.Table, err)
-		}
+func newPlanReport(j *Job) *PlanReport {
+	return &PlanReport{Outcome: newOutcome(), Run: j.runInfo(), Report: planning.Report{
+		Rejects: []planning.RejectReason{}, Queries: []planning.Asked{}, Regions: []planning.Region{}, Splits: []string{},
+		Families: []string{}, Checks: []planning.Finding{}}}
+}
+
+// plan plans one job: each of its outputs, and the other key.
+func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanReport) (err error) {
+	if o, err = o.withDefaults(); err != nil {
+		return err
 	}
-	r.Status = StatusDone
-	return nil
+	if p.Now.IsZero() {
+		p.Now = time.Now()
+	}
+	w := &planner{PlanOptions: *p, job: j, options: o}
+	for _, out := range j.outputs() {
+		r := report
+		if j.Outputs != nil {
+			r = newPlanReport(out)
+			report.Outputs = append(report.Outputs, r)
+		}
+		w.candidates = append(w.candidates, &candidate{job: out, report: r})
+	}
+	if p.Expression != "" && j.Outputs != nil {
+		return usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
+	}
+	if p.Expression != "" {
+		other, err := withKey(w.candidates[0].job, p.Expression)
+		if err != nil {
+			return err
+		}
+		report.Compared = newPlanReport(other)
+		w.candidates = append(w.candidates, &candidate{job: other, report: report.Compared, proposed: true})
+	}
+	return errors.Join(w.run(ctx), w.close())
 }
 
-// planning is one Plan.
-type planning struct {
-	job     *Job
-	options Options
-	report  *PlanReport
-	sample  int64
-	site    *site
-	source  *source
-	cluster *load.Cluster
-	target  *target
-	taken   atomic.Int64 // rows of a sample
-	meter   *meter
+// other plans the job to compare with, which makes and writes nothing.
+func (p *PlanOptions) other(ctx context.Context, o Options) (*PlanReport, error) {
+	quiet := PlanOptions{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth}
+	report, err := Plan(ctx, p.Job, o, quiet)
+	if err != nil {
+		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
+	}
+	return report, err
 }
 
-func (p *planning) run(ctx context.Context, create bool) (err error) {
+// withKey is a job with another row key.
+func withKey(j *Job, expression string) (*Job, error) {
+	other := *j
+	var err error
+	if other.RowKey, err = keys.Parse(expression, j.keyColumns()); err != nil {
+		return nil, usagef("--compare: %w", err)
+	}
+	return &other, nil
+}
+
+// planner is one Plan: a reading, and what it feeds.
+type planner struct {
+	PlanOptions
+	job        *Job
+	options    Options
+	site       *site
+	source     *source
+	cluster    *load.Cluster
+	status     *load.Status // nil without a cluster
+	candidates []*candidate
+	meter      *meter
+	reading    planReading
+}
+
+// candidate is a table and a row key that the input is planned for.
+type candidate struct {
+	job       *Job
+	report    *PlanReport
+	proposed  bool        // another key than the job's: its regions are suggestions
+	table     *load.Table // nil: it is not there, or nobody asked
+	target    *target
+	open      bool // the regions are suggestions, and may follow from what is read
+	beginning int  // bytes of the key that tell its order
+	stats     *planStatistics
+	rates     planning.Rates
+}
+
+func (p *planner) run(ctx context.Context) (err error) {
 	j := p.job
-	live := j.Regions.From == "table" || create
+	live := p.Create || p.CheckLive
+	for _, c := range p.candidates {
+		live = live || c.job.Regions.From == "table"
+	}
 	if p.site, err = openSite(p.options, j.HBase.Conf, live || j.remote(Options{NoLoad: true})); err != nil {
 		return err
 	}
@@ -110,24 +150,27 @@ func (p *planning) run(ctx context.Context, create bool) (err error) {
 		return err
 	}
 	if live {
-		if p.cluster, err = p.site.connect(ctx); err != nil {
+		if err := p.connect(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.planTable(ctx, create); err != nil {
+	for _, c := range p.candidates {
+		if err := p.planTable(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := p.read(ctx); err != nil {
 		return err
 	}
-	if err := p.measure(ctx); err != nil {
-		return err
-	}
-	p.note()
-	if create {
-		return p.create(ctx)
+	for _, c := range p.candidates {
+		if err := p.finish(ctx, c); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (p *planning) close() error {
+func (p *planner) close() error {
 	var errs []error
 	if p.cluster != nil {
 		errs = append(errs, p.cluster.Close())
@@ -138,210 +181,57 @@ func (p *planning) close() error {
 	return errors.Join(errs...)
 }
 
-// planTable takes the live table if there is one, else what the job suggests.
-func (p *planning) planTable(ctx context.Context, create bool) error {
-	j := p.job
-	var table *load.Table
-	if p.cluster != nil {
-		var err error
-		table, err = p.cluster.Table(ctx, j.Table)
-		p.report.TableFound = err == nil
-		if err != nil && !errors.Is(err, load.ErrNotFound) {
-			return fmt.Errorf("look up table %s: %w", j.Table, err)
-		}
-	}
-	if table != nil && create {
-		return refusef("table %s exists already; plan without --create shows its regions", j.Table)
-	}
-	suggested := *j
-	if table == nil && j.Regions.From == "table" {
-		suggested.Regions = Regions{From: "splits", Splits: p.suggestedSplits()}
-		suggested.HFile = suggestedHFile(j.HFile)
-		p.report.Notes = append(p.report.Notes, fmt.Sprintf("table %s does not exist yet; regions and settings are suggestions", j.Table))
-	}
-	var err error
-	p.target, err = planTarget(&suggested, p.site, table)
-	return err
-}
-
-// suggestedSplits begins a region with every salt.
-func (p *planning) suggestedSplits() [][]byte {
-	salts := p.job.RowKey.Salts()
-	if len(salts) == 0 {
-		return nil
-	}
-	return salts[1:]
-}
-
-// suggestedHFile is what suits text that is read by a key prefix, where the job does not say.
-func suggestedHFile(h HFile) HFile {
-	if !h.Given["compression"] {
-		h.Settings.Compression = hfilewriter.CompressSnappy
-	}
-	if !h.Given["encoding"] {
-		h.Settings.Encoding = hfilewriter.EncodeFastDiff
-	}
-	return h
-}
-
-// share is what one goroutine found in one region.
-type share struct{ rows, cells, raw int64 }
-
-// measure reads the records and counts what they become, region by region.
-func (p *planning) measure(ctx context.Context) error {
-	regions := p.target.regions
-	p.meter = &meter{watch: p.options.Watch, phase: "plan", total: p.source.bytes, bytes: true}
-	var mu sync.Mutex
-	total := make([]share, regions.Len())
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
-	if p.sample > 0 {
-		group.SetLimit(1) // the first rows, in order
-	}
-	splits, err := p.job.Input.Form.Splits(p.source.fsys, p.source.files, splitSize)
-	if err != nil {
-		return fmt.Errorf("look into the input: %w", err)
-	}
-	for _, split := range splits {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if p.sample > 0 && p.taken.Load() >= p.sample {
-				p.report.Sample = true // splits come one at a time where a sample is taken
-				return nil
-			}
-			part, rejected, err := p.measureSplit(ctx, split)
-			mu.Lock()
-			defer mu.Unlock()
-			p.report.Rejected += rejected
-			for i, s := range part {
-				total[i].rows += s.rows
-				total[i].cells += s.cells
-				total[i].raw += s.raw
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+// finish turns what was read into a candidate's report.
+func (p *planner) finish(ctx context.Context, c *candidate) error {
+	if err := p.fill(c); err != nil {
 		return err
 	}
-	p.fill(total)
+	if err := p.fillLive(ctx, c); err != nil {
+		return err
+	}
+	p.forecast(c)
+	c.report.Checks = planning.Check(&c.report.Report, p.facts(c))
+	c.report.Status = StatusDone
+	if p.Create && !c.proposed {
+		return p.create(ctx, c)
+	}
 	return nil
 }
 
-func (p *planning) measureSplit(ctx context.Context, split ingest.Split) (part []share, rejected int64, err error) {
-	part = make([]share, p.target.regions.Len())
-	rejects := &countedRejects{}
-	records := newRecordReader(p.job.Input.Form, p.source.fsys, rejects, p.meter)
-	keys := newRecordKey(p.job)
-	var row []byte
-	_, err = records.readSplit(ctx, split, func(r *ingest.Record) error {
-		if p.sample > 0 && p.taken.Add(1) > p.sample {
-			p.report.Sample = true
-			return errEnough
-		}
-		key, err := keys.append(row[:0], r)
-		if err != nil {
-			return records.reject(err)
-		}
-		row = key
-		part[p.target.regions.Find(row)].add(p.target.layout, row, r.Fields)
-		return nil
-	})
-	return part, rejects.Count(), err
-}
-
-// keyValueOverhead is a KeyValue's length without row, family, qualifier and value (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE
-// and the key's own fields).
-const keyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
-
-// add counts one record.
-func (s *share) add(l *layout, row []byte, fields [][]byte) {
-	s.rows++
-	for _, f := range l.families {
-		for i := f.first; i < f.last; i++ {
-			if value := fields[l.sources[i]]; value != nil {
-				s.cells++
-				s.raw += int64(keyValueOverhead + len(row) + len(f.name) + len(f.qualifiers[i-f.first]) + len(value))
-			}
-		}
-	}
-}
-
-// fill turns the shares into the report.
-func (p *planning) fill(total []share) {
-	r, regions := p.report, p.target.regions
-	r.InputFiles, r.InputBytes = len(p.source.files), p.source.bytes
-	width := p.job.RowKey.Width()
-	r.KeyBytes = KeyWidth{width.Min, width.Max}
-	r.Splits = printables(p.target.splits)
-	r.Create = p.createStatement()
-	var largest int64
-	for i, s := range total {
-		r.Regions = append(r.Regions, PlannedRegion{i, Printable(regions.Start(i)), Printable(regions.End(i)), s.rows, s.raw})
-		r.Rows += s.rows
-		r.Cells += s.cells
-		r.RawBytes += s.raw
-		largest = max(largest, s.raw)
-	}
-	if r.RawBytes > 0 {
-		r.Skew = float64(largest) * float64(len(total)) / float64(r.RawBytes)
-	}
-}
-
-// createStatement is the table as HBase's shell creates it.
-func (p *planning) createStatement() string {
-	var parts []string
-	for _, f := range p.target.families {
-		parts = append(parts, fmt.Sprintf("{NAME => '%s', COMPRESSION => '%v', DATA_BLOCK_ENCODING => '%v', BLOOMFILTER => '%v', BLOCKSIZE => '%d'}",
-			f.name, f.settings.Compression, f.settings.Encoding, f.settings.Bloom, f.settings.BlockSize))
-	}
-	if len(p.target.splits) > 0 {
-		var splits []string
-		for _, s := range p.target.splits {
-			splits = append(splits, shellText(s))
-		}
-		parts = append(parts, "{SPLITS => ["+strings.Join(splits, ", ")+"]}")
-	}
-	return fmt.Sprintf("create '%s', %s", p.job.Table, strings.Join(parts, ", "))
-}
-
-// shellText is a Ruby literal: in single quotes where it is plain, else in double quotes, where \xHH means a byte.
-func shellText(b []byte) string {
-	text := Printable(b)
-	if !strings.ContainsAny(text, `\'`) {
-		return "'" + text + "'"
-	}
-	return `"` + strings.NewReplacer(`"`, `\"`, `#`, `\#`).Replace(text) + `"`
-}
-
-// note tells what an operator should know before the first run.
-func (p *planning) note() {
-	r, j := p.report, p.job
-	if j.Timestamp > 0 && j.Timestamp%86_400_000 == 0 {
-		r.Notes = append(r.Notes, "the cells' timestamp is midnight: a Put later that day wins over a loaded cell of the same row and column")
-	}
-	if r.KeyBytes.Min != r.KeyBytes.Max {
-		r.Notes = append(r.Notes, "row keys are not all of one width")
-	}
-	for _, region := range r.Regions {
-		if region.Rows == 0 && r.Rows > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("region %d [%s, %s) gets no row", region.Region, region.Start, region.End))
-		}
-	}
-}
-
 // create makes the table as it was planned.
-func (p *planning) create(ctx context.Context) error {
+func (p *planner) create(ctx context.Context, c *candidate) error {
 	var families []load.Family
-	for _, f := range p.target.families {
+	for _, f := range c.target.families {
 		families = append(families, load.Family{Name: f.name, Compression: f.settings.Compression.String(),
 			DataBlockEncoding: f.settings.Encoding.String(), BloomFilter: f.settings.Bloom.String(), BlockSize: f.settings.BlockSize})
 	}
-	if err := p.cluster.Create(ctx, p.job.Table, families, p.target.splits); err != nil {
-		return fmt.Errorf("create table %s: %w", p.job.Table, err)
+	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.splits); err != nil {
+		return fmt.Errorf("create table %s: %w", c.job.Table, err)
 	}
-	p.report.Created = true
+	c.report.Created = true
+	return nil
+}
+
+// writeFiles writes the splits and the page where they are asked for.
+func (p *PlanOptions) writeFiles(report *PlanReport) error {
+	if p.SplitsFile != "" {
+		if err := writePlanFile(p.SplitsFile, func(f *os.File) error { return planning.WriteSplits(f, report.Splits) }); err != nil {
+			return err
+		}
+	}
+	if p.Page != "" {
+		return writePlanFile(p.Page, func(f *os.File) error { return planning.WritePage(f, report.page()) })
+	}
+	return nil
+}
+
+func writePlanFile(name string, write func(*os.File) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write what plan found: %w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
 	return nil
 }

@@ -51,7 +51,7 @@ func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 // The keys of a job file, by where they may stand.
 var (
 	jobKeys    = []string{"input", "hbase", "outputs"}                                                             // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "output", "wide"}                                            // in each of outputs, where there are several
+	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                 // in each of outputs, where there are several
 	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
 )
 
@@ -80,6 +80,7 @@ func (j *Job) readOutput(s *section) {
 	j.checkCells(s)
 	j.readTimestamp(s)
 	j.readRowKey(s)
+	j.readQueries(s)
 	j.readRegions(s.section("regions"))
 	j.readHFile(s, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"

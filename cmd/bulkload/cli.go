@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -84,8 +85,14 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
-	Sample int64 `placeholder:"ROWS" help:"Reads so many rows instead of all."`
-	Create bool  `help:"Creates the table with those splits and settings."`
+	Sample     int64     `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
+	Create     bool      `help:"Creates the table with those splits and settings."`
+	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
+	Compare    string    `placeholder:"KEY|FILE" help:"Plans another row key for the same input, or another job file, beside this one."`
+	Growth     string    `placeholder:"SIZE" help:"Input that a day brings; else that of this input, where its path holds $${date}."`
+	Now        time.Time `placeholder:"TIME" help:"Takes this for the present, RFC 3339, where cells are held against the table's TTL."`
+	SplitsFile string    `placeholder:"FILE" help:"Writes the splits, for SPLITS_FILE in HBase's shell."`
+	HTML       string    `name:"html" placeholder:"FILE" help:"Writes all that plan finds as a page with charts."`
 }
 
 func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
@@ -93,7 +100,20 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := jobs.Plan(ctx, job, s.options(), c.Sample, c.Create)
+	options := jobs.PlanOptions{Sample: c.Sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	if c.Growth != "" {
+		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
+			return nil, usage(fmt.Errorf("--growth: %w", err))
+		}
+	}
+	if _, failed := os.Stat(c.Compare); c.Compare != "" && failed == nil {
+		if options.Job, err = c.read(c.Compare, false); err != nil {
+			return nil, err
+		}
+	} else {
+		options.Expression = c.Compare
+	}
+	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.bar.close()
 	if err == nil {
 		writePlan(s.answers(), r)

@@ -181,38 +181,6 @@ func count(n int64) string {
 	return text
 }
 
-func writePlan(w io.Writer, p *jobs.PlanReport) {
-	for _, out := range p.Outputs {
-		writePlan(w, out)
-	}
-	if p.Outputs != nil {
-		return
-	}
-	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
-	read := "all of it read"
-	if p.Sample {
-		read = "a sample read"
-	}
-	line(w, "input", "%d files, %s, %s", p.InputFiles, jobs.FormatSize(p.InputBytes), read)
-	line(w, "rows", "%s, %s rejected, %s cells, %s as KeyValues", count(p.Rows), count(p.Rejected), count(p.Cells), jobs.FormatSize(p.RawBytes))
-	if p.KeyBytes.Min == p.KeyBytes.Max {
-		line(w, "rowkey", "%d bytes", p.KeyBytes.Min)
-	} else {
-		line(w, "rowkey", "from %d bytes, not of fixed width", p.KeyBytes.Min)
-	}
-	for _, r := range p.Regions {
-		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s", r.Start, r.End, count(r.Rows), jobs.FormatSize(r.RawBytes))
-	}
-	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
-	for _, n := range p.Notes {
-		line(w, "note", "%s", n)
-	}
-	line(w, "create", "%s", p.Create)
-	if p.Created {
-		line(w, "created", "table %s", p.Run.Table)
-	}
-}
-
 func writeLoad(w io.Writer, r *jobs.LoadReport) {
 	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
 	writeLoaded(w, r.Load)

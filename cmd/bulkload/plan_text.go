@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"bulkload/jobs"
+	"bulkload/jobs/planning"
+)
+
+// writePlan shows a plan: of each table, where there are several, and two keys side by side, where two were compared.
+func writePlan(w io.Writer, p *jobs.PlanReport) {
+	for _, out := range p.Outputs {
+		writePlan(w, out)
+	}
+	if p.Outputs != nil {
+		return
+	}
+	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
+	writePlanned(w, &p.Report)
+	if p.Compared != nil {
+		writeComparison(w, &p.Report, &p.Compared.Report)
+		writeChecks(w, "the other key's checks", p.Compared.Checks)
+	}
+	if p.Created {
+		line(w, "created", "table %s", p.Run.Table)
+	}
+}
+
+func writePlanned(w io.Writer, p *planning.Report) {
+	line(w, "input", "%s, %s; read: %s", plural(p.InputFiles, "file"), planning.Size(p.InputBytes), p.How)
+	about := ""
+	if p.Sample {
+		about = "about "
+	}
+	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s rejected", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes), count(p.Rejected))
+	writeKey(w, p)
+	writeHFiles(w, p)
+	writeQuery(w, p)
+	writeWeighed(w, p)
+	writeRegionShares(w, p)
+	writeSuggestion(w, p)
+	writeLive(w, p)
+	writeForecast(w, p)
+	writeChecks(w, "checks", p.Checks)
+	line(w, "create", "%s", p.Create)
+}
+
+func writeKey(w io.Writer, p *planning.Report) {
+	k, s := &p.KeyBytes, &p.Shares
+	width := fmt.Sprintf("%d bytes", k.Longest)
+	if k.Shortest != k.Longest {
+		width = fmt.Sprintf("%d to %d bytes, %.1f on average", k.Shortest, k.Longest, k.Mean)
+	}
+	if k.Min == k.Max {
+		width += ", fixed"
+	}
+	line(w, "rowkey", "%s: %s", p.Key, width)
+	line(w, "bytes", "of the KeyValues row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
+		percent(s.Row, s), percent(s.Family, s), percent(s.Qualifier, s), percent(s.Frame, s), percent(s.Value, s))
+	among := "all of them"
+	if p.Repeats.Share < 1 {
+		among = fmt.Sprintf("one in %.0f", 1/p.Repeats.Share)
+	}
+	line(w, "unique", "%s of %s row keys come more than once; %s compared", count(p.Repeats.Repeated), count(p.Repeats.Keys), among)
+}
+
+func percent(n int64, s *planning.ByteShares) float64 {
+	return 100 * float64(n) / float64(max(s.All(), 1))
+}
+
+func writeHFiles(w io.Writer, p *planning.Report) {
+	h := &p.HFiles
+	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", planning.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
+	for _, f := range h.Families {
+		line(w, "", "family %s: %s; %s", f.Family, planning.Size(f.Bytes), f.Settings)
+	}
+}
+
+func writeQuery(w io.Writer, p *planning.Report) {
+	q := p.Query
+	if q == nil {
+		return
+	}
+	about := "about "
+	if q.Exact {
+		about = ""
+	}
+	line(w, "query", "by %s: %s, prefix %s; %s%s query keys", strings.Join(q.Columns, ", "), plural(q.Scans, "scan"), orNone(q.Prefix), about, count(q.Keys))
+	d := &q.Rows
+	line(w, "", "rows a query: mean %.1f, median %d, 90%% up to %d, 99%% up to %s, most %s", d.Mean, d.Median, d.P90, count(d.P99), count(d.Max))
+	var top []string
+	for _, f := range q.Top[:min(len(q.Top), 3)] {
+		over := ""
+		if f.Over > 0 {
+			over = fmt.Sprintf(", %s at least", count(f.Rows-f.Over))
+		}
+		top = append(top, fmt.Sprintf("%s (%s%s)", f.Key, count(f.Rows), over))
+	}
+	if len(top) > 0 {
+		line(w, "", "most frequent: %s", strings.Join(top, ", "))
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+func writeWeighed(w io.Writer, p *planning.Report) {
+	for _, q := range p.Queries {
+		line(w, "asked", "by %s, %s a day: %s, prefix %s; %.1f rows returned, %.1f read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
+			plural(q.Scans, "scan"), orNone(q.Prefix), q.Returned, q.Read, planning.Size(int64(q.Bytes)))
+	}
+	if len(p.Queries) > 0 {
+		line(w, "a day", "%s", day(&p.A))
+	}
+}
+
+func day(d *planning.Day) string {
+	return fmt.Sprintf("%s scans, %s rows, %s read", count(int64(d.Scans)), count(int64(d.Rows)), planning.Size(int64(d.Bytes)))
+}
+
+// regionsShown is how many regions are listed one by one.
+const regionsShown = 20
+
+func writeRegionShares(w io.Writer, p *planning.Report) {
+	for _, r := range p.Regions[:min(len(p.Regions), regionsShown)] {
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s, %s of HFiles", r.Start, r.End, count(r.Rows), planning.Size(r.RawBytes), planning.Size(r.HFileBytes))
+	}
+	if more := len(p.Regions) - regionsShown; more > 0 {
+		line(w, "", "and %d more", more)
+	}
+	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
+}
+
+func writeSuggestion(w io.Writer, p *planning.Report) {
+	s := &p.Suggestion
+	line(w, "suggest", "%s: %s", plural(s.Regions, "region"), s.Reason)
+	line(w, "", "at 1 to 2 GB a region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+}
+
+func regionRange(r planning.RegionRange) string {
+	if r.Least == r.Most {
+		return fmt.Sprint(r.Least)
+	}
+	return fmt.Sprintf("%d to %d", r.Least, r.Most)
+}
+
+func writeLive(w io.Writer, p *planning.Report) {
+	l := p.Live
+	if l == nil {
+		return
+	}
+	if !p.TableFound {
+		line(w, "live", "%s; the table does not exist yet: regions and settings are suggestions", plural(l.Servers, "RegionServer"))
+		return
+	}
+	line(w, "live", "%s, %s, %d of them empty, skew %.2f", plural(l.Servers, "RegionServer"), plural(len(l.Regions), "region"), l.Empty, l.Skew)
+	for _, f := range l.Families {
+		ttl := "for ever"
+		if f.TTL > 0 {
+			ttl = fmt.Sprintf("%s s", count(f.TTL))
+		}
+		line(w, "", "family %s: TTL %s, %s", f.Name, ttl, plural(f.Versions, "version"))
+	}
+	if l.Checked > 0 {
+		line(w, "", "%s of %s row keys looked up are in the table", count(l.Present), count(l.Checked))
+	}
+}
+
+func writeForecast(w io.Writer, p *planning.Report) {
+	f := &p.Forecast
+	line(w, "run", "%.1f s on %s without waiting for disks and network, %.1f s of it to read and sort", f.Seconds, plural(f.Rates.Cores, "core"), f.SortSeconds)
+	sort := "fits"
+	if f.Spill > 0 {
+		sort = fmt.Sprintf("spills about %s to --work-dir", planning.Size(f.Spill))
+	}
+	line(w, "memory", "the sort needs %s and has %s: it %s", planning.Size(f.SortNeeds), planning.Size(f.SortMemory), sort)
+	line(w, "disk", "%s of HFiles, %s each", planning.Size(f.Output), times(f.Replication))
+	if f.Growth == 0 {
+		return
+	}
+	line(w, "grows", "%s a day; the first region is split in %s; %s a night in a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
+		planning.Size(f.Growth), daysText(f.DaysToSplit), plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "stored once"
+	}
+	return fmt.Sprintf("stored %d times", n)
+}
+
+func daysText(days float64) string {
+	if days < 0 {
+		return "never"
+	}
+	return fmt.Sprintf("%s days", count(int64(days)))
+}
+
+func nightsText(n int) string {
+	if n < 0 {
+		return "never"
+	}
+	return plural(n, "night")
+}
+
+func writeChecks(w io.Writer, title string, found []planning.Finding) {
+	if len(found) == 0 {
+		line(w, title, "nothing found")
+	}
+	for i, f := range found {
+		if i > 0 {
+			title = ""
+		}
+		line(w, title, "%s %s: %s", f.Severity, f.Code, f.Reason)
+		line(w, "", "  → %s", f.Remedy)
+	}
+}
+
+// writeComparison shows two keys side by side.
+func writeComparison(w io.Writer, a, b *planning.Report) {
+	line(w, "compare", "this   %s", a.Key)
+	line(w, "", "other  %s", b.Key)
+	line(w, "", "%-30s %-20s %s", "", "this", "other")
+	for _, row := range planning.Compare(a, b) {
+		better := ""
+		if row.Better != 0 {
+			better = []string{"", "  (this)", "  (other)"}[row.Better]
+		}
+		line(w, "", "%-30s %-20s %s%s", row.What, row.A, row.B, better)
+	}
+}

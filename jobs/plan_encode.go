@@ -1,0 +1,235 @@
+package jobs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/digest"
+	"bulkload/jobs/planning"
+	"bulkload/keys"
+	"bulkload/partition"
+)
+
+// encoding makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
+// and how long it takes, how fast a run is.
+type encoding struct {
+	*candidate
+	sample *planning.Sample
+	values [][]byte
+	sorted time.Duration // digest, sort
+	took   time.Duration // encoding, compression
+	sizes  []familySize
+}
+
+// familySize is what encoding one family's sampled cells gave.
+type familySize struct {
+	raw, bytes int64
+	fixed      int64 // of bytes, what a file takes whatever its size
+	fixedRaw   int64 // the KeyValue bytes in fixed
+}
+
+// estimate fills in how large the HFiles will be.
+func (c *candidate) estimate(unique float64, scale float64) error {
+	e := &encoding{candidate: c, sample: c.stats.rows, values: make([][]byte, len(c.target.layout.sources))}
+	report := &c.report.HFiles
+	report.Families = []planning.FamilyEstimate{}
+	if e.sample.Len() == 0 {
+		return nil
+	}
+	e.sample.Sort()
+	if err := e.replay(); err != nil {
+		return fmt.Errorf("sort a sample: %w", err)
+	}
+	begun := time.Now()
+	for i := range c.target.families {
+		if err := e.encode(i); err != nil {
+			return fmt.Errorf("encode a sample: %w", err)
+		}
+	}
+	e.took = time.Since(begun)
+	report.SampleRows = int64(e.sample.Len())
+	for i, s := range e.sizes {
+		report.SampleRaw += s.raw
+		report.SampleSize += s.bytes
+		raw := int64(float64(c.stats.counts.raw[i]) * scale)
+		size := int64(s.of(float64(raw)*unique, c.files(i)))
+		report.Bytes += size
+		settings := c.target.families[i].settings
+		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.families[i].name, RawBytes: raw, Bytes: size,
+			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, FormatSize(int64(settings.BlockSize)))})
+	}
+	if c.report.RawBytes > 0 {
+		report.Ratio = float64(report.Bytes) / float64(c.report.RawBytes)
+	}
+	return e.measure()
+}
+
+// files is how many files a run makes of a family, at least: one a region with rows.
+func (c *candidate) files(int) int {
+	n := 0
+	for _, r := range c.stats.counts.regions {
+		if r.rows > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// of scales the size of the sample's file to so many KeyValue bytes in so many files.
+func (s *familySize) of(raw float64, files int) float64 {
+	if s.raw == 0 {
+		return 0
+	}
+	fixed := float64(s.fixed)
+	if s.raw <= s.fixedRaw { // one row
+		return float64(s.bytes) / float64(s.raw) * raw
+	}
+	slope := (float64(s.bytes) - fixed) / float64(s.raw-s.fixedRaw)
+	own := fixed - slope*float64(s.fixedRaw) // without its one row
+	return slope*raw + own*float64(files)
+}
+
+// encode writes one family of the sample.
+func (e *encoding) encode(i int) error {
+	var size familySize
+	var err error
+	if size.bytes, size.raw, err = e.write(i, e.sample.Len(), io.Discard); err != nil {
+		return err
+	}
+	if size.raw > 0 {
+		if size.fixed, size.fixedRaw, err = e.write(i, 1, io.Discard); err != nil {
+			return err
+		}
+	}
+	e.sizes = append(e.sizes, size)
+	return nil
+}
+
+// write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
+// where there is no cell.
+func (e *encoding) write(i, rows int, out io.Writer) (size, raw int64, err error) {
+	w, err := hfilewriter.NewWriter(out, e.target.families[i].settings, hfilewriter.Stamp{Created: 1, Loaded: 1, Task: "plan"})
+	if err != nil {
+		return 0, 0, err
+	}
+	family := &e.target.layout.families[i]
+	var before []byte
+	for at := 0; at < e.sample.Len() && rows > 0; at++ {
+		key, payload := e.sample.Row(at)
+		if bytes.Equal(key, before) { // a run writes one of them
+			continue
+		}
+		before = key
+		if err := e.target.layout.unpack(payload, e.values); err != nil {
+			return 0, 0, err
+		}
+		if family.count(e.values) == 0 {
+			continue
+		}
+		rows--
+		if err := e.append(w, family, key); err != nil {
+			return 0, 0, err
+		}
+	}
+	if raw = w.RawSize(); raw == 0 {
+		return 0, 0, nil
+	}
+	summary, err := w.Close()
+	if err != nil {
+		return 0, 0, err
+	}
+	return summary.Bytes, raw, nil
+}
+
+// append writes the cells of one family of a record, whose values are unpacked.
+func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byte) error {
+	if !e.target.layout.wide {
+		return w.AppendRow(family.columns, key, e.job.Timestamp, e.values[family.first:family.last])
+	}
+	row, named, err := e.target.splitKey(nil, key)
+	if err != nil {
+		return err
+	}
+	return e.target.layout.cells(row, named, e.values, e.job.Timestamp, func(c *keys.Cell) error {
+		if string(c.Family) != family.name {
+			return nil
+		}
+		return w.Append(c)
+	})
+}
+
+// replay sorts the sample as a run would, to see how long it takes.
+func (e *encoding) replay() error {
+	var all int64
+	for i := range e.sample.Len() {
+		row, payload := e.sample.Row(i)
+		all += int64(len(row) + len(payload))
+	}
+	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.regions, Memory: 4*all + 1<<20, Lanes: 1})
+	if err != nil {
+		return err
+	}
+	lane := sorter.Lane()
+	begun := time.Now()
+	var sum digest.Sum
+	for i := range e.sample.Len() {
+		// The sample is sorted, a run's rows are not.
+		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
+		row, named, err := e.target.splitKey(nil, key)
+		if err == nil {
+			err = e.target.layout.unpack(payload, e.values)
+		}
+		if err == nil {
+			e.target.layout.digestValues(&sum, row, named, e.values, e.job.Timestamp)
+			entry := append(append(lane.Buffer(), key...), payload...)
+			err = lane.CommitWide(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+		}
+		if err != nil {
+			return errors.Join(err, lane.Close(), sorter.Discard())
+		}
+	}
+	err = lane.Close()
+	e.sorted = time.Since(begun)
+	return errors.Join(err, sorter.Discard())
+}
+
+// readBack is how many bytes of KeyValues are written and read back to see how long that takes.
+const readBack = 8 << 20
+
+// measure turns times into rates.
+func (e *encoding) measure() error {
+	e.rates.Cores = workers()
+	var entries int64
+	for i := range e.sample.Len() {
+		row, payload := e.sample.Row(i)
+		entries += int64(len(row) + len(payload))
+	}
+	e.rates.Sort = rate(entries, e.sorted)
+	e.rates.Write = rate(e.report.HFiles.SampleRaw, e.took)
+	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
+	var file bytes.Buffer
+	if _, raw, err := e.write(0, max(rows, 1), &file); err != nil || raw == 0 {
+		return err
+	}
+	begun := time.Now()
+	r, err := hfilewriter.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		return err
+	}
+	var cells digest.Stream
+	_, err = r.Verify(func(c *keys.Cell, again hfilewriter.Again) error {
+		cells.AddAgain(c, again.Row, again.Column)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.rates.Verify = rate(int64(file.Len()), time.Since(begun))
+	return nil
+}
+
+func rate(bytes int64, took time.Duration) float64 { return float64(bytes) / max(took.Seconds(), 1e-9) }

@@ -1,0 +1,260 @@
+package jobs
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"bulkload/jobs/planning"
+	"bulkload/partition"
+)
+
+// fill turns what was read into a candidate's report.
+func (p *planner) fill(c *candidate) error {
+	r, s, reading := c.report, c.stats, &p.reading
+	counts := &s.counts
+	r.Key, r.Sample, r.How = c.job.RowKey.String(), reading.sample, reading.how
+	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.files), p.source.bytes, reading.bytes, reading.rows
+	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
+	if c.proposed {
+		mergeReasons(s.rejects, reading.rejects)
+		r.Rejects = mostReasons(s.rejects)
+	}
+	scale := p.scale()
+	var rows int64
+	for _, region := range counts.regions {
+		rows += region.rows
+	}
+	r.Rows, r.Cells, r.RawBytes, r.SortBytes = scaled(rows, scale), scaled(counts.cells, scale), scaled(counts.shares.All(), scale), scaled(counts.entries, scale)
+	r.Shares, r.KeyBytes = counts.shares, c.keyBytes(rows)
+	r.Repeats = s.seen.Repeats()
+	unique := 1 - float64(r.Repeats.Rows)/math.Max(float64(r.Repeats.Keys+r.Repeats.Rows), 1)
+	s.keys.Sort()
+	if err := c.estimate(unique, scale); err != nil {
+		return err
+	}
+	p.suggest(c)
+	if err := c.reopen(); err != nil {
+		return err
+	}
+	c.fillRegions(scale)
+	c.fillQueries(scale)
+	for _, f := range c.target.families {
+		r.Families = append(r.Families, f.name)
+	}
+	r.Splits = printables(c.target.splits)
+	r.Create = c.createStatement()
+	return nil
+}
+
+// scale is how many times what was read the whole input is.
+func (p *planner) scale() float64 {
+	if !p.reading.sample || p.reading.bytes == 0 {
+		return 1
+	}
+	return float64(p.source.bytes) / float64(p.reading.bytes)
+}
+
+func scaled(n int64, by float64) int64 { return int64(math.Round(float64(n) * by)) }
+
+func (c *candidate) keyBytes(rows int64) planning.KeyBytes {
+	width := c.job.RowKey.Width()
+	k := planning.KeyBytes{Min: width.Min, Max: width.Max}
+	if rows > 0 {
+		k.Shortest, k.Longest, k.Mean = c.stats.counts.shortest, c.stats.counts.longest, float64(c.stats.counts.keys)/float64(rows)
+	}
+	return k
+}
+
+// suggest says how many regions there should be, and where they begin.
+func (p *planner) suggest(c *candidate) {
+	wanted := planning.Wanted{Source: p.source.bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
+	if p.status != nil {
+		wanted.Servers = p.status.Servers
+	}
+	c.report.Suggestion = planning.Suggest(wanted, c.stats.keys, Printable)
+}
+
+// maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
+func (p *planner) maxFileSize() int64 {
+	return p.site.number("hbase.hregion.max.filesize", defaultMaxSize)
+}
+
+// reopen puts the suggested regions in the place of those that were made up before the reading.
+func (c *candidate) reopen() error {
+	splits := c.report.Suggestion.Keys
+	if !c.open || sameSplits(splits, c.target.splits) {
+		return nil
+	}
+	regions, err := partition.NewRegions(splits)
+	if err != nil {
+		return refusef("region boundaries: %w", err)
+	}
+	old := c.stats.counts.regions
+	c.target.splits, c.target.regions = splits, regions
+	c.stats.counts.regions = c.sampledRegions(old)
+	return nil
+}
+
+func sameSplits(a, b [][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sampledRegions shares out what was counted among other regions, as the sampled keys are.
+func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
+	var all regionCounts
+	for _, r := range old {
+		all.rows += r.rows
+		all.cells += r.cells
+		all.raw += r.raw
+		all.entries += r.entries
+	}
+	regions := make([]regionCounts, c.target.regions.Len())
+	weights := make([]int64, len(regions))
+	var sum int64
+	for i := range c.stats.keys.Len() {
+		key, _ := c.stats.keys.Row(i)
+		weights[c.target.regions.Find(key)] += c.stats.keys.Weight(i)
+		sum += c.stats.keys.Weight(i)
+	}
+	for i, w := range weights {
+		part := float64(w) / math.Max(float64(sum), 1)
+		regions[i] = regionCounts{scaled(all.rows, part), scaled(all.cells, part), scaled(all.raw, part), scaled(all.entries, part)}
+	}
+	return regions
+}
+
+// fillRegions says what each region gets.
+func (c *candidate) fillRegions(scale float64) {
+	r, regions := c.report, c.target.regions
+	var all, largest, entries int64
+	for _, counted := range c.stats.counts.regions {
+		all += counted.raw
+		largest = max(largest, counted.raw)
+		entries += counted.entries
+	}
+	for i, counted := range c.stats.counts.regions {
+		part := float64(counted.raw) / math.Max(float64(all), 1)
+		r.Regions = append(r.Regions, planning.Region{Region: i, Start: Printable(regions.Start(i)), End: Printable(regions.End(i)),
+			Rows: scaled(counted.rows, scale), RawBytes: scaled(counted.raw, scale), HFileBytes: scaled(r.HFiles.Bytes, part),
+			Files: c.job.HFile.plannedSlices(scaled(counted.entries, scale), scaled(entries, scale))})
+	}
+	r.Skew = planning.Skew(largest, all, len(r.Regions))
+}
+
+// plannedSlices is into how many slices, with a file a family each, a run cuts a region of so many bytes of keys and
+// columns: see slicesOf, which knows the rows.
+func (h *HFile) plannedSlices(region, total int64) int {
+	size := max(h.sliceSize(), total/slicesOfAll)
+	return int(min((region+size-1)/size, maxSlices))
+}
+
+// fillQueries says what reading takes.
+func (c *candidate) fillQueries(scale float64) {
+	r, s := c.report, c.stats
+	if len(c.job.Query) > 0 {
+		q := &planning.Query{Columns: c.job.Query, Rows: s.groups.Distribution(), Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields)}
+		q.Prefix, q.Scans, q.Full, q.Error = pathOf(c.job, c.job.Query).found(len(r.Regions))
+		q.Keys, q.Exact = q.Rows.Keys, q.Rows.Share == 1 && !r.Sample
+		if q.Rows.Share < 1 {
+			q.Keys = s.distinct.Count()
+		}
+		r.Query = q
+	}
+	for _, a := range s.asks {
+		asked := planning.AskedFor{Columns: a.Columns, PerDay: a.PerDay, Keys: scaled(a.values.Count(), scale), Prefixes: scaled(a.prefixes.Count(), scale)}
+		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
+		weighed := planning.Weigh(asked, r.Rows, r.RawBytes)
+		r.Queries = append(r.Queries, weighed)
+		r.A.Add(weighed.A)
+	}
+}
+
+// found says it for a report: the prefix, how many scans, whether they read whole regions, and why.
+func (p keyPath) found(regions int) (prefix string, scans int, full bool, why string) {
+	if p.query == nil {
+		return "", regions, true, p.why.Error()
+	}
+	return p.query.String(), p.query.Scans(), false, ""
+}
+
+func (c *candidate) createStatement() string {
+	var families []planning.CreateFamily
+	for _, f := range c.target.families {
+		families = append(families, planning.CreateFamily{Name: f.name, Compression: f.settings.Compression.String(), Encoding: f.settings.Encoding.String(),
+			Bloom: f.settings.Bloom.String(), BloomPrefix: f.settings.BloomPrefix, BlockSize: f.settings.BlockSize})
+	}
+	return planning.CreateStatement(c.job.Table, families, c.report.Splits)
+}
+
+// forecast says what a run takes, and for how long the table stays as it is.
+func (p *planner) forecast(c *candidate) {
+	r, t := c.report, &p.reading.times
+	f := &r.Forecast
+	key := float64(c.stats.counts.keyTime) / math.Max(float64(c.stats.counts.keyTimed), 1) * float64(p.reading.rows)
+	// A sample reads more of the file than it takes from it.
+	file := float64(t.file.took) * math.Min(float64(p.reading.bytes)/math.Max(float64(t.file.bytes), 1), 1)
+	c.rates.Read = rate(p.reading.bytes, time.Duration(file+key)+sampleEvery*t.parse)
+	f.Rates = c.rates
+	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
+	if isRemote(c.job.Output) {
+		f.Replication = int(p.site.number("dfs.replication", 3))
+	}
+	if f.SortNeeds > f.SortMemory {
+		f.Spill = int64(spillRatio * float64(r.SortBytes))
+	}
+	f.SetTime(r.InputBytes, r.SortBytes, r.RawBytes, r.HFiles.Bytes)
+	p.forecastGrowth(c, f)
+}
+
+// What the sort takes of memory: headers and index of an entry, and for all a part that is kept for blocks, and that its
+// lanes are never all full at once.
+const (
+	sortOverhead = 18 + 16
+	sortRoom     = 1.3
+)
+
+func (p *planner) forecastGrowth(c *candidate, f *planning.Forecast) {
+	r := c.report
+	f.MaxFileSize = p.maxFileSize()
+	f.BlockingFiles = int(p.site.number("hbase.hstore.blockingStoreFiles", 16))
+	f.Nights, f.DaysToSplit = -1, -1
+	daily := p.Growth > 0 || c.job.Input.Dated
+	grow := 1.0
+	if p.Growth > 0 && r.InputBytes > 0 {
+		grow = float64(p.Growth) / float64(r.InputBytes)
+	}
+	for i, region := range r.Regions {
+		size, files := region.HFileBytes, 0
+		if r.Live != nil && i < len(r.Live.Regions) && len(r.Live.Regions) == len(r.Regions) && !c.open {
+			size += r.Live.Regions[i].Bytes
+			files = r.Live.Regions[i].Files / max(len(r.Families), 1)
+		}
+		f.LargestRegion = max(f.LargestRegion, size)
+		f.FilesALoad = max(f.FilesALoad, region.Files)
+		f.FilesNow = max(f.FilesNow, files)
+		if !daily {
+			continue
+		}
+		days := planning.DaysToSplit(size, scaled(region.HFileBytes, grow), f.MaxFileSize)
+		if days >= 0 && (f.DaysToSplit < 0 || days < f.DaysToSplit) {
+			f.DaysToSplit = days
+		}
+		nights := planning.NightsToBlocking(files, region.Files, f.BlockingFiles)
+		if nights >= 0 && (f.Nights < 0 || nights < f.Nights) {
+			f.Nights = nights
+		}
+	}
+	if daily {
+		f.Growth = scaled(r.HFiles.Bytes, grow)
+	}
+}

@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"bulkload/jobs/planning"
+	"bulkload/keys"
+)
+
+// facts are what the checks need beside the report.
+func (p *planner) facts(c *candidate) *planning.Facts {
+	j, counts := c.job, &c.stats.counts
+	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(),
+		MajorPeriod: time.Duration(p.site.number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
+	parts := j.RowKey.Parts()
+	if i := slices.IndexFunc(parts, func(p keys.Part) bool { return !p.Literal }); i >= 0 {
+		f.Cycle = parts[i].Cycle
+	}
+	if c.report.Rows > 0 {
+		f.Oldest, f.Newest = j.Timestamp, j.Timestamp
+		f.Midnight = j.Timestamp > 0 && j.Timestamp%86_400_000 == 0
+	}
+	return f
+}
+
+// keyFindings are those that follow from the expression alone. Of a calendar the checks say it with the table's TTL, and
+// of values that are turned round with their widths.
+func (c *candidate) keyFindings() []planning.Finding {
+	var found []planning.Finding
+	for _, f := range c.job.RowKey.Findings(c.job.Query) {
+		severity := planning.Note
+		if f.Warning {
+			severity = planning.Warning
+		}
+		switch f.Code {
+		case keys.FindingCycle:
+			continue
+		case keys.FindingTurnedUnfixed:
+			if slices.ContainsFunc(c.reversed(), planning.Widths.Vary) {
+				continue
+			}
+			severity = planning.Note
+		}
+		found = append(found, planning.Finding{Code: "key-" + f.Code, Severity: severity, Reason: f.Part + ": " + f.Reason, Remedy: f.Remedy})
+	}
+	return found
+}
+
+// reversed are the widths found in the columns that the key turns round without filling them up first.
+func (c *candidate) reversed() []planning.Widths {
+	var found []planning.Widths
+	for _, p := range c.job.RowKey.Parts() {
+		turned := strings.HasPrefix(p.Text, "reverse") || strings.HasPrefix(p.Text, "rotate")
+		if turned && !p.Width.Fixed() && len(p.Columns) == 1 && c.report.Rows > 0 {
+			found = append(found, c.stats.counts.widths[p.Columns[0]])
+		}
+	}
+	return found
+}

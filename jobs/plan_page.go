@@ -1,0 +1,5 @@
+package jobs
+
+import "bulkload/jobs/planning"
+
+func (r *PlanReport) page() *planning.Page { return nil }

@@ -1,0 +1,247 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"bulkload/ingest"
+	"bulkload/jobs/planning"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	samplePlaces   = 64       // where a sample is taken
+	fewestPlaces   = 8        // below which all of the input is read: some beginnings say little of it
+	smallestPlace  = 64 << 10 // bytes of the input that a place stands for, at least
+	rejectedShown  = 10       // reasons
+	rejectedLanes  = 1000     // different reasons that are told apart
+	batchedSeen    = 512      // row keys that are compared at a time
+	frequentKept   = 4096     // counters for the most frequent query keys
+	frequentShown  = 10
+	groupsKept     = 1 << 18 // query keys whose rows are counted exactly
+	keySampleBytes = 8 << 20
+)
+
+// planPiece is a part of the input that one goroutine reads: a split, or its first rows.
+type planPiece struct {
+	split ingest.Split
+	rows  int64 // at most; 0: all
+}
+
+// planReading is which part of the input is read, and what was found there whatever the key.
+type planReading struct {
+	pieces []planPiece
+	sample bool
+	how    string
+
+	mu       sync.Mutex
+	rows     int64 // records, rejected ones too
+	bytes    int64
+	rejected int64
+	rejects  map[rejectReason]*planning.RejectReason
+	times    readTimes
+}
+
+type rejectReason struct{ column, reason string }
+
+// choosePieces takes all splits, or with a sample the first rows of some that are spread over all of the input.
+func (p *planner) choosePieces() error {
+	r, form, files := &p.reading, p.job.Input.Form, p.source.files
+	r.how, r.rejects = "all of it", map[rejectReason]*planning.RejectReason{}
+	size := int64(splitSize)
+	if p.Sample > 0 {
+		size = max(p.source.bytes/samplePlaces, smallestPlace)
+	}
+	splits, err := form.Splits(p.source.fsys, files, size)
+	if err != nil {
+		return fmt.Errorf("look into the input: %w", err)
+	}
+	switch {
+	case p.Sample > 0 && len(splits) >= fewestPlaces:
+		r.pieces, r.sample = spread(splits, p.Sample), true
+		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", planning.Count(p.Sample),
+			planning.Count(r.pieces[0].rows), len(r.pieces))
+	case p.Sample > 0 && size > smallestPlace:
+		r.how = fmt.Sprintf("all of it: it can be entered at %d places only, too few for a sample", len(splits))
+		fallthrough
+	default:
+		for _, s := range splits {
+			r.pieces = append(r.pieces, planPiece{split: s})
+		}
+	}
+	return nil
+}
+
+// spread takes rows from splits that lie evenly over the input.
+func spread(splits []ingest.Split, rows int64) []planPiece {
+	n := int(min(samplePlaces, int64(len(splits)), rows))
+	pieces := make([]planPiece, n)
+	for i := range pieces {
+		share := rows*int64(i+1)/int64(n) - rows*int64(i)/int64(n)
+		pieces[i] = planPiece{splits[(2*i+1)*len(splits)/(2*n)], share}
+	}
+	return pieces
+}
+
+// read reads the pieces on all cores, into the statistics of all candidates.
+func (p *planner) read(ctx context.Context) error {
+	if err := p.choosePieces(); err != nil {
+		return err
+	}
+	for _, c := range p.candidates {
+		c.stats = newPlanStatistics(c, p.options.Memory/int64(len(p.candidates)))
+	}
+	p.meter = &meter{watch: p.options.Watch, phase: "plan", total: p.source.bytes, bytes: true}
+	group, running := errgroup.WithContext(ctx)
+	pieces := make(chan planPiece)
+	group.Go(func() error {
+		defer close(pieces)
+		for _, piece := range p.reading.pieces {
+			select {
+			case pieces <- piece:
+			case <-running.Done():
+				return running.Err()
+			}
+		}
+		return nil
+	})
+	for range min(workers(), max(len(p.reading.pieces), 1)) {
+		lane := p.newLane()
+		group.Go(func() error {
+			var err error
+			for piece := range pieces {
+				if err = lane.read(running, piece); err != nil {
+					break
+				}
+			}
+			lane.close()
+			return err
+		})
+	}
+	err := group.Wait()
+	p.reading.bytes = p.meter.done.Load()
+	return err
+}
+
+// planLane is one goroutine of the reading.
+type planLane struct {
+	*planner
+	records recordReader
+	rejects planRejects
+	tables  []*tableLane
+}
+
+func (p *planner) newLane() *planLane {
+	l := &planLane{planner: p}
+	l.rejects.reasons = map[rejectReason]*planning.RejectReason{}
+	l.records = newRecordReader(p.job.Input.Form, p.source.fsys, &l.rejects, p.meter)
+	for _, c := range p.candidates {
+		l.tables = append(l.tables, newTableLane(c))
+	}
+	return l
+}
+
+func (l *planLane) read(ctx context.Context, piece planPiece) error {
+	for _, t := range l.tables {
+		t.beginPiece()
+	}
+	var seen int64
+	_, err := l.records.readSplit(ctx, piece.split, func(r *ingest.Record) error {
+		if seen++; piece.rows > 0 && seen > piece.rows {
+			l.records.read--
+			return errEnough
+		}
+		return l.add(r)
+	})
+	return err
+}
+
+// add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
+// compared has no say.
+func (l *planLane) add(r *ingest.Record) error {
+	for _, t := range l.tables {
+		err := t.begin(r)
+		if err != nil && t.proposed {
+			var bad *ingest.BadRecord
+			if !errors.As(err, &bad) {
+				return err
+			}
+			t.refuse(bad)
+			continue
+		}
+		if err != nil {
+			return l.records.reject(err)
+		}
+	}
+	for _, t := range l.tables {
+		if t.usable {
+			t.commit(r)
+		}
+	}
+	return nil
+}
+
+func (l *planLane) close() {
+	r := &l.reading
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows += l.records.read
+	r.rejected += l.rejects.count
+	mergeReasons(r.rejects, l.rejects.reasons)
+	r.times.add(l.records.times)
+	for _, t := range l.tables {
+		t.close()
+	}
+}
+
+// planRejects counts rejects by their reasons.
+type planRejects struct {
+	count   int64
+	reasons map[rejectReason]*planning.RejectReason
+}
+
+func (p *planRejects) Add(bad *ingest.BadRecord) error {
+	p.count++
+	reason := rejectReason{bad.Column, bad.Reason}
+	known := p.reasons[reason]
+	if known == nil {
+		if len(p.reasons) >= rejectedLanes {
+			return nil
+		}
+		known = &planning.RejectReason{Column: bad.Column, Reason: bad.Reason, First: fmt.Sprintf("%s, byte %d", bad.File.Path, bad.Offset)}
+		p.reasons[reason] = known
+	}
+	known.Rows++
+	return nil
+}
+
+func (p *planRejects) Count() int64      { return p.count }
+func (p *planRejects) Close(int64) error { return nil }
+
+func mergeReasons(into, from map[rejectReason]*planning.RejectReason) {
+	for reason, r := range from {
+		if known := into[reason]; known != nil {
+			known.Rows += r.Rows
+			known.First = min(known.First, r.First)
+		} else if len(into) < rejectedLanes {
+			into[reason] = r
+		}
+	}
+}
+
+// mostReasons lists the most frequent reasons.
+func mostReasons(all map[rejectReason]*planning.RejectReason) []planning.RejectReason {
+	list := []planning.RejectReason{}
+	for _, r := range all {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b planning.RejectReason) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list[:min(len(list), rejectedShown)]
+}

@@ -1,0 +1,396 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/jobs/planning"
+	"bulkload/keys"
+)
+
+// planStatistics are what the records become in one table, in bounded memory.
+type planStatistics struct {
+	rows     *planning.Sample // to encode
+	keys     *planning.Sample // to cut into regions
+	groups   *planning.Groups
+	seen     *planning.Seen
+	distinct planning.Distinct  // query keys
+	frequent *planning.Frequent // likewise
+	asks     []*ask
+
+	mu       sync.Mutex // guards what follows, which the lanes add to at their ends
+	counts   tableCounts
+	rejected int64 // of a key that is only compared
+	rejects  map[rejectReason]*planning.RejectReason
+}
+
+// ask is a query of the job's list as the key meets it.
+type ask struct {
+	Query
+	keyPath
+	values, prefixes planning.Distinct
+}
+
+// tableCounts are what is added up without a question.
+type tableCounts struct {
+	regions  []regionCounts
+	shares   planning.ByteShares
+	raw      []int64 // a family each
+	cells    int64
+	shortest int
+	longest  int
+	keys     int64 // bytes
+	entries  int64 // bytes of keys and packed columns
+	order    planning.Order
+	widths   []planning.Widths // an input column each
+	oldest   int64
+	newest   int64
+	keyTime  time.Duration // of one record in sampleEvery
+	keyTimed int64         // records
+}
+
+// regionCounts is what one region gets.
+type regionCounts struct{ rows, cells, raw, entries int64 }
+
+func newTableCounts(c *candidate) tableCounts {
+	counts := tableCounts{regions: make([]regionCounts, c.target.regions.Len()), raw: make([]int64, len(c.target.layout.families)),
+		shortest: math.MaxInt, widths: make([]planning.Widths, len(c.job.Columns)), oldest: math.MaxInt64}
+	for i := range counts.widths {
+		counts.widths[i] = planning.Widths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
+	}
+	return counts
+}
+
+func (t *tableCounts) add(o *tableCounts) {
+	for i := range t.regions {
+		r, s := &t.regions[i], &o.regions[i]
+		r.rows += s.rows
+		r.cells += s.cells
+		r.raw += s.raw
+		r.entries += s.entries
+	}
+	for i := range t.raw {
+		t.raw[i] += o.raw[i]
+	}
+	t.shares.Row += o.shares.Row
+	t.shares.Family += o.shares.Family
+	t.shares.Qualifier += o.shares.Qualifier
+	t.shares.Frame += o.shares.Frame
+	t.shares.Value += o.shares.Value
+	t.cells += o.cells
+	t.shortest, t.longest = min(t.shortest, o.shortest), max(t.longest, o.longest)
+	t.keys += o.keys
+	t.entries += o.entries
+	t.order.Up += o.order.Up
+	t.order.Down += o.order.Down
+	for i := range t.widths {
+		t.widths[i].Shortest = min(t.widths[i].Shortest, o.widths[i].Shortest)
+		t.widths[i].Longest = max(t.widths[i].Longest, o.widths[i].Longest)
+	}
+	t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
+	t.keyTime += o.keyTime
+	t.keyTimed += o.keyTimed
+}
+
+// newPlanStatistics shares out the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
+func newPlanStatistics(c *candidate, memory int64) *planStatistics {
+	s := &planStatistics{
+		rows: planning.NewSample(int(memory / 16)), keys: planning.NewSample(int(min(memory/64, keySampleBytes))),
+		groups: planning.NewGroups(groupsKept), seen: planning.NewSeen(memory / 4), frequent: planning.NewFrequent(frequentKept),
+		counts: newTableCounts(c), rejects: map[rejectReason]*planning.RejectReason{},
+	}
+	for _, q := range c.job.Queries {
+		s.asks = append(s.asks, &ask{Query: q, keyPath: pathOf(c.job, q.Columns)})
+	}
+	return s
+}
+
+// tableLane is what one goroutine adds to a table's statistics.
+type tableLane struct {
+	*candidate
+	key      recordKey
+	counts   tableCounts
+	frequent *planning.Frequent
+	distinct planning.Distinct
+	asks     []*askLane
+	rejects  planRejects
+
+	usable bool   // the present record has a key
+	entry  []byte // its key as it is sorted, and its values
+	values [][]byte
+	before []byte // the beginning of the row before
+	fresh  bool   // there is none
+	n      int64
+
+	columns []int  // of the key
+	query   []int  // columns
+	present []byte // the values of the query columns of the records before
+	next    []byte
+	hash    uint64
+	run     int64 // records that have them
+
+	seen []planning.SeenRow
+}
+
+type askLane struct {
+	*ask
+	columns          []int
+	evaluator        *keys.Evaluator
+	values, prefixes planning.Distinct
+}
+
+func newTableLane(c *candidate) *tableLane {
+	t := &tableLane{candidate: c, key: newRecordKey(c.job), counts: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
+		values: make([][]byte, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
+		seen: make([]planning.SeenRow, 0, batchedSeen)}
+	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
+	for _, a := range c.stats.asks {
+		lane := &askLane{ask: a, columns: c.job.columnsOf(a.Columns)}
+		if a.prefix != nil {
+			lane.evaluator = a.prefix.Evaluator()
+		}
+		t.asks = append(t.asks, lane)
+	}
+	return t
+}
+
+func (j *Job) columnsOf(names []string) []int {
+	var out []int
+	for _, name := range names {
+		if i, ok := j.column(name); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (t *tableLane) beginPiece() { t.fresh = true }
+
+// begin makes the record's key; the error is an *ingest.BadRecord where that can't be done.
+func (t *tableLane) begin(r *ingest.Record) error {
+	timed := t.n%sampleEvery == 0
+	t.n++
+	begun := clockIf(timed)
+	err := t.key.build(t.entry[:0], r)
+	if timed {
+		t.counts.keyTime += time.Since(begun)
+		t.counts.keyTimed++
+	}
+	t.usable = err == nil
+	return err
+}
+
+func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // which never fails
+
+// commit counts the record whose key was made.
+func (t *tableLane) commit(r *ingest.Record) {
+	n := len(t.key.key)
+	t.entry = t.target.layout.pack(t.key.key, r.Fields)
+	payload := t.entry[n:]
+	raw := t.count(payload)
+	t.follow(t.key.row)
+	hash := planning.Hash(t.entry[:n])
+	t.compare(hash, payload)
+	row := hash
+	if t.target.layout.wide {
+		row = planning.Hash(t.key.row)
+	}
+	group := row
+	if len(t.query) > 0 {
+		t.ask(r.Fields)
+		group = t.hash
+	}
+	t.stats.rows.Add(group, hash, t.entry, n, raw)
+	t.stats.keys.Add(row, row, t.key.row, len(t.key.row), raw)
+	for _, a := range t.asks {
+		a.add(r.Fields, t.key.row, &t.next)
+	}
+	for _, i := range t.columns {
+		w := &t.counts.widths[i]
+		w.Shortest, w.Longest = min(w.Shortest, len(r.Fields[i])), max(w.Longest, len(r.Fields[i]))
+	}
+}
+
+// keyValueOverhead is a KeyValue's length without row, family, qualifier and value (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE
+// and the key's own fields).
+const keyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
+
+// count adds up the record's cells, and gives their KeyValue bytes.
+func (t *tableLane) count(payload []byte) int64 {
+	c, layout, row, named := &t.counts, t.target.layout, t.key.row, len(t.key.named())
+	if layout.unpack(payload, t.values) != nil {
+		return 0 // it was packed a moment ago
+	}
+	var raw, cells int64
+	for i := range layout.families {
+		f := &layout.families[i]
+		var own, values, qualifiers int64
+		for j := f.first; j < f.last; j++ {
+			if v := t.values[j]; v != nil {
+				own++
+				values += int64(len(v))
+				qualifiers += int64(len(f.qualifiers[j-f.first]) + named)
+			}
+		}
+		rows, family := own*int64(len(row)), own*int64(len(f.name))
+		c.shares.Row += rows
+		c.shares.Family += family
+		c.shares.Qualifier += qualifiers
+		c.shares.Frame += own * keyValueOverhead
+		c.shares.Value += values
+		all := rows + family + qualifiers + own*keyValueOverhead + values
+		c.raw[i] += all
+		raw += all
+		cells += own
+	}
+	c.cells += cells
+	c.keys += int64(len(row))
+	c.entries += int64(len(t.entry))
+	c.shortest, c.longest = min(c.shortest, len(row)), max(c.longest, len(row))
+	region := &c.regions[t.target.regions.Find(row)]
+	region.rows++
+	region.cells += cells
+	region.raw += raw
+	region.entries += int64(len(t.entry))
+	return raw
+}
+
+// beginningOf is how many bytes of a key tell its order: the first part that is not the same in every key, where its width
+// is known.
+func beginningOf(e *keys.Expr) int {
+	const unknown = 8
+	n := 0
+	for _, p := range e.Parts() {
+		n += p.Width.Max
+		if p.Width.Max < 0 {
+			return unknown
+		}
+		if !p.Literal {
+			return n
+		}
+	}
+	return n
+}
+
+// follow looks whether the beginning of the key went up or down since the last record.
+func (t *tableLane) follow(row []byte) {
+	row = row[:min(len(row), t.beginning)]
+	if !t.fresh {
+		switch order := bytes.Compare(row, t.before); {
+		case order > 0:
+			t.counts.order.Up++
+		case order < 0:
+			t.counts.order.Down++
+		}
+	}
+	t.before, t.fresh = append(t.before[:0], row...), false
+}
+
+// compare looks for the row key among those seen, a batch at a time.
+func (t *tableLane) compare(hash uint64, payload []byte) {
+	t.seen = append(t.seen, planning.SeenRow{Key: hash, Content: uint32(planning.Hash(payload))})
+	if len(t.seen) == cap(t.seen) {
+		t.stats.seen.Add(t.seen)
+		t.seen = t.seen[:0]
+	}
+}
+
+// ask counts the record for its query key. Records of one query key often come one behind the other.
+func (t *tableLane) ask(fields [][]byte) {
+	t.next = appendFields(t.next[:0], fields, t.query)
+	if t.run > 0 && bytes.Equal(t.next, t.present) {
+		t.run++
+		return
+	}
+	t.endRun()
+	t.present, t.next = t.next, t.present
+	t.hash, t.run = planning.Hash(t.present), 1
+}
+
+func (t *tableLane) endRun() {
+	if t.run > 0 {
+		t.distinct.Add(t.hash)
+		t.frequent.Add(t.hash, t.present, t.run)
+		t.stats.groups.Add(t.hash, t.run)
+	}
+	t.run = 0
+}
+
+// appendFields appends values, each its length and one as a uvarint, 0 for a null, and its bytes.
+func appendFields(dst []byte, fields [][]byte, columns []int) []byte {
+	for _, c := range columns {
+		value := fields[c]
+		if value == nil {
+			dst = append(dst, 0)
+			continue
+		}
+		dst = binary.AppendUvarint(dst, uint64(len(value))+1)
+		dst = append(dst, value...)
+	}
+	return dst
+}
+
+// showFields writes what appendFields made, which may be cut at its end, for people.
+func showFields(b []byte) string {
+	var shown []string
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			break
+		}
+		b = b[size:]
+		if n == 0 {
+			shown = append(shown, "null")
+			continue
+		}
+		n = min(n-1, uint64(len(b)))
+		shown = append(shown, printableText(b[:n]))
+		b = b[n:]
+	}
+	return strings.Join(shown, ", ")
+}
+
+// add counts the record for a query of the job's list.
+func (a *askLane) add(fields [][]byte, row []byte, buffer *[]byte) {
+	b := appendFields((*buffer)[:0], fields, a.columns)
+	values := planning.Hash(b)
+	a.values.Add(values)
+	switch {
+	case a.query == nil:
+	case a.spans != nil:
+		b = b[:0]
+		for _, s := range a.spans {
+			b = append(b, row[s.from:s.to]...)
+		}
+		a.prefixes.Add(planning.Hash(b))
+	case a.evaluator == nil:
+		a.prefixes.Add(values)
+	default:
+		if prefix, err := a.evaluator.Append(b[:0], fields); err == nil {
+			a.prefixes.Add(planning.Hash(prefix))
+			b = prefix
+		}
+	}
+	*buffer = b
+}
+
+// close hands over what the lane holds; the reading's lock is held.
+func (t *tableLane) close() {
+	t.endRun()
+	s := t.stats
+	s.seen.Add(t.seen)
+	s.distinct.Merge(&t.distinct)
+	s.frequent.Merge(t.frequent)
+	for i, a := range t.asks {
+		s.asks[i].values.Merge(&a.values)
+		s.asks[i].prefixes.Merge(&a.prefixes)
+	}
+	s.counts.add(&t.counts)
+	s.rejected += t.rejects.count
+	mergeReasons(s.rejects, t.rejects.reasons)
+}

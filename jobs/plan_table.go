@@ -1,0 +1,152 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"bulkload/hfilewriter"
+	"bulkload/jobs/planning"
+	"bulkload/load"
+)
+
+// connect reaches the cluster and asks how it is.
+func (p *planner) connect(ctx context.Context) (err error) {
+	if p.cluster, err = p.site.connect(ctx); err != nil {
+		return err
+	}
+	p.status, err = p.cluster.Status(ctx)
+	return err
+}
+
+// planTable takes the live table if there is one, else what the job suggests.
+func (p *planner) planTable(ctx context.Context, c *candidate) error {
+	j := c.job
+	if p.cluster != nil {
+		var err error
+		c.table, err = p.cluster.Table(ctx, j.Table)
+		c.report.TableFound = err == nil
+		if err != nil && !errors.Is(err, load.ErrNotFound) {
+			return fmt.Errorf("look up table %s: %w", j.Table, err)
+		}
+	}
+	if c.table != nil && p.Create && !c.proposed {
+		return refusef("table %s exists already; plan without --create shows its regions", j.Table)
+	}
+	suggested, table := *j, c.table
+	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
+		suggested.Regions = Regions{From: "splits", Splits: p.saltSplits(j)}
+		suggested.HFile = suggestedHFile(j.HFile)
+		table = nil
+	}
+	c.beginning = beginningOf(j.RowKey)
+	var err error
+	c.target, err = planTarget(&suggested, p.site, table)
+	return err
+}
+
+// saltSplits begins a region with every salt.
+func (p *planner) saltSplits(j *Job) [][]byte {
+	salts := j.RowKey.Salts()
+	if len(salts) == 0 {
+		return nil
+	}
+	return salts[1:]
+}
+
+// suggestedHFile is what suits text that is read by a key prefix, where the job does not say.
+func suggestedHFile(h HFile) HFile {
+	if !h.Given["compression"] {
+		h.Settings.Compression = hfilewriter.CompressSnappy
+	}
+	if !h.Given["encoding"] {
+		h.Settings.Encoding = hfilewriter.EncodeFastDiff
+	}
+	return h
+}
+
+// number is a property that is a whole number; def where it is not set or none.
+func (s *site) number(name string, def int64) int64 {
+	n, err := strconv.ParseInt(s.conf.Get(name, ""), 10, 64)
+	if err != nil || n <= 0 {
+		return def
+	}
+	return n
+}
+
+const liveKeys = 2000 // row keys that are looked up in the table
+
+// fillLive says what the cluster has of the table.
+func (p *planner) fillLive(ctx context.Context, c *candidate) error {
+	if p.status == nil {
+		return nil
+	}
+	live := &planning.Live{Servers: p.status.Servers, Regions: []planning.LiveRegion{}, Families: []planning.LiveFamily{}}
+	c.report.Live = live
+	if c.table == nil {
+		return nil
+	}
+	for _, f := range c.table.Families {
+		family, err := liveFamily(&f)
+		if err != nil {
+			return refusef("table %s: %w", c.table.Name, err)
+		}
+		live.Families = append(live.Families, family)
+	}
+	var all, largest int64
+	for _, r := range c.table.Regions {
+		report := p.status.Regions[string(r.Name)]
+		live.Regions = append(live.Regions, planning.LiveRegion{Start: Printable(r.Start), Files: report.Files, Bytes: report.Bytes, Memstore: report.Memstore})
+		all += report.Bytes
+		largest = max(largest, report.Bytes)
+		if report.Files == 0 && report.Memstore == 0 {
+			live.Empty++
+		}
+	}
+	live.Skew = planning.Skew(largest, all, len(live.Regions))
+	if !p.CheckLive {
+		return nil
+	}
+	return p.lookUpKeys(ctx, c, live)
+}
+
+// forever is HConstants.FOREVER, in seconds.
+const forever = 1<<31 - 1
+
+func liveFamily(f *load.Family) (planning.LiveFamily, error) {
+	family := planning.LiveFamily{Name: f.Name, Versions: 1}
+	for name, into := range map[string]*int64{"TTL": &family.TTL, "VERSIONS": new(int64)} {
+		text, set := f.Attributes[name]
+		if !set || text == "FOREVER" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return family, fmt.Errorf("family %s has %s %q, not a number", f.Name, name, text)
+		}
+		if *into = n; name == "VERSIONS" {
+			family.Versions = int(n)
+		}
+	}
+	if family.TTL >= forever {
+		family.TTL = 0
+	}
+	return family, nil
+}
+
+// lookUpKeys tries whether some of the row keys are in the table already.
+func (p *planner) lookUpKeys(ctx context.Context, c *candidate, live *planning.Live) error {
+	var rows [][]byte
+	n := c.stats.keys.Len()
+	for i := range min(n, liveKeys) {
+		key, _ := c.stats.keys.Row(i * n / min(n, liveKeys))
+		rows = append(rows, key)
+	}
+	present, err := p.cluster.Present(ctx, c.job.Table, rows)
+	if err != nil {
+		return err
+	}
+	live.Checked, live.Present = int64(len(rows)), int64(present)
+	return nil
+}

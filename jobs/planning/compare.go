@@ -1,0 +1,61 @@
+package planning
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Compared is one line of a comparison of two plans.
+type Compared struct {
+	What   string
+	A, B   string
+	Better int // 1: the first one, 2: the second; 0: neither
+}
+
+// Compare puts what matters of two plans side by side.
+func Compare(a, b *Report) []Compared {
+	var rows []Compared
+	add := func(what string, x, y float64, show func(float64) string) {
+		better := 0
+		switch cmp.Compare(x, y) {
+		case -1:
+			better = 1
+		case 1:
+			better = 2
+		}
+		if show(x) == show(y) {
+			better = 0
+		}
+		rows = append(rows, Compared{what, show(x), show(y), better})
+	}
+	size := func(n float64) string { return Size(int64(n)) }
+	number := func(n float64) string { return Count(int64(n)) }
+	decimal := func(n float64) string { return fmt.Sprintf("%.2f", n) }
+	add("key bytes, on average", a.KeyBytes.Mean, b.KeyBytes.Mean, func(n float64) string { return fmt.Sprintf("%.1f", n) })
+	add("key's share of the bytes", a.Shares.Keys(), b.Shares.Keys(), func(n float64) string { return fmt.Sprintf("%.1f%%", 100*n) })
+	add("KeyValue bytes", float64(a.RawBytes), float64(b.RawBytes), size)
+	add("HFile bytes", float64(a.HFiles.Bytes), float64(b.HFiles.Bytes), size)
+	add("skew with suggested regions", a.Suggestion.Skew, b.Suggestion.Skew, decimal)
+	if a.Query != nil && b.Query != nil {
+		add("scans a query", float64(a.Query.Scans), float64(b.Query.Scans), number)
+	}
+	if len(a.Queries) > 0 && len(b.Queries) > 0 {
+		add("scans a day", a.A.Scans, b.A.Scans, number)
+		add("rows read a day", a.A.Rows, b.A.Rows, number)
+		add("bytes read a day", a.A.Bytes, b.A.Bytes, size)
+	}
+	add("row keys that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
+	for _, s := range []Severity{Problem, Warning, Note} {
+		add(string(s)+"s", a.found(s), b.found(s), number)
+	}
+	return rows
+}
+
+func (r *Report) found(s Severity) (n float64) {
+	for _, f := range r.Checks {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"bulkload/internal/hbase"
+
+	"github.com/tsuna/gohbase/hrpc"
+	"github.com/tsuna/gohbase/pb"
+	"golang.org/x/sync/errgroup"
+)
+
+// Status is how a cluster is: as its servers have reported to the master in the last few seconds.
+type Status struct {
+	Servers int                     // RegionServers that live
+	Regions map[string]RegionStatus // by the regions' names
+}
+
+// RegionStatus is what a region holds. Sizes are whole megabytes.
+type RegionStatus struct {
+	Files    int   // of all families
+	Bytes    int64 // of the files
+	Memstore int64 // bytes in memory
+}
+
+// Status asks the master.
+func (c *Cluster) Status(ctx context.Context) (*Status, error) {
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	s := &Status{Regions: map[string]RegionStatus{}}
+	err := c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
+		servers, regions, err := master.ClusterStatus(ctx)
+		s.Servers = servers
+		for _, r := range regions {
+			s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the cluster's status: %w", classify(ctx, err))
+	}
+	return s, nil
+}
+
+// lookUps is how many rows are looked up side by side.
+const lookUps = 16
+
+// Present counts those of the rows that a table has.
+func (c *Cluster) Present(ctx context.Context, table string, rows [][]byte) (int, error) {
+	id, err := parseName(table)
+	if err == nil {
+		err = c.usable(ctx, id)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look up rows of table %s: %w", table, classify(ctx, err))
+	}
+	var found atomic.Int64
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(lookUps)
+	for _, row := range rows {
+		group.Go(func() error {
+			if running.Err() != nil {
+				return running.Err()
+			}
+			there, err := c.reader.present(running, id, row)
+			if there {
+				found.Add(1)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, fmt.Errorf("look up rows of table %s: %w", table, classify(ctx, err))
+	}
+	return int(found.Load()), nil
+}
+
+func (r *reader) present(ctx context.Context, id hbase.TableName, row []byte) (bool, error) {
+	get, err := hrpc.NewGet(ctx, []byte(id.String()), row, hrpc.SkipBatch())
+	if err != nil {
+		return false, err
+	}
+	get.ExistsOnly()
+	message, err := r.send(ctx, get)
+	if err != nil {
+		return false, err
+	}
+	return message.(*pb.GetResponse).GetResult().GetExists(), nil
+}
