@@ -1,0 +1,683 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/digest"
+	"bulkload/partition"
+)
+
+// killedRun says what a child process runs, and where it kills itself.
+type killedRun struct {
+	Dir, Job, Out, Work string
+	Memory              int64
+	At                  point   // with Times: when it is reached so often
+	Times               int     //
+	Part                float64 // when so much of the input is read
+}
+
+const keptEnvironment = "BULKLOAD_TEST_KEPT"
+
+func (k killedRun) job(t testing.TB) *Job {
+	t.Helper()
+	if k.Job == "orders.yaml" {
+		j := readOrders(t, k.Dir, k.Out)
+		j.Input.MaxRejects.Count = 1000
+		return j
+	}
+	j := readCheck(t, k.Dir, filepath.Join(k.Dir, k.Out))
+	j.Input.MaxRejects.Count = 1_000_000
+	return j
+}
+
+func (k killedRun) options() Options { return Options{Memory: k.Memory, WorkDir: k.Work} }
+
+// TestKeptChild is the process that the tests below kill.
+func TestKeptChild(t *testing.T) {
+	text := os.Getenv(keptEnvironment)
+	if text == "" {
+		t.Skip("runs as a child of other tests")
+	}
+	var k killedRun
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		t.Fatal(err)
+	}
+	die := func() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	var times atomic.Int64
+	o := k.options()
+	o.reached = func(p point) {
+		if p == k.At && times.Add(1) == int64(k.Times) {
+			die()
+		}
+	}
+	o.Watch = func(p Progress) {
+		if k.Part > 0 && p.Phase == "sort" && float64(p.Done) > k.Part*float64(p.Total) {
+			die()
+		}
+	}
+	if _, err := Run(context.Background(), k.job(t), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k killedRun) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKeptChild$")
+	cmd.Env = append(os.Environ(), keptEnvironment+"="+string(text))
+	return cmd
+}
+
+// kill runs the child until it has killed itself.
+func (k killedRun) kill(t *testing.T) {
+	t.Helper()
+	cmd := k.command(t)
+	output, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%+v: the child was not killed (%v):\n%s", k, err, output)
+	}
+}
+
+// manyProcesses skips a test of many processes in a short run; TestKilledAtAnyTime is left.
+func manyProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+}
+
+// rejectsEvery spoils some of the records of a folder that sampleDir made.
+func rejectsEvery(t testing.TB, dir string, n int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := bytes.SplitAfter(content, []byte{0x10})
+		for i := n / 2; i < len(records); i += n {
+			records[i] = append([]byte("one too many\x01"), records[i]...)
+		}
+		if err := os.WriteFile(name, bytes.Join(records, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
+func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
+	t.Helper()
+	sameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))
+	if got.OutputSummary != nil && (got.Books != want.Books || got.Digest != want.Digest) {
+		t.Errorf("resumed: books %v, digest %v;\nundisturbed: books %v, digest %v", got.Books, got.Digest, want.Books, want.Digest)
+	}
+	for i, out := range got.Outputs {
+		if out.Books != want.Outputs[i].Books || out.Digest != want.Outputs[i].Digest {
+			t.Errorf("resumed: books %v; undisturbed: %v", out.Books, want.Outputs[i].Books)
+		}
+	}
+	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
+		find := func(out string) []byte {
+			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", rejectsDir, name))
+			if all == nil {
+				all = []string{filepath.Join(k.Dir, out, rejectsDir, name)}
+			}
+			content, err := os.ReadFile(all[0])
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Error(err)
+			}
+			return content
+		}
+		if a, b := find(base), find(k.Out); !bytes.Equal(a, b) || len(a) == 0 && want.Rejects != nil && len(want.Rejects) > 0 {
+			t.Errorf("%s: %d bytes, and %d in the resumed run", name, len(a), len(b))
+		}
+	}
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("%v is left in the work folder", left)
+	}
+}
+
+// TestKilledSort kills a run that spills at each point of the sort and at some of the writing, and sees it through.
+func TestKilledSort(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 150_000)
+	rejectsEvery(t, dir, 500)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	base := k
+	base.Out = "base"
+	var checkpoints int
+	o := base.options()
+	o.reached = counting(&checkpoints, pointKept)
+	want := mustRun(t, base.job(t), o)
+	if checkpoints < 8 || want.Books.Rejected != 300 {
+		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
+	}
+	for _, c := range []struct {
+		at    point
+		times int
+		least float64 // of the records
+	}{
+		{pointPlanned, 1, 0}, {pointSpilled, 1, 0}, {pointKept, 1, 0.05}, {pointSpilled, 4, 0.2}, {pointKept, checkpoints * 3 / 4, 0.6},
+		{pointSorted, 1, 0.8}, {pointVerified, 1, 0.8}, {pointRenamed, 3, 0.8}, {pointRecorded, 9, 0.8}, {pointBalanced, 1, 0.8}, {pointWritten, 1, -1},
+	} {
+		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
+			if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+				t.Fatal(err)
+			}
+			k.At, k.Times = c.at, c.times
+			k.kill(t)
+			got := mustRun(t, k.job(t), k.options())
+			sameRun(t, k, base.Out, want, got)
+			var kept float64
+			if got.Resumed != nil {
+				kept = float64(got.Resumed.Records) / float64(want.Books.Read)
+			}
+			if kept < c.least || kept > 1 || (c.least <= 0) != (got.Resumed == nil) {
+				t.Errorf("%.2f of the records were kept, want %.2f", kept, c.least)
+			}
+		})
+	}
+}
+
+// TestKeptShare: of a run that was killed when 60% of its input was read, at least half need not be read again.
+func TestKeptShare(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 400_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, Part: 0.6}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), Options{})
+	k.kill(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	r := got.Resumed
+	if r == nil || float64(r.Records) < 0.5*float64(want.Books.Read) || float64(r.Bytes) < 0.5*float64(got.Phases[0].Bytes) || r.Records > want.Books.Read*2/3 {
+		t.Errorf("kept %+v of %d records, %d bytes", r, want.Books.Read, got.Phases[0].Bytes)
+	}
+}
+
+// TestKilledMerge kills a run while runs are merged into larger ones: large values leave no room for reading all of them.
+func TestKilledMerge(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 100_000)
+	in := filepath.Join(dir, "in/2026-11-20")
+	value := bytes.Repeat([]byte("value "), 100_000)
+	names, err := filepath.Glob(filepath.Join(in, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := bytes.SplitAfter(content, []byte{0x10})
+		for _, i := range []int{3000, 9000, 15_000, 21_000} {
+			fields := bytes.Split(records[i], []byte{1})
+			fields[14] = value
+			records[i] = bytes.Join(fields, []byte{1})
+		}
+		if err := os.WriteFile(name, bytes.Join(records, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	base := k
+	base.Out = "base"
+	var merged int
+	o := base.options()
+	o.reached = counting(&merged, pointReplaced)
+	want := mustRun(t, base.job(t), o)
+	if merged < 2 {
+		t.Fatalf("%d merges", merged)
+	}
+	for _, c := range []struct {
+		at    point
+		times int
+	}{{pointMerged, 1}, {pointReplaced, 1}, {pointMerged, merged}, {pointReplaced, merged}, {pointRecorded, 4}} {
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+		k.At, k.Times = c.at, c.times
+		k.kill(t)
+		again := 0
+		o := k.options()
+		o.reached = counting(&again, pointKept)
+		got := mustRun(t, k.job(t), o)
+		sameRun(t, k, base.Out, want, got)
+		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
+			t.Errorf("%s %d: %+v kept of %d records, %d spilled again", c.at, c.times, got.Resumed, want.Books.Read, again)
+		}
+	}
+}
+
+// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and goes on with other memory.
+func TestKilledAtAnyTime(t *testing.T) {
+	dir := sampleDir(t, checkJob, 150_000)
+	rejectsEvery(t, dir, 100)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	base := k
+	base.Out = "base"
+	begun := time.Now()
+	want := mustRun(t, base.job(t), base.options())
+	took := time.Since(begun)
+	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	rounds := 4
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
+		for range 3 {
+			k.Memory = minMemory + r.Int64N(minMemory)
+			cmd := k.command(t)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(r.Int64N(int64(took))))
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // killed, or at its end
+		}
+		got := mustRun(t, k.job(t), k.options())
+		sameRun(t, k, base.Out, want, got)
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledSortOfOutputs: the sorts of several outputs go on together, also when one of them is written.
+func TestKilledSortOfOutputs(t *testing.T) {
+	manyProcesses(t)
+	dir := ordersDir(t, ordersJob, 90_000)
+	k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), Options{})
+	for _, c := range []struct {
+		at    point
+		times int
+	}{{pointSpilled, 3}, {pointKept, 3}, {pointSorted, 1}, {pointRecorded, 3}, {pointWritten, 1}, {pointWritten, 2}} {
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+		k.At, k.Times = c.at, c.times
+		k.kill(t)
+		got := mustRun(t, k.job(t), k.options())
+		sameRun(t, k, base.Out, want, got)
+		if got.Resumed == nil || got.Resumed.Records < 10_000 {
+			t.Errorf("%s %d: %+v kept", c.at, c.times, got.Resumed)
+		}
+	}
+}
+
+// TestKilledSortOfCompressedInput: a file that can only be read from its start is passed over up to the record that was
+// the last.
+func TestKilledSortOfCompressedInput(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 150_000)
+	rejectsEvery(t, dir, 500)
+	base := killedRun{Dir: dir, Out: "base", Memory: minMemory, Work: filepath.Join(dir, "work")}
+	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err = w.Write(content)
+		if err := errors.Join(err, w.Close(), os.WriteFile(name+".gz", packed.Bytes(), 0o600), os.Remove(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := mustRun(t, base.job(t), base.options())
+	k := base
+	k.Out, k.At, k.Times = "out", pointKept, 5
+	k.kill(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	if got.Resumed == nil || got.Resumed.Records < 50_000 {
+		t.Errorf("%+v kept", got.Resumed)
+	}
+}
+
+// keptDir is what a killed run has left.
+func keptDir(t *testing.T, k killedRun) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(k.Work, keptPrefix+"*"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	return all[0]
+}
+
+// TestKeptThatIsOfNoUse: whatever has happened to what is kept, the output is right, and the run says what it made of it.
+func TestKeptThatIsOfNoUse(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 70_000)
+	rejectsEvery(t, dir, 1000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+	change := func(name string, how func([]byte) []byte) {
+		content, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, how(bytes.Clone(content)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[(at+len(b))%len(b)] ^= 4
+			return b
+		}
+	}
+	one := func(kept, pattern string) string {
+		all, err := filepath.Glob(filepath.Join(kept, pattern))
+		if err != nil || len(all) < 1 {
+			t.Fatal(all, err)
+		}
+		return all[0]
+	}
+	run := func(kept string) string { return one(kept, "0/run-*") }
+	for name, c := range map[string]struct {
+		change func(kept string)
+		said   string
+		used   bool
+	}{
+		"nothing": {func(string) {}, "going on with", true},
+		"half a line": {func(kept string) {
+			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return append(b, b[:100]...) })
+		}, "going on with", true},
+		"a cut last line": {func(kept string) {
+			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return b[:len(b)-20] })
+		}, "going on with", true},
+		"an unrecorded run": {func(kept string) {
+			change(run(kept), func(b []byte) []byte {
+				_ = os.WriteFile(filepath.Join(kept, "0", "run-000099"), b[:5000], 0o600)
+				return b
+			})
+		}, "going on with", true},
+		"a changed line":   {func(kept string) { change(filepath.Join(kept, keptJournal), flip(1000)) }, "journal is damaged", false},
+		"an empty journal": {func(kept string) { change(filepath.Join(kept, keptJournal), func([]byte) []byte { return nil }) }, "nothing was finished", false},
+		"no journal":       {func(kept string) { _ = os.Remove(filepath.Join(kept, keptJournal)) }, "nothing was finished", false},
+		"a lost run":       {func(kept string) { _ = os.Remove(run(kept)) }, "no such file", false},
+		"a cut run":        {func(kept string) { change(run(kept), func(b []byte) []byte { return b[:len(b)-1] }) }, "bytes and had", false},
+		"a changed run":    {func(kept string) { change(run(kept), flip(-10)) }, "has changed", false},
+		"changed rejects":  {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", false},
+		"another program":  {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Program = "x" }) }, "another bulkload", false},
+		"other regions":    {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
+		"another run":      {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
+		"other splits":     {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Splits = "x" }) }, "does not belong", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+				t.Fatal(err)
+			}
+			k.kill(t)
+			c.change(keptDir(t, k))
+			var said []string
+			o := k.options()
+			o.Say = func(text string) { said = append(said, text) }
+			got := mustRun(t, k.job(t), o)
+			sameRun(t, k, base.Out, want, got)
+			if !strings.Contains(strings.Join(said, "\n"), c.said) || (got.Resumed != nil) != c.used {
+				t.Errorf("kept %+v; said %q", got.Resumed, said)
+			}
+		})
+	}
+}
+
+// rewriteHead changes what a journal says it belongs to.
+func rewriteHead(t *testing.T, kept string, how func(*keptHead)) {
+	t.Helper()
+	name := filepath.Join(kept, keptJournal)
+	j, lines, err := openJournal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head keptHead
+	if err := errors.Join(j.close(), json.Unmarshal(lines[0], &head), os.Remove(name)); err != nil {
+		t.Fatal(err)
+	}
+	how(&head)
+	if j, err = createJournal(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.append(head); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		if err := j.append(json.RawMessage(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedKeptRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
+func TestDamagedKeptRun(t *testing.T) {
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+	k.kill(t)
+	damage(t, filepath.Join(keptDir(t, k), "0", "run-*"))
+	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) || KindOf(err) != Failed {
+		t.Errorf("%v", err)
+	}
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	if got.Resumed != nil {
+		t.Errorf("went on with damaged runs: %+v", got.Resumed)
+	}
+}
+
+// TestKeptGivesWay: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
+// disk stopped go on; a folder that is locked or not one's own is left alone.
+func TestKeptGivesWay(t *testing.T) {
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+
+	k.kill(t)
+	o := k.options()
+	o.Force = true
+	if got := mustRun(t, k.job(t), o); got.Resumed != nil {
+		t.Errorf("with --force: %+v", got.Resumed)
+	}
+
+	again := func(what string, kept bool) {
+		t.Helper()
+		got := mustRun(t, k.job(t), k.options())
+		sameRun(t, k, base.Out, want, got)
+		if (got.Resumed != nil) != kept {
+			t.Errorf("%s: %+v was kept", what, got.Resumed)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("finished", false)
+	ctx, cancel := context.WithCancel(context.Background())
+	o, spilled := k.options(), 0
+	o.reached = func(p point) {
+		if p == pointKept {
+			if spilled++; spilled == 2 {
+				cancel()
+			}
+		}
+	}
+	if _, err := Run(ctx, k.job(t), o); KindOf(err) != Interrupted {
+		t.Errorf("%v", err)
+	}
+	again("interrupted", true)
+
+	k.kill(t)
+	kept := keptDir(t, k)
+	lock, err := partition.LockFolder(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), k.job(t), k.options()); KindOf(err) != Later || !strings.Contains(err.Error(), kept) {
+		t.Errorf("while another works there: %v", err)
+	}
+	if err := errors.Join(lock.Close(), os.Chmod(kept, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), k.job(t), k.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), kept) {
+		t.Errorf("a folder that others can read: %v", err)
+	}
+	if err := os.Chmod(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	again("after that", true)
+
+	k.kill(t)
+	name := filepath.Join(dir, "in/2026-11-20/part-m-00001")
+	if err := os.Chtimes(name, time.Time{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, k.job(t), k.options()); got.Resumed != nil || got.Digest != want.Digest {
+		t.Errorf("another input: %+v was kept", got.Resumed)
+	}
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("%v is left in the work folder", left)
+	}
+}
+
+// TestKeptIsClearedAway: what nobody has gone on with for a week is deleted by the next run that spills there.
+func TestKeptIsClearedAway(t *testing.T) {
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k.kill(t)
+	old := keptDir(t, k)
+	other := k
+	other.Out = "other"
+	mustRun(t, other.job(t), other.options())
+	if _, err := os.Stat(old); err != nil {
+		t.Errorf("after a moment: %v", err)
+	}
+	long := time.Now().Add(-keptFor - time.Hour)
+	if err := os.Chtimes(filepath.Join(old, keptJournal), long, long); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, killedRun{Dir: dir, Out: "third"}.job(t), k.options())
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("after a week: %v", left)
+	}
+}
+
+// TestWhatFitsInMemoryIsNotKept: nothing is written to the work folder where nothing is spilled.
+func TestWhatFitsInMemoryIsNotKept(t *testing.T) {
+	dir := sampleDir(t, checkJob, 4000)
+	rejectsEvery(t, dir, 50)
+	work := filepath.Join(dir, "work")
+	k := killedRun{Dir: dir, Out: "out"}
+	mustRun(t, k.job(t), Options{WorkDir: work, reached: func(point) {
+		if _, err := os.Stat(work); err == nil {
+			t.Error("the work folder is there")
+		}
+	}})
+}
+
+// TestCheckpointHoldsTheAccounts: no field of the accounts is forgotten on the way to the journal and back.
+func TestCheckpointHoldsTheAccounts(t *testing.T) {
+	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
+	full := sortedRegion{digest: sum, keys: 4, bytes: 5}
+	for i := range reflect.TypeFor[sortedRegion]().NumField() {
+		if reflect.ValueOf(full).Field(i).IsZero() {
+			t.Errorf("%s is not tested", reflect.TypeFor[sortedRegion]().Field(i).Name)
+		}
+	}
+	shares := sharesSince(make([]sortedRegion, 3), []sortedRegion{{}, full, {}})
+	text, err := json.Marshal(journalLine{Checkpoint: &checkpoint{Read: 9, Shares: []runShare{{Output: 0, Regions: shares}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := newKeptState([]int{3})
+	if err := state.take(text, 1); err != nil || state.read != 9 || !slices.Equal(state.outputs[0].regions, []sortedRegion{{}, full, {}}) {
+		t.Errorf("%+v, %v", state.outputs[0].regions, err)
+	}
+}
+
+// FuzzJournal holds that a journal's lines are those that were appended, or an error, whatever is done to the file; and
+// that no line makes a panic.
+func FuzzJournal(f *testing.F) {
+	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`), 3, byte(1))
+	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`), 500, byte(0))
+	f.Fuzz(func(t *testing.T, text []byte, at int, flip byte) {
+		if state := newKeptState([]int{2, 0}); state.take(text, 3) == nil {
+			state.pieces(nil)
+			state.bytes()
+		}
+		name := filepath.Join(t.TempDir(), "journal")
+		j, err := createJournal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if err := j.append(fmt.Sprint(i, string(text))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.close(); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := bytes.Clone(content)
+		content[uint(at)%uint(len(content))] ^= flip
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, lines, err := openJournal(name)
+		if err != nil {
+			return
+		}
+		defer j.close()
+		for i, line := range lines {
+			if want := bytes.Split(whole, []byte{'\n'})[i][journalPrefix:]; !bytes.Equal(line, want) {
+				t.Fatalf("line %d is %q, was %q", i, line, want)
+			}
+		}
+	})
+}
