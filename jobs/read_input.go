@@ -23,6 +23,7 @@ type format struct {
 var formats = map[string]format{
 	"delimited": {delimitedKeys, readDelimited},
 	"csv":       {csvKeys, readCSV},
+	"parquet":   {parquetKeys, readParquet},
 }
 
 func (j *Job) readInput(s *section) {

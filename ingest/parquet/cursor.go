@@ -1,0 +1,100 @@
+package parquet
+
+import (
+	"fmt"
+
+	"bulkload/internal/storage"
+
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/file"
+)
+
+const (
+	// batch is how many values a column is decoded at a time.
+	batch = 1024
+	// prefixedBatch is the same for DELTA_BYTE_ARRAY, whose decoder makes a copy of each value.
+	prefixedBatch = 64
+)
+
+// cursor goes through the values of one column.
+type cursor struct {
+	column
+	file  storage.File // its own, for chunks that are read piece by piece
+	pages pages
+
+	reader file.ColumnChunkReader
+	read   func(n int64) (rows int64, values int, err error)
+	show   show
+	buffer values
+
+	levels []int16 // of the batch, 0 for a null; nil where there are none
+	at, n  int     // the next row in the batch, and its rows
+	value  int     // the next value in the batch
+	unread int     // rows of the page behind the batch
+}
+
+func (c *cursor) init(u *unpacker, scratch *[]byte) {
+	t := c.descr.PhysicalType()
+	c.pages = pages{physical: t, width: widthOf(t, c.descr.TypeLength()), nullable: c.nullable, unpacker: u, scratch: scratch}
+	if c.nullable {
+		c.levels = make([]int16, batch)
+	}
+	c.buffer.make(t)
+}
+
+// begin goes to a row group.
+func (c *cursor) begin(f storage.File, at chunk, rows int64) error {
+	p := &c.pages
+	if p.page != nil {
+		p.page.Release()
+	}
+	p.stream.reset(f, at.start, at.end)
+	p.codec, p.left, p.entries, p.page, p.err, p.allowed = at.codec, rows, -1, nil, nil, false
+	c.at, c.n, c.value, c.unread = 0, 0, 0, 0
+	c.reader = file.NewColumnReader(c.descr, p, memory.DefaultAllocator, nil)
+	if c.read = c.buffer.bind(c.reader, c.levels); c.read == nil {
+		return fmt.Errorf("type %s can't be read", c.descr.PhysicalType())
+	}
+	return nil
+}
+
+// fill decodes the next batch of values.
+func (c *cursor) fill() error {
+	if c.unread == 0 {
+		c.pages.allowed = true
+		if !c.reader.HasNext() {
+			if err := c.reader.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("the column ends with %d values missing", c.pages.left)
+		}
+		c.unread = c.pages.values
+	}
+	n := min(c.unread, batch)
+	if c.pages.encoding == parquet.Encodings.DeltaByteArray {
+		n = min(n, prefixedBatch)
+	}
+	rows, values, err := c.read(int64(n))
+	if err != nil {
+		return err
+	}
+	if want := c.present(n); rows != int64(n) || values != want {
+		return fmt.Errorf("its values are damaged: %d of %d rows and %d of %d values could be decoded", rows, n, values, want)
+	}
+	c.at, c.n, c.value = 0, n, 0
+	c.unread -= n
+	return nil
+}
+
+// present counts the values of the next n rows that are not null.
+func (c *cursor) present(n int) int {
+	if c.levels == nil {
+		return n
+	}
+	present := 0
+	for _, level := range c.levels[:n] {
+		present += int(level)
+	}
+	return present
+}

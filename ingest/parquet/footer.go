@@ -1,0 +1,213 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+
+	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/metadata"
+)
+
+const (
+	magic          = "PAR1"
+	magicEncrypted = "PARE"
+	tailLength     = 8 // the footer's length and the magic
+
+	// maxFooter is the longest footer: in memory it needs a multiple of that.
+	maxFooter = 256 << 20
+	// maxElements is how many columns and groups of columns a schema may have: v15 descends into it.
+	maxElements = 100_000
+)
+
+// footer is what a file's footer says of the columns to read.
+type footer struct {
+	file    ingest.File
+	columns []column
+	groups  []rowGroup
+	legacy  legacy
+}
+
+// rowGroup is a row group and where its columns are.
+type rowGroup struct {
+	first, rows int64 // the number of its first row in the file, from 0
+	start, size int64 // of all its columns in the file
+	chunks      []chunk
+}
+
+// middle decides which split has the row group, as in Java's ParquetInputFormat.
+func (g *rowGroup) middle() int64 { return g.start + g.size/2 }
+
+// chunk is a column in a row group.
+type chunk struct {
+	start, end int64
+	codec      compress.Compression
+}
+
+// readFooter reads a file's footer for the columns of a form. The file must be as long as when it was listed.
+func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
+		}
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", listed.Path, err)
+		}
+	}()
+	if file.Size() != listed.Size {
+		return nil, fmt.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
+			listed.Size, file.Size())
+	}
+	raw, end, err := footerBytes(file)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := metadata.NewFileMetaData(raw, nil)
+	if err != nil {
+		return nil, fmt.Errorf("its footer is damaged: %w", err)
+	}
+	foot = &footer{file: listed, legacy: legacyOf(meta)}
+	if foot.columns, err = f.find(meta.Schema); err != nil {
+		return nil, err
+	}
+	if foot.groups, err = rowGroups(meta, foot.columns, end); err != nil {
+		return nil, err
+	}
+	return foot, nil
+}
+
+// footerBytes reads the footer, and says where it begins.
+func footerBytes(file storage.File) (raw []byte, start int64, err error) {
+	size := file.Size()
+	if size < int64(len(magic)+tailLength) {
+		return nil, 0, fmt.Errorf("it has %d bytes and is no Parquet file", size)
+	}
+	var head [len(magic)]byte
+	var tail [tailLength]byte
+	if err := errors.Join(readAt(file, head[:], 0), readAt(file, tail[:], size-tailLength)); err != nil {
+		return nil, 0, err
+	}
+	if string(tail[4:]) == magicEncrypted {
+		return nil, 0, errors.New("it is encrypted, which this program can't read; export it without encryption")
+	}
+	if string(tail[4:]) != magic || string(head[:]) != magic {
+		return nil, 0, fmt.Errorf("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	start = size - tailLength - length
+	if start < int64(len(magic)) || length > maxFooter {
+		return nil, 0, fmt.Errorf("it is damaged: its footer claims %d bytes, the file has %d", length, size)
+	}
+	raw = make([]byte, length)
+	if err := readAt(file, raw, start); err != nil {
+		return nil, 0, err
+	}
+	return raw, start, checkFooter(raw)
+}
+
+// checkFooter goes over the footer (FileMetaData of parquet.thrift) before v15 does, which makes room for as many
+// elements as a list claims to have.
+func checkFooter(raw []byte) error {
+	c := compact{bytes: raw}
+	err := c.fields(func(id int16, kind byte) error {
+		if id != 2 {
+			return c.skip(kind)
+		}
+		ahead := compact{bytes: raw[c.at:]}
+		if n, _, err := ahead.list(); err != nil || n > maxElements {
+			return fmt.Errorf("a schema of %d elements: %w", n, errThrift)
+		}
+		return c.skip(kind)
+	})
+	if err != nil {
+		return fmt.Errorf("its footer is damaged: %w", err)
+	}
+	return nil
+}
+
+// rowGroups takes what is needed of each row group, and refuses what can't be read or can't be true. Pages end at end.
+func rowGroups(meta *metadata.FileMetaData, columns []column, end int64) ([]rowGroup, error) {
+	groups := make([]rowGroup, len(meta.RowGroups))
+	rows := int64(0)
+	for i, raw := range meta.RowGroups {
+		if raw.NumRows < 0 || raw.NumRows > math.MaxInt64-rows || len(raw.Columns) != meta.Schema.NumColumns() {
+			return nil, fmt.Errorf("its footer is damaged: row group %d has %d rows in %d columns", i, raw.NumRows, len(raw.Columns))
+		}
+		g := &groups[i]
+		g.first, g.rows = rows, raw.NumRows
+		g.start, g.size = extent(meta, i, end)
+		g.chunks = make([]chunk, len(columns))
+		for j := range columns {
+			var err error
+			if g.chunks[j], err = columns[j].chunk(meta, i, end); err != nil {
+				return nil, fmt.Errorf("row group %d, column %s: %w", i, columns[j].name, err)
+			}
+		}
+		rows += raw.NumRows
+	}
+	if rows != meta.NumRows {
+		return nil, fmt.Errorf("its footer is damaged: it says %d rows, its row groups have %d", meta.NumRows, rows)
+	}
+	return groups, nil
+}
+
+// extent is where the columns of a row group are, those that are not read, too.
+func extent(meta *metadata.FileMetaData, group int, end int64) (start, size int64) {
+	start = end
+	for _, c := range meta.RowGroups[group].Columns {
+		if c.MetaData == nil {
+			continue
+		}
+		at := c.MetaData.DataPageOffset
+		if d := c.MetaData.DictionaryPageOffset; d != nil && *d > 0 {
+			at = min(at, *d)
+		}
+		start = min(start, max(at, 0))
+		size += min(max(c.MetaData.TotalCompressedSize, 0), end)
+		size = min(size, end)
+	}
+	return start, min(size, end-start)
+}
+
+// chunk finds the column in a row group.
+func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk, error) {
+	g := meta.RowGroups[group]
+	raw := g.Columns[c.leaf]
+	switch {
+	case raw.IsSetCryptoMetadata():
+		return chunk{}, errors.New("is encrypted, which this program can't read; export it without encryption")
+	case raw.FilePath != nil && *raw.FilePath != "":
+		return chunk{}, fmt.Errorf("is in another file, %q", *raw.FilePath)
+	case raw.MetaData == nil:
+		return chunk{}, errors.New("the footer has no metadata of it")
+	}
+	m := raw.MetaData
+	codec := compress.Compression(m.Codec)
+	if !codecReadable(codec) {
+		return chunk{}, fmt.Errorf("codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
+	}
+	for _, e := range m.Encodings {
+		if err := c.checkEncoding(int32(e)); err != nil {
+			return chunk{}, err
+		}
+	}
+	if int32(m.Type) != int32(c.descr.PhysicalType()) || m.NumValues != g.NumRows {
+		return chunk{}, fmt.Errorf("the footer is damaged: it has %d values of %s, the row group %d rows", m.NumValues, m.Type, g.NumRows)
+	}
+	start := m.DataPageOffset
+	if d := m.DictionaryPageOffset; d != nil && *d > 0 && *d < start {
+		start = *d
+	}
+	size := m.TotalCompressedSize
+	if start < int64(len(magic)) || size < 0 || start > end || size > end-start {
+		return chunk{}, fmt.Errorf("the footer is damaged: its pages are to be %d bytes from byte %d on, the footer begins at %d", size, start, end)
+	}
+	if meta.WriterVersion().LessThan(metadata.Parquet816FixedVersion) {
+		size = min(size+100, end-start) // PARQUET-816: such writers left the dictionary's header out
+	}
+	return chunk{start: start, end: start + size, codec: codec}, nil
+}

@@ -1,0 +1,157 @@
+package parquet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Binary is how values of binary columns are given.
+type Binary string
+
+// The ways to give binary values.
+const (
+	BinaryBytes Binary = ""     // as they are
+	BinaryText  Binary = "text" // as they are, and they must be UTF-8: Impala, Hive and old Sparks don't mark their text as such
+	BinaryHex   Binary = "hex"  // "de ad be ef", as Sqoop's text has them (org.apache.hadoop.io.BytesWritable.toString)
+)
+
+// Form is the form of Parquet files with flat columns. Values are given as Sqoop's text import would show them.
+type Form struct {
+	Columns []string // to be read, by name; the others are not looked at
+	// Zone is where the clocks are whose time is shown for a point in time (TIMESTAMP with isAdjustedToUTC, and
+	// milliseconds in Millis), by its name in the IANA's database; "" is UTC. Int96Zone is the same for INT96; "" is Zone.
+	Zone      string `json:",omitempty"`
+	Int96Zone string `json:",omitempty"`
+	// Millis names the INT64 columns that hold milliseconds since 1970, as Sqoop writes Oracle's dates and timestamps.
+	Millis []string `json:",omitempty"`
+	// KeepZeros shows decimals with as many digits as their scale: 1.50 and not 1.5.
+	KeepZeros bool `json:",omitempty"`
+	// Binary is how binary values are given.
+	Binary Binary `json:",omitempty"`
+}
+
+// Check says what makes the form unusable: no columns, a zone that is not known, a column of Millis that is not read.
+func (f *Form) Check() error {
+	if len(f.Columns) == 0 {
+		return errors.New("read Parquet: no columns are named")
+	}
+	for _, zone := range []string{f.Zone, f.Int96Zone} {
+		if _, err := location(zone); err != nil {
+			return fmt.Errorf("read Parquet: %w", err)
+		}
+	}
+	for _, name := range f.Millis {
+		if !slices.Contains(f.Columns, name) {
+			return fmt.Errorf("read Parquet: column %s, said to hold milliseconds, is not among the columns", name)
+		}
+	}
+	switch f.Binary {
+	case BinaryBytes, BinaryText, BinaryHex:
+		return nil
+	}
+	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
+}
+
+// location gives nil for UTC.
+func location(zone string) (*time.Location, error) {
+	if zone == "" || zone == "UTC" {
+		return nil, nil
+	}
+	l, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", zone)
+	}
+	return l, nil
+}
+
+// RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
+// where a value has \x01, a newline or a backslash, a backslash is put before it.
+func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
+
+// footersAtOnce is how many footers are read side by side.
+const footersAtOnce = 8
+
+// Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all
+// files, and cuts files between row groups. A row group belongs to the split that has its middle. Files without rows give
+// no split.
+func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	footers := make([]*footer, len(files))
+	group := errgroup.Group{}
+	group.SetLimit(footersAtOnce)
+	for i := range files {
+		group.Go(func() (err error) {
+			footers[i], err = f.open(fsys, files[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var splits []ingest.Split
+	for _, foot := range footers {
+		if differ := sameTypes(footers[0].columns, foot.columns); differ != "" {
+			return nil, fmt.Errorf("read %s: %s in %s; export both alike, or load them by jobs of their own",
+				foot.file.Path, differ, footers[0].file.Path)
+		}
+		splits = foot.cut(splits, size)
+	}
+	return splits, nil
+}
+
+// open reads a file's footer.
+func (f *Form) open(fsys storage.FS, listed ingest.File) (*footer, error) {
+	file, err := fsys.Open(listed.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return f.readFooter(file, listed)
+}
+
+// cut appends the splits of a file, each of about size bytes.
+func (foot *footer) cut(splits []ingest.Split, size int64) []ingest.Split {
+	groups := slices.DeleteFunc(slices.Clone(foot.groups), func(g rowGroup) bool { return g.rows == 0 })
+	slices.SortStableFunc(groups, func(a, b rowGroup) int { return cmp.Compare(a.middle(), b.middle()) })
+	start, held := int64(0), int64(0)
+	for i, g := range groups {
+		if held += g.size; i+1 == len(groups) {
+			return append(splits, ingest.Split{File: foot.file, Start: start, End: foot.file.Size})
+		}
+		next := groups[i+1].middle()
+		if size > 0 && held+groups[i+1].size/2 > size && next > g.middle() {
+			splits = append(splits, ingest.Split{File: foot.file, Start: start, End: next})
+			start, held = next, 0
+		}
+	}
+	return splits
+}
+
+// Open begins to read a split. The file must be as long as when it was listed.
+func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	file, err := fsys.Open(split.File.Path)
+	if err != nil {
+		return nil, err
+	}
+	foot, err := f.readFooter(file, split.File)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	r := newRecords(f, fsys, file, foot, split)
+	return r, nil
+}

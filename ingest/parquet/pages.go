@@ -1,0 +1,299 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/apache/arrow/go/v15/arrow/memory"
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/compress"
+	"github.com/apache/arrow/go/v15/parquet/file"
+)
+
+const (
+	// maxPrefixed is how many values a page of DELTA_BYTE_ARRAY may have: the decoder has a number for each, null or not.
+	maxPrefixed = 16 << 20
+	maxPage     = 1 << 30
+)
+
+// pages gives the pages of a column chunk to a column reader of v15, in place of v15's own: each is held against its
+// checksum and its claims, and its values are counted. The column reader reads on whenever it comes to the end of a page;
+// it gets the next page only where that was allowed, since the values of the last one are views of its buffer.
+type pages struct {
+	stream   stream
+	codec    compress.Compression
+	physical parquet.Type
+	width    int // of a value, in bytes, where all have the same
+	nullable bool
+	unpacker *unpacker
+	scratch  *[]byte // for compressed pages, shared by the columns
+
+	buf        []byte
+	dictionary []byte
+	entries    int // of the dictionary; -1: there is none
+	left       int64
+	allowed    bool
+	page       file.Page
+	values     int // of the page, nulls too
+	encoding   parquet.Encoding
+	err        error
+}
+
+// SetMaxPageHeaderSize does nothing: see maxHeader.
+func (p *pages) SetMaxPageHeaderSize(int) {}
+
+// Page is the page that Next has found.
+func (p *pages) Page() file.Page { return p.page }
+
+// Err is why Next has found no page; nil where it wasn't allowed.
+func (p *pages) Err() error { return p.err }
+
+// Reset is not used: chunks are begun with begin.
+func (p *pages) Reset(parquet.BufferedReader, int64, compress.Compression, *file.CryptoContext) {
+	p.err = errors.New("reset the pages: not for use")
+}
+
+// Next finds the next page of values, or the dictionary.
+func (p *pages) Next() bool {
+	if !p.allowed || p.err != nil {
+		return false
+	}
+	for {
+		found, err := p.next()
+		if err != nil {
+			p.err = err
+			return false
+		}
+		if found {
+			return true
+		}
+	}
+}
+
+// next reads a page; false where it is of no interest.
+func (p *pages) next() (found bool, err error) {
+	if p.page != nil {
+		p.page.Release()
+		p.page = nil
+	}
+	if p.stream.left() == 0 {
+		return false, fmt.Errorf("the column ends with %d values missing", p.left)
+	}
+	var h pageHeader
+	start := p.stream.offset()
+	if err := p.stream.header(&h); err != nil {
+		return false, err
+	}
+	if int64(h.packed) > p.stream.left() {
+		return false, fmt.Errorf("read the page at byte %d: it claims %d bytes, the column has %d left", start, h.packed, p.stream.left())
+	}
+	if h.kind != pageData && h.kind != pageDataV2 && h.kind != pageDictionary {
+		p.stream.skip(int64(h.packed))
+		return false, nil
+	}
+	if found, err = p.take(&h); err != nil {
+		err = fmt.Errorf("read the page at byte %d: %w", start, err)
+	}
+	return found, err
+}
+
+func (p *pages) take(h *pageHeader) (found bool, err error) {
+	if !h.body || h.values < 0 {
+		return false, errThrift
+	}
+	if h.kind == pageDictionary {
+		return true, p.takeDictionary(h)
+	}
+	if int64(h.values) > p.left {
+		return false, fmt.Errorf("it claims %d values, the column has %d left", h.values, p.left)
+	}
+	data, err := p.load(h, &p.buf)
+	if err != nil {
+		return false, err
+	}
+	if h.values == 0 {
+		return false, nil // the column reader would take it for the end
+	}
+	if err := p.checkValues(h, data); err != nil {
+		return false, err
+	}
+	p.left -= int64(h.values)
+	p.values, p.encoding, p.allowed = int(h.values), h.encoding, false
+	buffer := memory.NewBufferBytes(data)
+	if h.kind == pageData {
+		p.page = file.NewDataPageV1(buffer, h.values, h.encoding, h.levels, parquet.Encodings.RLE, int32(len(data)))
+	} else {
+		p.page = file.NewDataPageV2(buffer, h.values, h.nulls, h.rows, h.encoding, h.definitions, h.repetitions, int32(len(data)), false)
+	}
+	return true, nil
+}
+
+func (p *pages) takeDictionary(h *pageHeader) error {
+	if p.entries >= 0 {
+		return errors.New("it is a second dictionary")
+	}
+	if h.encoding != parquet.Encodings.Plain && h.encoding != parquet.Encodings.PlainDict {
+		return fmt.Errorf("it is a dictionary with encoding %s", h.encoding)
+	}
+	data, err := p.load(h, &p.dictionary)
+	if err != nil {
+		return err
+	}
+	if err := p.checkPlain(data, int(h.values)); err != nil {
+		return err
+	}
+	p.entries = int(h.values)
+	p.page = file.NewDictionaryPage(memory.NewBufferBytes(data), h.values, h.encoding)
+	return nil
+}
+
+// load reads a page's bytes, checks and unpacks them into buf.
+func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
+	plain := p.codec == compress.Codecs.Uncompressed || h.kind == pageDataV2 && h.plain
+	levels := 0 // bytes in front that are never compressed
+	if h.kind == pageDataV2 {
+		levels = int(h.definitions) + int(h.repetitions)
+		if h.definitions < 0 || h.repetitions < 0 || levels > int(h.packed) || levels > int(h.unpacked) {
+			return nil, errLevels
+		}
+	}
+	switch most := mostUnpacked(p.codec, int(h.packed)-levels); {
+	case plain && h.packed != h.unpacked:
+		return nil, fmt.Errorf("it is not compressed and claims %d bytes out of %d", h.unpacked, h.packed)
+	case int64(h.unpacked) > maxPage || !plain && int64(int(h.unpacked)-levels) > most:
+		return nil, fmt.Errorf("it claims %d bytes out of %d, more than can be", h.unpacked, h.packed)
+	}
+	packed := p.scratch
+	if plain {
+		packed = buf
+	}
+	raw := sized(packed, int(h.packed))
+	if err := p.stream.read(raw); err != nil {
+		return nil, err
+	}
+	if h.checked && crc32.ChecksumIEEE(raw) != h.crc {
+		return nil, fmt.Errorf("its checksum is %08x, the header says %08x: the file is damaged", crc32.ChecksumIEEE(raw), h.crc)
+	}
+	if plain {
+		return raw, nil
+	}
+	data := sized(buf, int(h.unpacked))
+	copy(data, raw[:levels])
+	if levels == len(data) {
+		return data, nil // nothing but nulls
+	}
+	if err := p.unpacker.unpack(p.codec, data[levels:], raw[levels:]); err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", codecName(p.codec), err)
+	}
+	return data, nil
+}
+
+// sized gives n bytes of a buffer that is kept, and no byte behind them.
+func sized(buf *[]byte, n int) []byte {
+	if cap(*buf) < n {
+		*buf = make([]byte, n)
+	}
+	return (*buf)[:n:n]
+}
+
+// checkValues holds a data page's levels and values against their number.
+func (p *pages) checkValues(h *pageHeader, data []byte) error {
+	present := int(h.values)
+	if h.kind == pageData && p.nullable {
+		if h.levels != parquet.Encodings.RLE {
+			return fmt.Errorf("its definition levels have encoding %s; write the file anew with a current program", h.levels)
+		}
+		n, err := levelsLength(data)
+		if err != nil {
+			return err
+		}
+		if present, err = countPresent(data[4:4+n], int(h.values)); err != nil {
+			return err
+		}
+		data = data[4+n:]
+	}
+	if h.kind == pageDataV2 {
+		levels := data[h.repetitions:][:h.definitions]
+		data = data[h.repetitions+h.definitions:]
+		if p.nullable {
+			var err error
+			if present, err = countPresent(levels, int(h.values)); err != nil {
+				return err
+			}
+		}
+		if h.rows != h.values || present+int(h.nulls) != int(h.values) {
+			return fmt.Errorf("it has %d values that are not null, its header says %d of %d in %d rows are null",
+				present, h.nulls, h.values, h.rows)
+		}
+	}
+	return p.checkEncoded(h.encoding, data, present, int(h.values))
+}
+
+// checkEncoded holds the values that are present against their encoding.
+func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, present, values int) error {
+	if !encodingReadable(p.physical, encoding) {
+		return fmt.Errorf("encoding %s of %s can't be read", encoding, p.physical)
+	}
+	switch encoding {
+	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
+		if p.entries < 0 {
+			return errors.New("it needs a dictionary, and there is none before it")
+		}
+		return checkIndices(data, present, p.entries)
+	case parquet.Encodings.RLE:
+		return checkBooleans(data, present)
+	case parquet.Encodings.DeltaBinaryPacked:
+		_, err := walkDeltas(data, present)
+		return err
+	case parquet.Encodings.DeltaLengthByteArray:
+		return checkDeltaLengths(data, present)
+	case parquet.Encodings.DeltaByteArray:
+		if values > maxPrefixed {
+			return fmt.Errorf("it claims %d values of DELTA_BYTE_ARRAY", values)
+		}
+		return checkDeltaArrays(data, present)
+	}
+	return p.checkPlain(data, present)
+}
+
+func (p *pages) checkPlain(data []byte, n int) error {
+	switch p.physical {
+	case parquet.Types.Boolean:
+		return checkPlainWidth(data, (n+7)/8, 1)
+	case parquet.Types.ByteArray:
+		return checkByteArrays(data, n)
+	}
+	return checkPlainWidth(data, n, p.width)
+}
+
+// encodingReadable says whether v15 has a decoder for values of a type in an encoding.
+func encodingReadable(t parquet.Type, e parquet.Encoding) bool {
+	switch e {
+	case parquet.Encodings.Plain:
+		return true
+	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
+		return t != parquet.Types.Boolean
+	case parquet.Encodings.RLE:
+		return t == parquet.Types.Boolean
+	case parquet.Encodings.DeltaBinaryPacked:
+		return t == parquet.Types.Int32 || t == parquet.Types.Int64
+	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
+		return t == parquet.Types.ByteArray
+	}
+	return false
+}
+
+func widthOf(t parquet.Type, length int) int {
+	switch t {
+	case parquet.Types.Int32, parquet.Types.Float:
+		return 4
+	case parquet.Types.Int64, parquet.Types.Double:
+		return 8
+	case parquet.Types.Int96:
+		return 12
+	case parquet.Types.FixedLenByteArray:
+		return length
+	}
+	return 0
+}

@@ -1,0 +1,267 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+)
+
+const (
+	separator = '\x01'
+	nullText  = `\N`
+
+	// wholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
+	// its own: on HDFS that is a stream from a DataNode, which going to and fro between columns would break off each time.
+	wholeChunk = readAhead
+)
+
+// records reads the rows of the row groups of a split.
+type records struct {
+	form    *Form
+	fsys    storage.FS
+	split   ingest.Split
+	file    storage.File // shared by the columns, for what is read at once
+	groups  []rowGroup   // of the split, in the order of the file
+	cursors []cursor
+
+	group   int // the next one
+	rows    int64
+	row     int64 // of the row group at hand
+	passed  int64 // bytes of the row groups behind
+	scratch []byte
+	unpack  unpacker
+
+	line   []byte // the row as text
+	spans  []span // of its fields in line
+	raw    []byte // the row with escapes, where it needs some
+	record ingest.Record
+	err    error
+}
+
+// span is where a field stands; start is -1 for a null.
+type span struct{ start, end int }
+
+// newRecords takes the file over.
+func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split ingest.Split) *records {
+	r := &records{form: f, fsys: fsys, split: split, file: file, cursors: make([]cursor, len(foot.columns)),
+		spans: make([]span, len(foot.columns))}
+	for _, g := range foot.groups {
+		if m := g.middle(); g.rows > 0 && m >= split.Start && m < split.End {
+			r.groups = append(r.groups, g)
+		}
+	}
+	for i := range r.cursors {
+		c := &r.cursors[i]
+		c.column = foot.columns[i]
+		c.init(&r.unpack, &r.scratch)
+		if r.err == nil {
+			c.show, r.err = c.shower(f, foot.legacy)
+			r.err = r.in(c, r.err)
+		}
+	}
+	r.record.Fields = make([][]byte, len(r.cursors))
+	return r
+}
+
+// Next is the next row.
+func (r *records) Next() (*ingest.Record, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.row == r.rows {
+		if r.err = r.beginGroup(); r.err != nil {
+			return nil, r.err
+		}
+	}
+	bad, problem, err := r.readRow()
+	if err != nil {
+		r.err = err
+		return nil, err
+	}
+	number := r.groups[r.group-1].first + r.row
+	r.record.Position = ingest.PositionIn(r.fsys, r.split.File, number, number+1)
+	r.row++
+	r.cut()
+	if bad >= 0 {
+		return nil, &ingest.BadRecord{Position: r.record.Position, Column: r.cursors[bad].name, Reason: problem, Raw: r.record.Raw}
+	}
+	return &r.record, nil
+}
+
+// readRow appends the row's fields to line, each behind a separator, and says which is no proper value; -1: none.
+func (r *records) readRow() (bad int, problem string, err error) {
+	bad = -1
+	line := r.line[:0]
+	for i := range r.cursors {
+		c := &r.cursors[i]
+		if c.at == c.n {
+			if err := r.fill(c); err != nil {
+				return bad, "", err
+			}
+		}
+		if i > 0 {
+			line = append(line, separator)
+		}
+		if c.levels != nil && c.levels[c.at] == 0 {
+			line = append(line, nullText...)
+			r.spans[i] = span{start: -1}
+		} else {
+			start := len(line)
+			var wrong string
+			if line, wrong = c.show(line, c.value); wrong != "" && bad < 0 {
+				bad, problem = i, wrong
+			}
+			r.spans[i] = span{start, len(line)}
+			c.value++
+		}
+		c.at++
+	}
+	r.line = line
+	return bad, problem, nil
+}
+
+// cut makes the fields of the record views of line. What a reject would be is line as it is, save where values have the
+// characters that it is written with.
+func (r *records) cut() {
+	nulls := 0
+	for i, s := range r.spans {
+		if s.start < 0 {
+			r.record.Fields[i] = nil
+			nulls++
+			continue
+		}
+		r.record.Fields[i] = r.line[s.start:s.end:s.end]
+	}
+	r.record.Raw = r.line
+	if bytes.Count(r.line, []byte{separator}) != len(r.spans)-1 || bytes.Count(r.line, []byte{'\\'}) != nulls ||
+		bytes.IndexByte(r.line, '\n') >= 0 {
+		r.record.Raw = r.escaped()
+	}
+}
+
+// escaped is the row with a backslash before what would be taken for a delimiter, an escape or a null.
+func (r *records) escaped() []byte {
+	raw := r.raw[:0]
+	for i, field := range r.record.Fields {
+		if i > 0 {
+			raw = append(raw, separator)
+		}
+		if field == nil {
+			raw = append(raw, nullText...)
+			continue
+		}
+		for _, b := range field {
+			if b == separator || b == '\n' || b == '\\' {
+				raw = append(raw, '\\')
+			}
+			raw = append(raw, b)
+		}
+	}
+	r.raw = raw
+	return raw
+}
+
+// fill gives a column its next batch. The decoders panic where they meet what they don't expect.
+func (r *records) fill(c *cursor) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.in(c, fmt.Errorf("its values are damaged (%v)", p))
+		}
+	}()
+	if err := c.fill(); err != nil {
+		return r.in(c, err)
+	}
+	return nil
+}
+
+// in says in which row group and column something went wrong.
+func (r *records) in(c *cursor, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("read %s, row group at row %d, column %s: %w", r.split.File.Path, r.firstRow(), c.name, err)
+}
+
+func (r *records) firstRow() int64 {
+	if len(r.groups) == 0 {
+		return 0
+	}
+	return r.groups[max(r.group-1, 0)].first
+}
+
+// beginGroup goes to the next row group.
+func (r *records) beginGroup() error {
+	if r.group > 0 {
+		r.passed += r.groups[r.group-1].size
+	}
+	if r.group == len(r.groups) {
+		r.rows, r.row = 0, 0
+		return io.EOF
+	}
+	g := &r.groups[r.group]
+	r.group++
+	r.rows, r.row = g.rows, 0
+	for i := range r.cursors {
+		c := &r.cursors[i]
+		file, err := r.fileFor(c, g.chunks[i])
+		if err == nil {
+			err = c.begin(file, g.chunks[i], g.rows)
+		}
+		if err != nil {
+			return r.in(c, err)
+		}
+	}
+	return nil
+}
+
+// fileFor gives the file to read a chunk from.
+func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
+	if at.end-at.start <= wholeChunk {
+		return r.file, nil
+	}
+	if c.file == nil {
+		file, err := r.fsys.Open(r.split.File.Path)
+		if err != nil {
+			return nil, err
+		}
+		c.file = file
+		if file.Size() != r.split.File.Size {
+			return nil, fmt.Errorf("the file had %d bytes when it was listed and has %d now", r.split.File.Size, file.Size())
+		}
+	}
+	return c.file, nil
+}
+
+// Bytes is how many bytes of the split have been consumed, by the share of the rows.
+func (r *records) Bytes() int64 {
+	all := r.split.End - r.split.Start
+	if r.group == len(r.groups) && r.row == r.rows {
+		return all
+	}
+	at := r.passed
+	if r.group > 0 && r.rows > 0 {
+		at += int64(float64(r.groups[r.group-1].size) * float64(r.row) / float64(r.rows))
+	}
+	return min(at, all)
+}
+
+// Close gives the files back.
+func (r *records) Close() error {
+	r.err = errClosed
+	r.unpack.close()
+	err := r.file.Close()
+	for i := range r.cursors {
+		if f := r.cursors[i].file; f != nil {
+			err = errors.Join(err, f.Close())
+			r.cursors[i].file = nil
+		}
+	}
+	r.cursors = nil
+	return err
+}
+
+var errClosed = errors.New("read a record: the reader is closed")

@@ -1,0 +1,136 @@
+package parquet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/schema"
+)
+
+// column is a column to read, and its place in a file.
+type column struct {
+	name     string
+	leaf     int // among the file's columns
+	descr    *schema.Column
+	nullable bool
+	kind     kind
+}
+
+// find finds the form's columns in a file's schema.
+func (f *Form) find(s *schema.Schema) ([]column, error) {
+	leaves := leavesOf(s)
+	columns := make([]column, len(f.Columns))
+	for i, name := range f.Columns {
+		at, ok := leaves[name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("it has no column %s%s", name, nearest(name, s))
+		case at == nested:
+			return nil, fmt.Errorf("column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
+		case at == twice:
+			return nil, fmt.Errorf("it has two columns %s", name)
+		}
+		descr := s.Column(at)
+		kind, err := f.kindOf(name, descr)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", name, err)
+		}
+		columns[i] = column{name: name, leaf: at, descr: descr, nullable: descr.MaxDefinitionLevel() > 0, kind: kind}
+	}
+	return columns, nil
+}
+
+// What leavesOf says of a column that can't be read.
+const (
+	nested = -1
+	twice  = -2
+)
+
+// leavesOf finds the place of each column by its name.
+func leavesOf(s *schema.Schema) map[string]int {
+	leaves := map[string]int{}
+	for i := range s.NumColumns() {
+		c := s.Column(i)
+		name := c.ColumnPath()[0]
+		switch _, seen := leaves[name]; {
+		case len(c.ColumnPath()) > 1 || c.MaxRepetitionLevel() > 0:
+			leaves[name] = nested
+		case seen:
+			leaves[name] = twice
+		default:
+			leaves[name] = i
+		}
+	}
+	return leaves
+}
+
+// nearest names the column that was probably meant, or the first ones there are.
+func nearest(name string, s *schema.Schema) string {
+	best, distance := "", len(name)/2+1
+	var all []string
+	for i := range min(s.NumColumns(), maxCompared) {
+		other := s.Column(i).ColumnPath()[0]
+		if d := editDistance(strings.ToLower(name), strings.ToLower(other)); d < distance {
+			best, distance = other, d
+		}
+		if len(all) == 0 || all[len(all)-1] != other {
+			all = append(all, other)
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %s? (names are told apart by case)", best)
+	}
+	const shown = 10
+	if len(all) > shown {
+		return fmt.Sprintf("; it has %s and %d more", strings.Join(all[:shown], ", "), len(all)-shown)
+	}
+	return "; it has " + strings.Join(all, ", ")
+}
+
+const maxCompared = 2000
+
+// editDistance is Levenshtein's distance between the first 64 bytes of two names.
+func editDistance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. Levels are named there, too.
+func (c *column) checkEncoding(e int32) error {
+	const bitPacked, streamSplit = 4, 9
+	encoding := parquet.Encoding(e)
+	if e == bitPacked || encoding == parquet.Encodings.RLE || encodingReadable(c.descr.PhysicalType(), encoding) {
+		return nil
+	}
+	name := encoding.String()
+	if e == streamSplit {
+		name = "BYTE_STREAM_SPLIT"
+	}
+	return fmt.Errorf("encoding %s of %s can't be read; write the file without it", name, c.descr.PhysicalType())
+}
+
+// sameTypes says which column of two files is not of the same type; "" where all are.
+func sameTypes(a, b []column) string {
+	for i := range a {
+		if x, y := a[i].kind.String(), b[i].kind.String(); x != y {
+			return fmt.Sprintf("column %s is %s here and %s", a[i].name, y, x)
+		}
+	}
+	return ""
+}
