@@ -3,6 +3,7 @@ package keys
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // wants is what a function takes: what it is called, and which contents it can never make anything of.
@@ -60,6 +61,9 @@ func (e *Expr) check(terms []term) error {
 func (e *Expr) checkCall(c *call) error {
 	n := e.natureOfValue(c)
 	at := &lexer{text: e.text}
+	if problem := e.constantProblem(c); problem != "" {
+		return at.fail(c.value[0].start, "%s takes nothing of %s: %s", c.name, e.textOfValue(c), problem)
+	}
 	if slices.Contains(c.wants.refused, n.content) {
 		return at.fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.wants.name, e.whatItIs(c, n), c.instead(n.content))
 	}
@@ -68,6 +72,21 @@ func (e *Expr) checkCall(c *call) error {
 			secondsInstead(n.most))
 	}
 	return nil
+}
+
+// constantProblem says why a function can't make anything of a value that is the same in every record.
+func (e *Expr) constantProblem(c *call) string {
+	var p part
+	p.addCall(c, "", e)
+	if len(p.columns) > 0 || p.everything {
+		return ""
+	}
+	_, err := e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
+	if err == nil {
+		return ""
+	}
+	_, problem, _ := strings.Cut(strings.TrimSuffix(err.Error(), ", in  of the row key"), ": ")
+	return problem
 }
 
 func secondsInstead(most int64) string {

@@ -84,6 +84,8 @@ func TestRefusalsSayWhereAndWhatInstead(t *testing.T) {
 		"millis(free, 'Local')":                     `is no time zone`,
 		"millis(free, '')":                          `is no time zone`,
 		"millis(free, 8)":                           "expected a time zone in quotes",
+		"free + int64('x' + '1')":                   "column 14: int64 takes nothing of 'x' + '1': no whole number",
+		"mod(date('2019-02-29', 'yyyy'), 7)":        "column 10: date takes nothing of '2019-02-29': no date",
 		"date(free, 'yyyy', 'UTC', 'UTC')":          "expected ) of date(x, 'layout')",
 	} {
 		if _, err := Parse(text, typedColumns()); err == nil || !strings.Contains(err.Error(), want) {

@@ -84,21 +84,39 @@ func (e *Expr) Width() Width {
 	return w
 }
 
-// Salts lists every value of the salt that begins the key, in order; nil where the key does not begin with one.
+// Salts lists what the keys can begin with where they begin with a salt: each of its values, behind the literals in
+// front of it, in order; nil where the key does not begin with one.
 func (e *Expr) Salts() [][]byte {
-	if !e.parts[0].nature.spread.salt {
+	front, parts := e.front()
+	if len(parts) == 0 || !parts[0].nature.spread.salt {
 		return nil
 	}
-	return e.parts[0].values()
+	return parts[0].values(front)
 }
 
-// values lists all values of a salt or a remainder.
-func (p *part) values() [][]byte {
+// front is the literals that the key begins with, and the parts behind them.
+func (e *Expr) front() (text []byte, behind []part) {
+	for i := range e.parts {
+		p := &e.parts[i]
+		if !p.literal() {
+			return text, e.parts[i:]
+		}
+		constant, err := e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
+		if err != nil {
+			return text, nil // a constant of which a function makes nothing: no record has a key
+		}
+		text = append(text, constant...)
+	}
+	return text, nil
+}
+
+// values lists all values of a salt or a remainder, behind front.
+func (p *part) values(front []byte) [][]byte {
 	all := make([][]byte, p.nature.spread.count)
-	width := p.width.Max
+	width := len(front) + p.width.Max
 	text := make([]byte, 0, len(all)*width)
 	for i := range all {
-		text = appendPadded(text, uint64(i), width)
+		text = appendPadded(append(text, front...), uint64(i), p.width.Max)
 		all[i] = text[i*width : (i+1)*width : (i+1)*width]
 	}
 	return all

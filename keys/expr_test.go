@@ -129,10 +129,12 @@ func checkPrefix(t *testing.T, e *Expr, query []string, part, key string) {
 
 func TestSaltsAreListed(t *testing.T) {
 	for text, want := range map[string]string{
-		"salt(id, 3) + id":      "0 1 2",
-		"salt(id, 1)":           "0",
-		"long_salt(rule_no, 4)": "0 1 2 3",
-		"random_salt(11) + id":  "00 01 02 03 04 05 06 07 08 09 10",
+		"salt(id, 3) + id":        "0 1 2",
+		"salt(id, 1)":             "0",
+		"long_salt(rule_no, 4)":   "0 1 2 3",
+		"'v' + '-' + salt(id, 2)": "v-0 v-1",
+		"'v' + id":                "",
+		"random_salt(11) + id":    "00 01 02 03 04 05 06 07 08 09 10",
 	} {
 		if got := string(bytes.Join(parse(t, text).Salts(), []byte(" "))); got != want {
 			t.Errorf("%s: salts %s, want %s", text, got, want)

@@ -142,7 +142,7 @@ func natureDesc(c *call, n nature) nature {
 }
 
 func naturePad(c *call, n nature) nature {
-	out := nature{content: n.content, most: n.most, order: n.order, moment: n.moment, cycle: n.cycle, spread: n.spread}
+	out := nature{content: n.content, most: n.most, order: n.order, moment: n.moment, cycle: n.cycle}
 	if c.character != 0 && c.character != '0' {
 		out.content = contentText
 	}
@@ -169,6 +169,7 @@ func natureSubstr(c *call, n nature) nature {
 }
 
 func natureUpper(_ *call, n nature) nature {
+	n.spread = n.spread.ofHash()
 	if n.spread.alphabet == hexDigits {
 		n.spread.alphabet = upperHexDigits
 	}
@@ -176,6 +177,7 @@ func natureUpper(_ *call, n nature) nature {
 }
 
 func natureLower(_ *call, n nature) nature {
+	n.spread = n.spread.ofHash()
 	if n.spread.alphabet == upperHexDigits {
 		n.spread.alphabet = hexDigits
 	}

@@ -71,7 +71,7 @@ func (q *Query) Prefixes(fields [][]byte) (prefixes [][]byte, err error) {
 		p := &q.parts[i]
 		values := [][]byte{nil}
 		if q.open[i] {
-			values = p.values()
+			values = p.values(nil)
 		} else if values[0], err = q.expr.evaluate(p.steps, nil, fields, nil); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,14 @@ var allBytes = func() string {
 	return string(b)
 }()
 
+// ofHash is the spread, unless it is that of a salt or a remainder: these are known by their own digits only.
+func (s spread) ofHash() spread {
+	if s.count > 0 {
+		return spread{}
+	}
+	return s
+}
+
 func (s *spread) known() bool { return s.width > 0 }
 
 // MaxSplits bounds what Splits makes.
@@ -40,16 +48,7 @@ func (e *Expr) Splits(n int) ([][]byte, error) {
 	if n < 1 || n > MaxSplits {
 		return nil, fmt.Errorf("%d regions are asked for; 1 to %d can be suggested", n, MaxSplits)
 	}
-	parts := e.parts
-	var front []byte
-	for len(parts) > 0 && parts[0].literal() {
-		text, err := e.constant(&parts[0])
-		if err != nil {
-			return nil, err
-		}
-		front = append(front, text...)
-		parts = parts[1:]
-	}
+	front, parts := e.front()
 	if len(parts) == 0 || !parts[0].nature.spread.known() {
 		return nil, e.notEven(parts)
 	}
@@ -64,11 +63,6 @@ func (e *Expr) notEven(parts []part) error {
 		return fmt.Errorf("the row key is the same in every record")
 	}
 	return fmt.Errorf("how the values of %s lie is known from the data only: take quantiles of a sample's keys", e.textOf(&parts[0]))
-}
-
-// constant is the bytes of a part that is the same in every key.
-func (e *Expr) constant(p *part) ([]byte, error) {
-	return e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
 }
 
 // splitsOf are the boundaries of n regions of the keys that begin with front, without front itself.
