@@ -189,5 +189,9 @@ func shapeUnhex(_ *call, w Width) (Width, step) {
 	if w.Max < 0 {
 		return Width{w.Min / 2, -1}, step{}
 	}
-	return Width{w.Min / 2, w.Max / 2}, step{}
+	s := step{}
+	if w.Fixed() {
+		s.check = w.Max / 2
+	}
+	return Width{w.Min / 2, w.Max / 2}, s
 }
