@@ -249,6 +249,94 @@ func TestOutputsResumeEach(t *testing.T) {
 	}
 }
 
+// wideOutput is one more output of ordersJob: a row a buyer, with all orders in it.
+const wideOutput = `- table: ns:buyers
+  rowkey: pad(buyer, 10, '0')
+  wide:
+    qualifier: desc(ts) + order_id
+    value: amount
+  output: out/wide
+`
+
+var allOutputs = []string{"seller", "buyer", "index", "wide"}
+
+// TestKilledOutputsGoOn kills a run into four outputs, one of them wide, at its points in each of them.
+func TestKilledOutputsGoOn(t *testing.T) {
+	dir := ordersDir(t, ordersJob+wideOutput, 6000)
+	base := readOrders(t, dir, "base")
+	base.Input.MaxRejects.Count = 1000
+	s := mustRun(t, base, Options{})
+	if b := s.Outputs[3].Books; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
+		t.Fatalf("books %+v", b)
+	}
+	work := t.TempDir()
+	for _, c := range []struct {
+		at      point
+		times   int
+		nothing int // outputs that are finished then
+	}{
+		{pointPlanned, 1, 0}, {pointPlanned, 3, 0}, {pointSorted, 1, 0}, {pointVerified, 2, 0}, {pointRenamed, 25, 0},
+		{pointBalanced, 1, 0}, {pointWritten, 1, 1}, {pointBalanced, 3, 2}, {pointWritten, 3, 3}, {pointWritten, 4, 4},
+	} {
+		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
+			if testing.Short() && c.times%2 == 0 {
+				t.Skip("takes seconds")
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
+				t.Fatal(err)
+			}
+			k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: work, At: c.at, Times: c.times}
+			k.kill(t)
+			s := mustRun(t, k.job(t), k.options())
+			nothing := 0
+			for i, name := range allOutputs {
+				sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+				if s.Outputs[i].Status == StatusNothing {
+					nothing++
+				}
+				if _, err := os.Stat(filepath.Join(dir, "out", name, successName)); err != nil {
+					t.Error(err)
+				}
+			}
+			if c.at != pointRenamed && nothing != c.nothing {
+				t.Errorf("%d outputs had nothing to do, want %d", nothing, c.nothing)
+			}
+			if again := mustRun(t, k.job(t), k.options()); again.Status != StatusNothing {
+				t.Errorf("a run after that says %s", again.Status)
+			}
+		})
+	}
+}
+
+// TestKilledOutputsKeepTheirRuns kills a run into four outputs while it spills: what was read is not read again.
+func TestKilledOutputsKeepTheirRuns(t *testing.T) {
+	manyProcesses(t)
+	dir := ordersDir(t, ordersJob+wideOutput, 150_000)
+	base := readOrders(t, dir, "base")
+	base.Input.MaxRejects.Count = 1000
+	mustRun(t, base, Options{})
+	for _, at := range []point{pointSpilled, pointKept} {
+		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: minMemory, At: at, Times: 3}
+		k.kill(t)
+		var said []string
+		o := k.options()
+		o.Say = func(text string) { said = append(said, text) }
+		s := mustRun(t, k.job(t), o)
+		if !strings.Contains(strings.Join(said, "\n"), "are sorted already") || s.Outputs[3].Books.Read != s.Outputs[0].Books.Read {
+			t.Errorf("%s: said %q", at, said)
+		}
+		for _, name := range allOutputs {
+			sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+		}
+		if _, err := VerifyJob(context.Background(), k.job(t), Options{}, false); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestOutputsAgreeOnTheJob: what one output's key accepts is part of what the others hold.
 func TestOutputsAgreeOnTheJob(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 600)
