@@ -23,17 +23,16 @@ const allFamilies = -1
 
 // expected gives the cells that the source asks for in one slice of a region, in HBase's order.
 type expected struct {
-	target    *target
-	family    int // the only one whose cells are wanted, or allFamilies
-	timestamp int64
-	run       *partition.Run
-	next      *partition.Entry // read ahead; nil at the end
-	values    [][]byte
-	row       []byte
-	room      []byte
-	cells     []keys.Cell // of the present row that are still to come
-	all       []keys.Cell
-	rows      int64
+	target *target
+	family int // the only one whose cells are wanted, or allFamilies
+	run    *partition.Run
+	next   *partition.Entry // read ahead; nil at the end
+	values [][]byte
+	row    []byte
+	room   []byte
+	cells  []keys.Cell // of the present row that are still to come
+	all    []keys.Cell
+	rows   int64
 }
 
 func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
@@ -41,7 +40,7 @@ func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Sl
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{target: t, family: family, timestamp: j.Timestamp, run: run, values: make([][]byte, len(t.layout.sources))}
+	e := &expected{target: t, family: family, run: run, values: make([][]byte, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
@@ -94,11 +93,12 @@ func (e *expected) nextRow() error {
 		e.rows++
 	}
 	e.row = append(e.row[:0], row...)
-	if err := e.target.layout.unpack(entry.Payload, e.values); err != nil {
+	timestamp, err := e.target.layout.unpack(entry.Payload, e.values)
+	if err != nil {
 		return err
 	}
 	e.all = e.all[:0]
-	err = e.target.layout.cells(e.row, named, e.values, e.timestamp, func(c *keys.Cell) error {
+	err = e.target.layout.cells(e.row, named, e.values, timestamp, func(c *keys.Cell) error {
 		if e.family == allFamilies || e.target.layout.familyNamed(c.Family) == e.family {
 			e.all = append(e.all, *c)
 		}

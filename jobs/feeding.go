@@ -64,8 +64,8 @@ func (f *feeder) close() error {
 	return errors.Join(errs...)
 }
 
-// add moves one record into the sorts of all outputs. One that an output can't use goes into none, so that the outputs
-// agree.
+// add moves one record into the sorts of all outputs that want it. One that an output can't use goes into none, so that
+// the outputs agree.
 func (f *feeder) add(r *ingest.Record) error {
 	for _, out := range f.outputs {
 		if err := out.begin(r); err != nil {
@@ -73,6 +73,10 @@ func (f *feeder) add(r *ingest.Record) error {
 		}
 	}
 	for _, out := range f.outputs {
+		if !out.wanted {
+			out.filtered++
+			continue
+		}
 		if out.lane == nil {
 			continue
 		}
@@ -92,7 +96,10 @@ type feed struct {
 	target  *target
 	lane    *partition.Lane // nil: no rows are wanted
 	several bool            // it is one of several outputs
+	wanted  bool            // the filter takes the present record
 	regions []sortedRegion
+
+	filtered int64 // records that the filter did not take
 }
 
 func newFeed(o *sortOutput) *feed {
@@ -105,14 +112,17 @@ func newFeed(o *sortOutput) *feed {
 }
 
 // begin builds the record's key, in the lane's buffer; the error is an *ingest.BadRecord where that can't be done.
-func (f *feed) begin(r *ingest.Record) (err error) {
+func (f *feed) begin(r *ingest.Record) error {
 	buffer := f.key.key[:0]
 	if f.lane != nil {
 		buffer = f.lane.Buffer()
 	}
-	err = f.key.build(buffer, r)
+	err := f.key.build(buffer, r)
+	if f.wanted = err != errFiltered; err == nil || !f.wanted {
+		return nil
+	}
 	var bad *ingest.BadRecord
-	if err != nil && f.several && errors.As(err, &bad) {
+	if f.several && errors.As(err, &bad) {
 		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
 	}
 	return err
@@ -122,8 +132,8 @@ func (f *feed) begin(r *ingest.Record) (err error) {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.layout
 	region := &f.regions[f.target.regions.Find(key.row)]
-	layout.digestFields(&region.digest, key.row, key.named(), r.Fields, key.job.Timestamp)
-	entry := layout.pack(key.key, r.Fields)
+	layout.digestFields(&region.digest, key.row, key.named(), key.values, key.timestamp)
+	entry := layout.pack(key.key, key.values, key.timestamp)
 	region.keys += int64(len(key.key))
 	region.bytes += int64(len(entry))
 	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})

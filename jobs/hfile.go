@@ -27,6 +27,8 @@ type FileSummary struct {
 	Cells    int64      `json:"cells"`
 	FirstRow string     `json:"first_row"` // in the notation of Printable
 	LastRow  string     `json:"last_row"`
+	First    int64      `json:"first_timestamp"` // of the cells of the first row
+	Last     int64      `json:"last_timestamp"`  // of the last
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
 }
@@ -66,6 +68,15 @@ func createHFile(w *writing, region, slice int, family *targetFamily, sequence i
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.fsys.URI(f.temp), err), f.out.Abort())
 	}
 	return f, nil
+}
+
+// took counts a row.
+func (f *hfile) took(timestamp int64) {
+	if f.Rows == 0 {
+		f.First = timestamp
+	}
+	f.Last = timestamp
+	f.Rows++
 }
 
 // abort deletes an unfinished file.

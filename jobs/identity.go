@@ -17,8 +17,9 @@ func (j *Job) identify() error {
 			text, err := json.Marshal(struct {
 				Columns []Column
 				RowKey  string
-				Wide    string `json:",omitempty"`
-			}{out.Columns, out.RowKey.String(), out.Wide.String()})
+				Wide    string      `json:",omitempty"`
+				Rules   outputRules `json:",omitzero"`
+			}{out.Columns, out.RowKey.String(), out.Wide.String(), out.rules()})
 			if err != nil {
 				return fmt.Errorf("hash the job: %w", err)
 			}
@@ -53,12 +54,31 @@ func (j *Job) identity(accepts []string) (string, error) {
 		HFile     HFile
 		Strict    bool
 		Accepts   []string
-	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Wide.String(), form, j.Regions, j.HFile, j.Strict, accepts})
+		Rules     outputRules `json:",omitzero"`
+	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Wide.String(), form, j.Regions, j.HFile, j.Strict, accepts, j.rules()})
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// outputRules are those that most jobs do without.
+type outputRules struct {
+	Constants *[]Constant
+	Moments   string
+	Filter    string
+}
+
+func (j *Job) rules() outputRules {
+	r := outputRules{Moments: j.Moments}
+	if j.Constants != nil {
+		r.Constants = &j.Constants
+	}
+	if j.Filter != nil {
+		r.Filter = j.Filter.String()
+	}
+	return r
 }
 
 // formIdentity is all that a form says, with its type.

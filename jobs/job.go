@@ -3,10 +3,13 @@
 package jobs
 
 import (
+	"slices"
 	"time"
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
+	"bulkload/jobs/filter"
+	"bulkload/jobs/values"
 	"bulkload/keys"
 )
 
@@ -17,7 +20,10 @@ type Job struct {
 	Date      time.Time // the logical date, midnight UTC; zero where none was given and none is needed
 	Table     string    // namespace:name, or name in the default namespace
 	Columns   []Column  // in the order of the input
-	Timestamp int64     // of the cells, epoch milliseconds
+	Constants []Constant
+	Filter    *filter.Expr // of the records that are wanted; nil: all
+	Timestamp int64        // of the cells, epoch milliseconds; 0 where each row has its own
+	Moments   string       // the column that tells a row's timestamp; "" where all have the same
 	RowKey    *keys.Expr
 	Wide      *Wide    // nil: a record is a row
 	Query     []string // the columns that a reader has
@@ -42,8 +48,27 @@ type Column struct {
 	Name      string
 	Family    string
 	Qualifier string
-	Skip      bool // no cell
-	Width     int  // declared fixed width in bytes; 0: none
+	Skip      bool        // no cell
+	Width     int         // declared fixed width in bytes; 0: none
+	Type      values.Type `json:",omitzero"`  // declared
+	Binary    bool        `json:",omitempty"` // stored as Bytes.toBytes has it; else as the text that the input has
+	Null      NullPolicy  `json:",omitempty"`
+}
+
+// NullPolicy says what becomes of a null.
+type NullPolicy string
+
+// The null policies.
+const (
+	NullOmit  NullPolicy = ""      // no cell
+	NullEmpty NullPolicy = "empty" // a cell without bytes
+	NullError NullPolicy = "error" // the record is rejected
+)
+
+// Constant is a cell that every row has with the same value.
+type Constant struct {
+	Column
+	Value []byte // as it is stored
 }
 
 // Input says where records come from and how they are written.
@@ -86,15 +111,18 @@ func (j *Job) outputs() []*Job {
 	return j.Outputs
 }
 
+// valueColumns are the columns of a row's values: those of the input, and the constants behind them.
+func (j *Job) valueColumns() []Column {
+	all := slices.Clone(j.Columns)
+	for _, c := range j.Constants {
+		all = append(all, c.Column)
+	}
+	return all
+}
+
 // cellColumns lists the columns that become cells.
 func (j *Job) cellColumns() []Column {
-	var out []Column
-	for _, c := range j.Columns {
-		if !c.Skip {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(j.valueColumns(), func(c Column) bool { return c.Skip })
 }
 
 // column is a column's place in the input.

@@ -14,12 +14,14 @@ import (
 )
 
 // layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
-// holds the values in this order.
+// holds the values in this order, behind the row's timestamp where each row has its own.
 type layout struct {
-	wide     bool  // the cells' qualifiers begin with one of the record's
-	sources  []int // of each cell: the input column
-	hashes   []uint64
-	families []layoutFamily
+	wide      bool  // the cells' qualifiers begin with one of the record's
+	sources   []int // of each cell: the input column, or behind those the constant
+	hashes    []uint64
+	families  []layoutFamily
+	timed     bool  // each record has its own timestamp
+	timestamp int64 // of all records, where not
 }
 
 // layoutFamily is one family's cells: those from first to before last.
@@ -31,8 +33,9 @@ type layoutFamily struct {
 	qualifiers  [][]byte
 }
 
-func newLayout(columns []Column, wide bool) (*layout, error) {
-	l := &layout{wide: wide}
+func newLayout(j *Job) (*layout, error) {
+	columns := j.valueColumns()
+	l := &layout{wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
 	for i, c := range columns {
 		if !c.Skip {
 			l.sources = append(l.sources, i)
@@ -64,8 +67,12 @@ func newLayout(columns []Column, wide bool) (*layout, error) {
 	return l, nil
 }
 
-// pack appends a record's values: each its length and one as a uvarint, 0 for a null, and its bytes.
-func (l *layout) pack(dst []byte, fields [][]byte) []byte {
+// pack appends a record's timestamp where it is its own, and its values: each its length and one as a uvarint, 0 for a
+// null, and its bytes.
+func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
+	if l.timed {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(timestamp))
+	}
 	for _, source := range l.sources {
 		value := fields[source]
 		if value == nil {
@@ -80,12 +87,19 @@ func (l *layout) pack(dst []byte, fields [][]byte) []byte {
 
 var errPayload = errors.New("a sort entry's payload is damaged")
 
-// unpack fills values with views of a payload; nil for a null.
-func (l *layout) unpack(payload []byte, values [][]byte) error {
+// unpack fills values with views of a payload, nil for a null, and gives the row's timestamp.
+func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err error) {
+	timestamp = l.timestamp
+	if l.timed {
+		if len(payload) < 8 {
+			return 0, errPayload
+		}
+		timestamp, payload = int64(binary.BigEndian.Uint64(payload)), payload[8:]
+	}
 	for i := range values {
 		n, size := binary.Uvarint(payload)
 		if size <= 0 || n > uint64(len(payload)-size)+1 {
-			return errPayload
+			return 0, errPayload
 		}
 		payload = payload[size:]
 		if n == 0 {
@@ -96,9 +110,9 @@ func (l *layout) unpack(payload []byte, values [][]byte) error {
 		payload = payload[n-1:]
 	}
 	if len(payload) != 0 {
-		return errPayload
+		return 0, errPayload
 	}
-	return nil
+	return timestamp, nil
 }
 
 // digestFields adds a record's cells, taken from its fields, to a sum. named is what their qualifiers begin with in a wide

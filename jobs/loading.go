@@ -148,14 +148,17 @@ func (w *workplace) settleFile(ctx context.Context, f *FileSummary) error {
 }
 
 func (w *workplace) inTable(ctx context.Context, f *FileSummary) (bool, error) {
-	for _, text := range []string{f.FirstRow, f.LastRow} {
-		row, err := ParseBinary(text)
+	for _, end := range []struct {
+		row       string
+		timestamp int64
+	}{{f.FirstRow, f.First}, {f.LastRow, f.Last}} {
+		row, err := ParseBinary(end.row)
 		if err != nil {
 			return false, fmt.Errorf("read the manifest: %w", err)
 		}
 		found := false
 		err = w.cluster.ScanRange(ctx, w.manifest.Run.Table, row, append(bytes.Clone(row), 0), func(c *keys.Cell) error {
-			found = found || string(c.Family) == f.Family && c.Timestamp == w.manifest.Timestamp
+			found = found || string(c.Family) == f.Family && c.Timestamp == end.timestamp
 			return nil
 		})
 		if err != nil || !found {

@@ -124,14 +124,15 @@ func (e *encoding) write(i, rows int, out io.Writer) (size, raw int64, err error
 			continue
 		}
 		before = key
-		if err := e.target.layout.unpack(payload, e.values); err != nil {
+		timestamp, err := e.target.layout.unpack(payload, e.values)
+		if err != nil {
 			return 0, 0, err
 		}
 		if family.count(e.values) == 0 {
 			continue
 		}
 		rows--
-		if err := e.append(w, family, key); err != nil {
+		if err := e.append(w, family, key, timestamp); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -146,15 +147,15 @@ func (e *encoding) write(i, rows int, out io.Writer) (size, raw int64, err error
 }
 
 // append writes the cells of one family of a record, whose values are unpacked.
-func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byte) error {
+func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byte, timestamp int64) error {
 	if !e.target.layout.wide {
-		return w.AppendRow(family.columns, key, e.job.Timestamp, e.values[family.first:family.last])
+		return w.AppendRow(family.columns, key, timestamp, e.values[family.first:family.last])
 	}
 	row, named, err := e.target.splitKey(nil, key)
 	if err != nil {
 		return err
 	}
-	return e.target.layout.cells(row, named, e.values, e.job.Timestamp, func(c *keys.Cell) error {
+	return e.target.layout.cells(row, named, e.values, timestamp, func(c *keys.Cell) error {
 		if string(c.Family) != family.name {
 			return nil
 		}
@@ -180,11 +181,12 @@ func (e *encoding) replay() error {
 		// The sample is sorted, a run's rows are not.
 		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
 		row, named, err := e.target.splitKey(nil, key)
+		var timestamp int64
 		if err == nil {
-			err = e.target.layout.unpack(payload, e.values)
+			timestamp, err = e.target.layout.unpack(payload, e.values)
 		}
 		if err == nil {
-			e.target.layout.digestValues(&sum, row, named, e.values, e.job.Timestamp)
+			e.target.layout.digestValues(&sum, row, named, e.values, timestamp)
 			entry := append(append(lane.Buffer(), key...), payload...)
 			err = lane.CommitWide(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}

@@ -16,6 +16,7 @@ func (p *planner) fill(c *candidate) error {
 	r.Key, r.Sample, r.How = c.job.RowKey.String(), reading.sample, reading.how
 	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.files), p.source.bytes, reading.bytes, reading.rows
 	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
+	r.Filtered = s.filtered
 	if c.proposed {
 		mergeReasons(s.rejects, reading.rejects)
 		r.Rejects = mostReasons(s.rejects)

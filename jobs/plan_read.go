@@ -181,6 +181,8 @@ func (l *planLane) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		if t.usable {
 			t.commit(r)
+		} else if t.unwanted {
+			t.filtered++
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ type planStatistics struct {
 
 	mu       sync.Mutex // guards what follows, which the lanes add to at their ends
 	counts   tableCounts
+	filtered int64
 	rejected int64 // of a key that is only compared
 	rejects  map[rejectReason]*planning.RejectReason
 }
@@ -120,12 +121,14 @@ type tableLane struct {
 	asks     []*askLane
 	rejects  planRejects
 
-	usable bool   // the present record has a key
-	entry  []byte // its key as it is sorted, and its values
-	values [][]byte
-	before []byte // the beginning of the row before
-	fresh  bool   // there is none
-	n      int64
+	usable   bool   // the present record has a key
+	unwanted bool   // the job's filter does not take it
+	entry    []byte // its key as it is sorted, and its values
+	values   [][]byte
+	before   []byte // the beginning of the row before
+	fresh    bool   // there is none
+	n        int64
+	filtered int64
 
 	columns []int  // of the key
 	query   []int  // columns
@@ -181,7 +184,10 @@ func (t *tableLane) begin(r *ingest.Record) error {
 		t.counts.keyTime += time.Since(begun)
 		t.counts.keyTimed++
 	}
-	t.usable = err == nil
+	t.usable, t.unwanted = err == nil, err == errFiltered
+	if t.unwanted {
+		return nil
+	}
 	return err
 }
 
@@ -190,7 +196,7 @@ func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // 
 // commit counts the record whose key was made.
 func (t *tableLane) commit(r *ingest.Record) {
 	n := len(t.key.key)
-	t.entry = t.target.layout.pack(t.key.key, r.Fields)
+	t.entry = t.target.layout.pack(t.key.key, t.key.values, t.key.timestamp)
 	payload := t.entry[n:]
 	raw := t.count(payload)
 	t.follow(t.key.row)
@@ -223,7 +229,7 @@ const keyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 // count adds up the record's cells, and gives their KeyValue bytes.
 func (t *tableLane) count(payload []byte) int64 {
 	c, layout, row, named := &t.counts, t.target.layout, t.key.row, len(t.key.named())
-	if layout.unpack(payload, t.values) != nil {
+	if _, err := layout.unpack(payload, t.values); err != nil {
 		return 0 // it was packed a moment ago
 	}
 	var raw, cells int64
@@ -391,6 +397,7 @@ func (t *tableLane) close() {
 		s.asks[i].prefixes.Merge(&a.prefixes)
 	}
 	s.counts.add(&t.counts)
+	s.filtered += t.filtered
 	s.rejected += t.rejects.count
 	mergeReasons(s.rejects, t.rejects.reasons)
 }

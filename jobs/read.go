@@ -50,9 +50,9 @@ func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 
 // The keys of a job file, by where they may stand.
 var (
-	jobKeys    = []string{"input", "hbase", "outputs"}                                                             // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                 // in each of outputs, where there are several
-	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
+	jobKeys    = []string{"input", "hbase", "outputs"}                                                                       // only at the top
+	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
+	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
 )
 
 func (j *Job) read(s *section) {
@@ -78,6 +78,7 @@ func (j *Job) readOutput(s *section) {
 	j.readColumnsMap(s)
 	j.readWide(s.section("wide"))
 	j.checkCells(s)
+	j.readFilter(s)
 	j.readTimestamp(s)
 	j.readRowKey(s)
 	j.readQueries(s)

@@ -1,58 +1,85 @@
 package jobs
 
 import (
-	"bulkload/keys"
+	"maps"
+	"slices"
 	"strings"
+
+	"bulkload/jobs/values"
+	"bulkload/keys"
 )
 
-// readColumnsMap gives each column its family and qualifier.
+// The keys of columns_map, below a column's name.
+var (
+	typeKeys     = []string{"to", "type", "format", "zone", "store"}
+	columnKeys   = append([]string{"skip", "width", "null"}, typeKeys...)
+	constantKeys = append([]string{"constant"}, typeKeys...)
+)
+
+// readColumnsMap gives each column its family and qualifier, and what else is said of it.
 func (j *Job) readColumnsMap(s *section) {
 	family := s.text("family")
 	for i := range j.Columns {
 		j.Columns[i].Family, j.Columns[i].Qualifier = family, j.Columns[i].Name
 	}
 	if rules := s.section("columns_map"); rules != nil {
-		for name := range rules.keys {
+		for _, name := range slices.Sorted(maps.Keys(rules.keys)) {
 			j.readColumnRule(rules, name, family)
 		}
 	}
 	j.readCells(s)
 }
 
-// readCells skips all columns but those of the list.
+// readCells skips all columns and constants but those of the list.
 func (j *Job) readCells(s *section) {
 	if !s.has("cells") {
 		return
 	}
-	named := make([]bool, len(j.Columns))
+	named := map[string]bool{}
 	for _, item := range s.list("cells") {
 		i, ok := j.column(item.text)
 		switch {
+		case slices.ContainsFunc(j.Constants, func(c Constant) bool { return c.Name == item.text }):
 		case !ok:
 			s.doc.fail(item.node, "cells: input.columns has no column %s%s", item.text, keys.Meant(item.text, j.columnNames()))
 		case j.Columns[i].Skip:
 			s.doc.fail(item.node, "cells: columns_map skips column %s", item.text)
-		default:
-			named[i] = true
 		}
+		named[item.text] = true
 	}
 	for i := range j.Columns {
-		j.Columns[i].Skip = !named[i]
+		j.Columns[i].Skip = !named[j.Columns[i].Name]
 	}
+	j.Constants = slices.DeleteFunc(j.Constants, func(c Constant) bool { return !named[c.Name] })
 }
 
 func (j *Job) readColumnRule(rules *section, name, family string) {
+	rule := rules.section(name)
 	i, ok := j.column(name)
-	if !ok {
+	switch {
+	case rule.has("constant") && ok:
+		rule.fail("constant", "%s is a column of the input; give the constant a name that is none", name)
+		return
+	case rule.has("constant"):
+		j.readConstant(rule, name, family)
+		return
+	case !ok:
 		rules.doc.fail(rules.keys[name], "columns_map: input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
 		return
 	}
 	c := &j.Columns[i]
-	rule := rules.section(name)
-	rule.known("to", "skip", "width", "type", "null")
-	rule.notYet("type", "null")
+	rule.known(columnKeys...)
 	c.Skip = rule.flag("skip")
 	c.Width = int(rule.number("width", 0, 1))
+	if null := rule.oneOf("null", "omit", string(NullEmpty), string(NullError)); null != "omit" {
+		c.Null = NullPolicy(null)
+	}
+	c.readPlace(rule, family)
+	c.readType(rule)
+}
+
+// readPlace reads the family and the qualifier.
+func (c *Column) readPlace(rule *section, family string) {
 	if !rule.has("to") {
 		return
 	}
@@ -63,6 +90,65 @@ func (j *Job) readColumnRule(rules *section, name, family string) {
 	} else {
 		c.Family, c.Qualifier = family, to
 	}
+}
+
+// readType reads what the values are and how they are stored.
+func (c *Column) readType(rule *section) {
+	if name := rule.text("type"); name != "" {
+		kind, ok := keys.ParseKind(name)
+		if !ok {
+			rule.fail("type", "%q is none of %s%s", name, strings.Join(keys.KindNames(), ", "), keys.Meant(name, keys.KindNames()))
+			return
+		}
+		c.Type.Kind = kind
+	}
+	for _, key := range []string{"format", "zone"} {
+		if rule.has(key) && !c.Type.Kind.Moment() {
+			rule.fail(key, "is for the types date and timestamp")
+			return
+		}
+	}
+	if format := rule.oneOf("format", values.Formats()...); format != values.FormatClock {
+		c.Type.Format = format
+	}
+	if c.Type.Zone = rule.text("zone"); c.Type.Zone != "" && c.Type.Format != "" {
+		rule.fail("zone", "is for the format %s; %s count from 1970 in UTC", values.FormatClock, c.Type.Format)
+	}
+	if _, err := values.NewReader(c.Type); err != nil {
+		rule.fail("zone", "%v", err)
+	}
+	c.Binary = rule.oneOf("store", "text", "binary") == "binary"
+	switch {
+	case c.Binary && c.Type.Kind == keys.KindUnknown:
+		rule.fail("store", "binary needs the type: the bytes follow from it")
+	case c.Binary && zoneMissing(c.Type):
+		rule.fail("store", "binary is milliseconds in UTC: say in which zone the clock was read, such as zone: Asia/Shanghai or zone: UTC")
+	}
+}
+
+// zoneMissing tells whether moments can't be made of a clock's date and time for want of its zone.
+func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" && t.Zone == "" }
+
+// readConstant reads a cell that every row has. Its value is checked and put into its stored form here, once.
+func (j *Job) readConstant(rule *section, name, family string) {
+	rule.known(constantKeys...)
+	c := Constant{Column: Column{Name: name, Family: family, Qualifier: name}}
+	c.readPlace(rule, family)
+	c.readType(rule)
+	text := rule.undated("constant")
+	reader, err := values.NewReader(c.Type)
+	if err != nil { // which readType has told
+		return
+	}
+	c.Value = []byte(text)
+	problem := reader.Check(c.Value)
+	if c.Binary {
+		c.Value, problem = reader.AppendBinary([]byte{}, []byte(text))
+	}
+	if dateless := text == "" && rule.doc.variables.dateOptional; problem != "" && !dateless {
+		rule.fail("constant", "%q is %s", text, problem)
+	}
+	j.Constants = append(j.Constants, c)
 }
 
 // checkCells wants a family for every cell and no two cells in one place.

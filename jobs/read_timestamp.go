@@ -5,9 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bulkload/jobs/values"
+	"bulkload/keys"
 )
 
-// readTimestamp takes a date (midnight UTC), RFC 3339 or epoch milliseconds; ${date} where the key is missing.
+// readTimestamp takes a date (midnight UTC), RFC 3339, epoch milliseconds or a column that holds such; ${date} where the
+// key is missing.
 func (j *Job) readTimestamp(s *section) {
 	text := s.undated("timestamp")
 	if !s.has("timestamp") && !s.doc.variables.dateOptional {
@@ -20,8 +24,8 @@ func (j *Job) readTimestamp(s *section) {
 	if text == "" {
 		return
 	}
-	if strings.HasPrefix(text, "column:") {
-		s.fail("timestamp", "%s is not built yet; a date, RFC 3339 or epoch milliseconds are", text)
+	if name, ok := strings.CutPrefix(text, "column:"); ok {
+		j.readMoments(s, strings.TrimSpace(name))
 		return
 	}
 	ms, err := parseTimestamp(text)
@@ -29,6 +33,37 @@ func (j *Job) readTimestamp(s *section) {
 		s.fail("timestamp", "%v", err)
 	}
 	j.Timestamp = ms
+}
+
+// readMoments takes the rows' timestamps from a column.
+func (j *Job) readMoments(s *section, name string) {
+	i, ok := j.column(name)
+	if !ok {
+		s.fail("timestamp", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		return
+	}
+	if _, err := timestampType(&j.Columns[i]); err != nil {
+		s.fail("timestamp", "%v", err)
+		return
+	}
+	j.Moments = name
+}
+
+// timestampType is as what a column's values are read where they are the rows' timestamps: a long is milliseconds, as
+// everywhere in HBase; a clock must have a zone.
+func timestampType(c *Column) (values.Type, error) {
+	t := c.Type
+	switch {
+	case t.Kind == keys.KindInt64:
+		return values.Type{Kind: keys.KindTimestamp, Format: values.FormatMillis}, nil
+	case !t.Kind.Moment():
+		return t, fmt.Errorf("column %s has no type that tells a moment; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
+			"or {type: timestamp, format: millis}", c.Name, c.Name)
+	case zoneMissing(t):
+		return t, fmt.Errorf("column %s is read as a clock's date and time: say in which zone, such as zone: Asia/Shanghai or zone: UTC, in columns_map; "+
+			"or what else it is, such as format: millis", c.Name)
+	}
+	return t, nil
 }
 
 func parseTimestamp(text string) (int64, error) {

@@ -76,7 +76,8 @@ func ofQualifier(text string) string {
 func (j *Job) keyColumns() []keys.Column {
 	columns := make([]keys.Column, len(j.Columns))
 	for i, c := range j.Columns {
-		columns[i] = keys.Column{Name: c.Name, Width: c.Width}
+		columns[i] = keys.Column{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
+		columns[i].Zone, _ = c.Type.Location() // readType has told of an error
 	}
 	return columns
 }

@@ -9,33 +9,45 @@ import (
 	"bulkload/partition"
 )
 
-// recordKey makes the row keys of one output, in one goroutine.
+// recordKey makes the row keys of one output, in one goroutine, and what the column rules make of the records.
 type recordKey struct {
 	job       *Job
 	keys      *keys.Evaluator
 	qualifier *keys.Evaluator // of a wide table; nil: a record is a row
+	rules     columnRules
 
 	key    []byte // of the present record, as it is sorted
 	rowLen int    // of its first part, which names the row
 	row    []byte
+
+	values    [][]byte // of the present record, in the order of Job.valueColumns
+	timestamp int64    // likewise
 }
 
 func newRecordKey(j *Job) recordKey {
-	k := recordKey{job: j, keys: j.RowKey.Evaluator()}
+	k := recordKey{job: j, keys: j.RowKey.Evaluator(), rules: newColumnRules(j)}
 	if j.Wide != nil {
 		k.qualifier = j.Wide.Qualifier.Evaluator()
 	}
 	return k
 }
 
-// append appends a record's row key to dst. The error is an *ingest.BadRecord where the record can't be used.
-func (k *recordKey) append(dst []byte, record *ingest.Record) ([]byte, error) {
-	if bad := k.checkWidths(record); bad != nil {
-		return nil, bad
+// append appends a record's row key to dst, and does what the column rules say. The error is errFiltered where the record
+// is not wanted, and an *ingest.BadRecord where it can't be used.
+func (k *recordKey) append(dst []byte, record *ingest.Record) (row []byte, err error) {
+	if k.rules.filter != nil {
+		if err := k.rules.want(record); err != nil {
+			return nil, err
+		}
 	}
-	row, err := k.keys.Append(dst, record.Fields)
-	if err != nil {
+	if row, err = k.keys.Append(dst, record.Fields); err != nil {
 		return nil, k.refuse(record, err, false)
+	}
+	k.values, k.timestamp = record.Fields, k.job.Timestamp
+	if !k.rules.none {
+		if k.values, k.timestamp, err = k.rules.apply(record); err != nil {
+			return nil, err
+		}
 	}
 	return row, nil
 }
@@ -70,30 +82,23 @@ func (k *recordKey) named() []byte {
 	return k.key[k.rowLen:]
 }
 
-// checkWidths holds values against declared widths.
-func (k *recordKey) checkWidths(record *ingest.Record) *ingest.BadRecord {
-	for i := range k.job.Columns {
-		c := &k.job.Columns[i]
-		if value := record.Fields[i]; c.Width > 0 && value != nil && len(value) != c.Width {
-			return &ingest.BadRecord{Position: record.Position, Column: c.Name, Raw: record.Raw,
-				Reason: fmt.Sprintf("%d bytes, declared width %d", len(value), c.Width)}
-		}
-	}
-	return nil
-}
-
 // refuse makes a reject of a record without a row key or qualifier.
 func (k *recordKey) refuse(record *ingest.Record, err error, qualifier bool) error {
 	var value *keys.ValueError
 	if !errors.As(err, &value) {
 		return fmt.Errorf("build the row key of the record at %s, byte %d: %w", record.File.Path, record.Offset, err)
 	}
-	bad := &ingest.BadRecord{Position: record.Position, Reason: value.Reason, Raw: record.Raw}
 	if qualifier {
-		bad.Reason = ofQualifier(bad.Reason)
+		return reject(record, k.job, value.Column, ofQualifier(value.Reason))
 	}
-	if value.Column >= 0 && value.Column < len(k.job.Columns) {
-		bad.Column = k.job.Columns[value.Column].Name
+	return reject(record, k.job, value.Column, value.Reason)
+}
+
+// reject is a record that can't be used for one of its columns; for none of them where column is below 0.
+func reject(record *ingest.Record, j *Job, column int, reason string) *ingest.BadRecord {
+	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw}
+	if column >= 0 && column < len(j.Columns) {
+		bad.Column = j.Columns[column].Name
 	}
 	return bad
 }

@@ -291,7 +291,7 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 // balance closes the books: every row and cell is accounted for, before anything is loaded.
 func (w *workplace) balance(rows *sortedRows) error {
 	m := w.manifest
-	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Columns: len(w.job.cellColumns())}
+	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Filtered: rows.filtered, Columns: len(w.job.cellColumns())}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
 	for _, r := range m.Slices {
 		m.Books.add(r.Books)

@@ -96,14 +96,15 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 		}
 		r.sample(last, next)
 	}
-	if err := r.target.layout.unpack(last.Payload, r.values); err != nil {
+	timestamp, err := r.target.layout.unpack(last.Payload, r.values)
+	if err != nil {
 		return err
 	}
 	row, named, err := r.target.splitKey(r.wide.room[:0], last.Key)
 	if err != nil {
 		return err
 	}
-	r.target.layout.digestValues(&r.dropped, row, named, r.values, r.job.Timestamp)
+	r.target.layout.digestValues(&r.dropped, row, named, r.values, timestamp)
 	return nil
 }
 
@@ -135,12 +136,13 @@ func (p Place) String() string { return fmt.Sprintf("%s, byte %d", p.File, p.Off
 
 // append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
-	if err := r.target.layout.unpack(e.Payload, r.values); err != nil {
+	timestamp, err := r.target.layout.unpack(e.Payload, r.values)
+	if err != nil {
 		return err
 	}
 	r.books.Rows++
 	if r.target.layout.wide {
-		return r.appendWide(e.Key)
+		return r.appendWide(e.Key, timestamp)
 	}
 	for i := range r.target.layout.families {
 		family := &r.target.layout.families[i]
@@ -150,23 +152,23 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 		if cells == 0 {
 			continue
 		}
-		if err := r.appendFamily(i, e.Key); err != nil {
+		if err := r.appendFamily(i, e.Key, timestamp); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *sliceWriter) appendFamily(i int, row []byte) error {
+func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64) error {
 	family := &r.target.layout.families[i]
 	f, err := r.file(i)
 	if err != nil {
 		return err
 	}
-	if err := f.w.AppendRow(family.columns, row, r.job.Timestamp, r.values[family.first:family.last]); err != nil {
+	if err := f.w.AppendRow(family.columns, row, timestamp, r.values[family.first:family.last]); err != nil {
 		return fmt.Errorf("row %s: %w", Printable(row), err)
 	}
-	f.Rows++
+	f.took(timestamp)
 	if f.w.RawSize() >= r.target.maxSize {
 		return r.finish(i)
 	}

@@ -22,6 +22,7 @@ type sortedRows struct {
 	sorted   *partition.Sorted
 	read     int64
 	rejected int64
+	filtered int64
 	regions  []sortedRegion
 	times    readTimes
 }
@@ -253,6 +254,7 @@ func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions())}
 		for _, f := range feeders {
 			rows.read += f.records.read
+			rows.filtered += f.outputs[i].filtered
 			rows.times.add(f.records.times)
 			for k := range rows.regions {
 				rows.regions[k].add(&f.outputs[i].regions[k])

@@ -48,7 +48,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 			return nil, refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
 		}
 	}
-	if t.layout, err = newLayout(j.Columns, j.Wide != nil); err != nil {
+	if t.layout, err = newLayout(j); err != nil {
 		return nil, err
 	}
 	if t.maxSize, err = maxSize(j, s); err != nil {

@@ -20,6 +20,7 @@ type VerifyReport struct {
 	Rows        int64          `json:"rows"`
 	Cells       int64          `json:"cells"`
 	Rejected    int64          `json:"rows_rejected"`
+	Filtered    int64          `json:"rows_filtered"`
 	Missing     int64          `json:"cells_missing"`
 	Different   int64          `json:"cells_different"`
 	Extra       int64          `json:"cells_extra"`
@@ -158,7 +159,7 @@ func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 			out.report = &VerifyReport{Outcome: newOutcome(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, out.report)
 		}
-		out.report.Rejected = rejects.Count()
+		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].filtered
 		if err := errors.Join(out.run(ctx, all[i]), all[i].sorted.Close()); KindOf(err) == Differs {
 			differ = append(differ, err)
 		} else if err != nil {
@@ -183,6 +184,7 @@ func (r *VerifyReport) addUp() {
 		r.Rows += out.Rows
 		r.Cells += out.Cells
 		r.Rejected = out.Rejected
+		r.Filtered += out.Filtered
 		r.Missing += out.Missing
 		r.Different += out.Different
 		r.Extra += out.Extra

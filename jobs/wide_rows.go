@@ -18,7 +18,7 @@ type wideRow struct {
 }
 
 // appendWide writes a record's cells, whose values are unpacked.
-func (r *sliceWriter) appendWide(key []byte) error {
+func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 	if r.wide.key == nil || !bytes.HasPrefix(key, r.wide.key) { // no row's key is the beginning of another one's
 		if err := r.beginWideRow(key); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (r *sliceWriter) appendWide(key []byte) error {
 		if cells == 0 {
 			continue
 		}
-		if err := r.appendWideFamily(i, named); err != nil {
+		if err := r.appendWideFamily(i, named, timestamp); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 	return nil
 }
 
-func (r *sliceWriter) appendWideFamily(i int, named []byte) error {
+func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) error {
 	family := &r.target.layout.families[i]
 	f, err := r.file(i)
 	if err != nil {
@@ -68,9 +68,9 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte) error {
 	}
 	if !r.wide.begun[i] {
 		r.wide.begun[i] = true
-		f.Rows++
+		f.took(timestamp)
 	}
-	cell := keys.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: r.job.Timestamp, Type: keys.Put}
+	cell := keys.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: timestamp, Type: keys.Put}
 	for at := family.first; at < family.last; at++ {
 		if r.values[at] == nil {
 			continue

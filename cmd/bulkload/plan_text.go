@@ -34,7 +34,7 @@ func writePlanned(w io.Writer, p *planning.Report) {
 	if p.Sample {
 		about = "about "
 	}
-	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s rejected", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes), count(p.Rejected))
+	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s rejected, %s filtered", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes), count(p.Rejected), count(p.Filtered))
 	writeKey(w, p)
 	writeHFiles(w, p)
 	writeQuery(w, p)

@@ -40,15 +40,32 @@ type Reader struct {
 // NewReader makes a reader of values of a type; an error where its zone is not known.
 func NewReader(t Type) (*Reader, error) {
 	r := &Reader{kind: t.Kind, format: t.Format}
+	var err error
+	r.zone.location, err = t.Location()
+	return r, err
+}
+
+// Location is the type's zone, nil for UTC; an error where it is not known.
+func (t Type) Location() (*time.Location, error) {
 	if t.Zone == "" || t.Zone == "UTC" {
-		return r, nil
+		return nil, nil
 	}
 	location, err := time.LoadLocation(t.Zone)
 	if err != nil || t.Zone == "Local" {
 		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", t.Zone)
 	}
-	r.zone.location = location
-	return r, nil
+	return location, nil
+}
+
+// Unit is that in which a moment is counted from 1970 on; 0 where a clock is written.
+func (t Type) Unit() time.Duration {
+	switch t.Format {
+	case FormatMillis:
+		return time.Millisecond
+	case FormatSeconds:
+		return time.Second
+	}
+	return 0
 }
 
 // Check says what is wrong with a value, without the value; "" where it is of the type.
@@ -93,4 +110,9 @@ func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 		return appendHex(dst, x)
 	}
 	return append(dst, x...), ""
+}
+
+// Checked tells whether there are values that are not of the type.
+func (t Type) Checked() bool {
+	return t.Kind != keys.KindUnknown && t.Kind != keys.KindText && t.Kind != keys.KindBytes
 }

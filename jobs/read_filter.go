@@ -1,0 +1,27 @@
+package jobs
+
+import "bulkload/jobs/filter"
+
+// readFilter reads which records are wanted.
+func (j *Job) readFilter(s *section) {
+	if !s.has("filter") {
+		return
+	}
+	columns := make([]filter.Column, len(j.Columns))
+	for i, c := range j.Columns {
+		columns[i] = filter.Column{Name: c.Name, Type: c.Type}
+	}
+	text := s.undated("filter")
+	if text == "" {
+		if !s.doc.variables.dateOptional {
+			s.fail("filter", "is empty; write a condition such as \"status = 'A'\", or leave it out")
+		}
+		return
+	}
+	expr, err := filter.Parse(text, columns)
+	if err != nil {
+		s.doc.fail(s.at("filter"), "%v", err)
+		return
+	}
+	j.Filter = expr
+}
