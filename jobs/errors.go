@@ -7,6 +7,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
@@ -59,6 +60,7 @@ func kindf(kind Kind, format string, args ...any) error {
 func KindOf(err error) Kind {
 	var kinded *kindError
 	var limit *ingest.LimitError
+	var refused *compressed.RefusedError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -68,7 +70,7 @@ func KindOf(err error) Kind {
 		return kinded.kind
 	case errors.As(err, &limit):
 		return Rejects
-	case errors.Is(err, load.ErrNotFound):
+	case errors.Is(err, load.ErrNotFound), errors.As(err, &refused):
 		return Refused
 	}
 	return Failed

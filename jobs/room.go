@@ -51,7 +51,7 @@ func (r room) err() error {
 }
 
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
-// of the input, rather low than high.
+// of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.Growth.
 func (r *jobRun) checkRoom(todo []*workplace) error {
 	if r.job.Input.SpaceUnchecked {
 		return nil
@@ -121,7 +121,7 @@ func (w *workplace) outputNeed(t *target) int64 {
 	for i := range t.families {
 		least = min(least, outputRatio(&t.families[i].settings))
 	}
-	need := int64(least * w.part * float64(w.source.bytes))
+	need := int64(least * w.part * float64(w.source.text))
 	for _, f := range w.present().files() {
 		need -= f.Bytes
 	}
@@ -132,7 +132,7 @@ func (w *workplace) outputNeed(t *target) int64 {
 func (r *jobRun) spillNeed(todo []*workplace) int64 {
 	var bytes float64
 	for _, w := range todo {
-		bytes += w.part * float64(r.source.bytes)
+		bytes += w.part * float64(r.source.text)
 	}
 	if int64(bytes) <= sortMemory(r.options.Memory) {
 		return 0

@@ -83,7 +83,7 @@ func TestRoomOfWhatFitsInMemory(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	r := &jobRun{source: &source{bytes: 100 << 20}, options: Options{Memory: 64 << 20}}
+	r := &jobRun{source: &source{bytes: 100 << 20, text: 100 << 20}, options: Options{Memory: 64 << 20}}
 	all := []*workplace{{part: 1}}
 	if need := r.spillNeed(all); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", FormatSize(need))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bulkload/ingest"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
@@ -19,6 +20,7 @@ type source struct {
 	fsys  storage.FS
 	files []ingest.File
 	bytes int64
+	text  int64 // bytes, about, when decompressed
 }
 
 // openSource finds the input. A path that names nothing is refused.
@@ -74,6 +76,42 @@ func (s *source) find(name string) (err error) {
 			return laterf("the input file %s has come while the input was looked at; try again", s.fsys.URI(f.Path))
 		}
 		s.bytes += f.Size
+		s.text += f.Size * compressed.Growth(f.Path, s.compression())
+	}
+	return s.checkUnfinished(name)
+}
+
+// compression is what the job file says of all files.
+func (s *source) compression() compressed.Codec {
+	if form, ok := s.job.Input.Form.(*ingest.Delimited); ok {
+		return form.Compression
+	}
+	return compressed.Auto
+}
+
+// temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
+const temporaryName = "_temporary"
+
+// checkUnfinished refuses folders whose export is still running, or was broken off: what is there is not all of it. A
+// file that is named itself is the caller's choice.
+func (s *source) checkUnfinished(name string) error {
+	if len(s.files) == 1 && s.files[0].Path == name {
+		return nil
+	}
+	folders, err := ingest.Folders(s.fsys, name)
+	if err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		if _, err := s.fsys.Stat(path.Join(dir, temporaryName)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look whether the export is finished: %w", err)
+		}
+		if _, err := s.fsys.Stat(path.Join(dir, successName)); errors.Is(err, fs.ErrNotExist) {
+			return refusef("the input %s holds %s and no %s: its export is still running, or was broken off; wait for it, or export again",
+				s.fsys.URI(dir), temporaryName, successName)
+		}
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestTools(t *testing.T) {
 		tool  []string
 	}{
 		{".gz", Gzip, []string{"gzip", "-1"}}, {".gz", Gzip, []string{"gzip", "-9"}}, {".bz2", Bzip2, []string{"bzip2"}},
-		{".zst", Zstd, []string{"zstd", "-q"}}, {".zst", Zstd, []string{"zstd", "-q", "--ultra", "-22"}}, {".zst", Zstd, []string{"zstd", "-q", "--long=27", "--check"}},
+		{".zst", Zstd, []string{"zstd", "-q"}}, {".zst", Zstd, []string{"zstd", "-q", "--long=27", "--check"}},
 		{".lz4", LZ4Frames, []string{"lz4", "-q"}}, {".lz4", LZ4Frames, []string{"lz4", "-q", "-B4", "-BD"}}, {".lz4", LZ4Frames, []string{"lz4", "-q", "-9", "-B7"}},
 		{".lz4", LZ4Frames, []string{"lz4", "-q", "-l"}},
 	} {
