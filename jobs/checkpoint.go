@@ -52,7 +52,7 @@ type replacement struct {
 	Run    partition.RunFile `json:"run"`
 }
 
-// journalLine is one of the two.
+// journalLine is one of the two, for all lines but the first.
 type journalLine struct {
 	Checkpoint *checkpoint  `json:"checkpoint,omitempty"`
 	Merged     *replacement `json:"merged,omitempty"`

@@ -11,9 +11,8 @@ import (
 	"sync"
 )
 
-// A journal is a file of lines that are appended one by one, each on the disk before the next: the CRC32C of a JSON text in
-// 8 hex digits, a space, the text. A process that dies while it writes leaves half a line at the end, which counts as never
-// written.
+// A journal is a file of lines that are appended one by one: the CRC32C of a JSON text in 8 hex digits, a space, the text. A
+// process that dies while it writes leaves half a line at the end, which counts as never written.
 type journal struct {
 	mu   sync.Mutex
 	file *os.File
@@ -93,7 +92,17 @@ func journalText(line []byte) ([]byte, bool) {
 	return text, fmt.Sprintf("%08x ", crc32.Checksum(text, castagnoli)) == string(line[:journalPrefix])
 }
 
-// append writes a line. When it returns the line is on the disk. After an error nothing more is written.
+// cut drops the lines behind those.
+func (j *journal) cut(lines [][]byte) error {
+	var size int64
+	for _, text := range lines {
+		size += int64(journalPrefix + len(text) + 1)
+	}
+	_, err := j.file.Seek(size, io.SeekStart)
+	return errors.Join(j.file.Truncate(size), err)
+}
+
+// append writes a line. After an error nothing more is written.
 func (j *journal) append(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -105,9 +114,7 @@ func (j *journal) append(v any) error {
 	if j.err != nil {
 		return j.err
 	}
-	if _, j.err = j.file.Write(line); j.err == nil {
-		j.err = j.file.Sync()
-	}
+	_, j.err = j.file.Write(line)
 	return j.err
 }
 

@@ -31,13 +31,17 @@ const (
 	keptFor     = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
 )
 
-// errNotKept says that what an earlier process has left can't be used.
-var errNotKept = errors.New("it does not belong to this run")
+// Why what an earlier process has left can't be used.
+var (
+	errNotKept = errors.New("it does not belong to this run")
+	errNothing = errors.New("nothing is finished")
+)
 
 // keptHead is what must be the same for sorted runs to be of use.
 type keptHead struct {
 	Schema  int           `json:"schema"`
 	Program string        `json:"program"` // hash of the executable: another one may pack its entries otherwise
+	Boot    string        `json:"boot"`    // of the machine: what it had not written to its disk is lost with the next one
 	Splits  string        `json:"splits"`  // hash of the list
 	Outputs []keptPurpose `json:"outputs"`
 }
@@ -70,7 +74,7 @@ type keeper struct {
 // keeper is there on failure too.
 func openKeeper(r *jobRun, splits []ingest.Split) (*keeper, error) {
 	k := &keeper{run: r, source: r.source, splits: splits}
-	k.head = keptHead{Schema: keptSchema, Splits: hashText(splitTexts(splits)...)}
+	k.head = keptHead{Schema: keptSchema, Boot: bootID(), Splits: hashText(splitTexts(splits)...)}
 	for _, w := range r.places {
 		out := keptPurpose{URI: w.fsys.URI(w.dir), Run: w.manifest.Run.ID}
 		regions := 0
@@ -181,7 +185,7 @@ func (k *keeper) read() error {
 		if err == nil {
 			err = journal.close()
 		}
-		return errors.Join(errors.New("nothing was finished"), err)
+		return errors.Join(errNothing, err)
 	}
 	if err != nil {
 		return err
@@ -194,14 +198,22 @@ func (k *keeper) read() error {
 	if err := k.fits(head); err != nil {
 		return err
 	}
-	for _, line := range lines[1:] {
-		if err := k.state.take(line, len(k.splits)); err != nil {
-			return fmt.Errorf("%w: %w", errJournal, err)
+	sound, err := k.sound(lines[1:], head.Boot == "" || head.Boot != k.head.Boot)
+	if err != nil {
+		return err
+	}
+	if len(sound) == 0 {
+		return errNothing
+	}
+	if len(sound) < len(lines)-1 {
+		sayf(k.run.options, "%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-1-len(sound), len(lines)-1, k.dir)
+		if err := journal.cut(lines[:1+len(sound)]); err != nil {
+			return err
 		}
 	}
-	for _, span := range k.state.rejects {
-		if err := k.checkRejects(span); err != nil {
-			return err
+	for _, line := range sound {
+		if err := k.state.take(line, len(k.splits)); err != nil {
+			return fmt.Errorf("%w: %w", errJournal, err)
 		}
 	}
 	return nil
@@ -213,6 +225,7 @@ func (k *keeper) fits(head keptHead) (err error) {
 		return err
 	}
 	want := k.head
+	want.Boot = head.Boot
 	want.Outputs = append([]keptPurpose(nil), want.Outputs...)
 	if len(head.Outputs) != len(want.Outputs) {
 		return errNotKept
@@ -291,7 +304,7 @@ func (k *keeper) make() (err error) {
 		return errors.Join(err, journal.close())
 	}
 	k.journal = journal
-	return errors.Join(partition.SyncFolder(k.dir), partition.SyncFolder(work))
+	return nil
 }
 
 // removeKept deletes what runs have left that nobody has gone on with for long.
@@ -397,7 +410,7 @@ func (k *keeper) closeFiles() error {
 // where it does not fill the disk.
 func (k *keeper) close(ctx context.Context, failed error) error {
 	kind := KindOf(failed)
-	useless := failed == nil || k.full || errors.Is(failed, partition.ErrDamaged) || kind == Refused || kind == Differs
+	useless := failed == nil || k.full || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || kind == Refused || kind == Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

@@ -40,19 +40,20 @@ func newKeptState(regions []int) *keptState {
 	return s
 }
 
-// take adds a line of the journal.
-func (s *keptState) take(text []byte, splits int) error {
-	var line journalLine
-	if err := json.Unmarshal(text, &line); err != nil {
-		return err
+func parseLine(text []byte) (line journalLine, err error) {
+	err = json.Unmarshal(text, &line)
+	if err == nil && (line.Checkpoint == nil) == (line.Merged == nil) {
+		err = errors.New("a line of another kind")
 	}
-	switch {
-	case line.Checkpoint != nil && line.Merged == nil:
-		return s.takeCheckpoint(line.Checkpoint, splits)
-	case line.Checkpoint == nil && line.Merged != nil:
+	return line, err
+}
+
+// take adds a line of the journal.
+func (s *keptState) take(line journalLine, splits int) error {
+	if line.Merged != nil {
 		return s.takeMerged(line.Merged)
 	}
-	return errors.New("a line of another kind")
+	return s.takeCheckpoint(line.Checkpoint, splits)
 }
 
 func (s *keptState) takeCheckpoint(c *checkpoint, splits int) error {

@@ -62,13 +62,18 @@ func processStart(pid int) string {
 	if err != nil {
 		return ""
 	}
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it the start time alone has to do
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 20 {
 		return ""
 	}
-	return fields[19] + "@" + strings.TrimSpace(string(boot))
+	return fields[19] + "@" + bootID()
+}
+
+// bootID tells one life of the machine from the next; "" where that is not known.
+func bootID() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // where it is not there, the callers do without
+	return strings.TrimSpace(string(boot))
 }
 
 // dead tells whether the owner is known to be gone: a process of this machine that is not there any more.

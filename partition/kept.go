@@ -20,7 +20,7 @@ type Kept struct {
 	Folder string
 	// Runs are those that an earlier sort has left.
 	Runs []RunFile
-	// Replace records, to stay, that a run has come in the place of others, which are deleted when it returns. It is called
+	// Replace records that a run has come in the place of others, which are deleted when it returns. It is called
 	// from several goroutines.
 	Replace func(from []string, to RunFile) error
 }
@@ -55,7 +55,8 @@ type tailMark struct {
 	Key []byte `json:"key"`
 }
 
-// keep describes the run behind its blocks, and sees to it that it is on the disk.
+// keep describes the run behind its blocks. It is not forced to the disk: that would make the sort wait for it, and what a
+// process has written is there when it dies. Only a machine that goes down loses some, which CheckRun finds.
 func (w *runWriter) keep(c *cuts) error {
 	c.tidy()
 	run := w.run
@@ -72,22 +73,8 @@ func (w *runWriter) keep(c *cuts) error {
 		return err
 	}
 	run.tail, run.sum = len(text), crc32.Checksum(text, castagnoli)
-	if _, err := w.file.Write(text); err != nil {
-		return err
-	}
-	if err := w.file.Sync(); err != nil {
-		return err
-	}
-	return SyncFolder(w.folder.path)
-}
-
-// SyncFolder sees to it that the names in a folder are on the disk.
-func SyncFolder(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	_, err = w.file.Write(text)
+	return err
 }
 
 func (r *spilledRun) file() RunFile {
@@ -142,6 +129,26 @@ func (f *folder) clear(runs []RunFile) error {
 		}
 	}
 	return nil
+}
+
+// CheckRun says what is wrong with a run of a sort into so many regions. Of one that may not have come to the disk all
+// blocks are read.
+func CheckRun(folder string, f RunFile, regions int, blocks bool) error {
+	r, _, err := openKept(folder, f, regions)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(folder, f.Name), err)
+	}
+	if !blocks {
+		return nil
+	}
+	if err := r.open(); err != nil {
+		return err
+	}
+	stored, entries := make([]byte, r.packed), make([]byte, r.largest)
+	for at := int64(0); at < r.size() && err == nil; {
+		_, at, err = r.readBlock(at, stored, entries)
+	}
+	return errors.Join(err, r.close())
 }
 
 // openKept reads a kept run's description. Its blocks have checksums of their own.

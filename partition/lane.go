@@ -110,8 +110,7 @@ func (l *Lane) makeRoom() error {
 // runs are not kept.
 func (l *Lane) Full() bool { return l.full }
 
-// Spill writes what the lane holds as a kept run: when it returns the run is on the disk to stay, and holds what was
-// committed since the last Spill. The RunFile has no name where that is nothing. After an error the lane takes no more.
+// Spill writes what the lane holds as a kept run: what was committed since the last Spill. The RunFile has no name where that is nothing. After an error the lane takes no more.
 func (l *Lane) Spill() (RunFile, error) {
 	switch {
 	case l.err != nil:

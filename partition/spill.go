@@ -47,7 +47,7 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 }
 
 // write makes a run of what fill adds: size bytes, as far as is known before. A kept one is described with the candidates
-// for cuts among its entries, and is on the disk to stay.
+// for cuts among its entries.
 func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, error) {
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
