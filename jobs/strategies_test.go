@@ -36,7 +36,7 @@ func readStrategyVectors(t *testing.T) map[string][]string {
 }
 
 // strategies are the names of the examples.
-func strategies(t *testing.T) []string {
+func strategies(t testing.TB) []string {
 	t.Helper()
 	found, err := filepath.Glob("examples/keys/*.yaml")
 	if err != nil || len(found) < 30 {
@@ -121,7 +121,7 @@ func TestStrategies(t *testing.T) {
 }
 
 // strategyRecords are the input's columns, cut without the program's help.
-func strategyRecords(t *testing.T, j *Job) (records [][][]byte) {
+func strategyRecords(t testing.TB, j *Job) (records [][][]byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("examples/keys", j.Input.Path))
 	if err != nil {
@@ -191,5 +191,49 @@ func checkQuery(t *testing.T, j *Job, fields [][]byte, row string) {
 	}
 	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == keys.Printable(key) }) {
 		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), keys.Printable(key))
+	}
+}
+
+// strategyKeys makes the key of every record of an example in turn.
+func strategyKeys(t testing.TB, name string) (next func() int) {
+	t.Helper()
+	j, err := Read("examples/keys/"+name+".yaml", ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, dst, i := strategyRecords(t, j), make([]byte, 0, 1024), 0
+	evaluator := j.RowKey.Evaluator()
+	return func() int {
+		key, err := evaluator.Append(dst, records[i%len(records)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		i++
+		return len(key)
+	}
+}
+
+func TestStrategiesAllocateNothing(t *testing.T) {
+	for _, name := range strategies(t) {
+		next := strategyKeys(t, name)
+		for range 100 {
+			next() // what is remembered of a record grows at first
+		}
+		if n := testing.AllocsPerRun(200, func() { next() }); n != 0 {
+			t.Errorf("%s: %v allocations a key", name, n)
+		}
+	}
+}
+
+func BenchmarkStrategies(b *testing.B) {
+	for _, name := range strategies(b) {
+		b.Run(name, func(b *testing.B) {
+			next := strategyKeys(b, name)
+			b.ReportAllocs()
+			b.SetBytes(int64(next()))
+			for b.Loop() {
+				next()
+			}
+		})
 	}
 }
