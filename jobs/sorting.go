@@ -70,13 +70,7 @@ func (o *sortOutput) regions() int {
 // failure none but the numbers. The rejects are closed in any case.
 func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error) {
 	lanes := workers()
-	err := s.beginSorts(o, lanes)
-	if s.keeper != nil && errors.Is(err, partition.ErrKept) {
-		if err = errors.Join(s.discard(), s.keeper.forget(err)); err == nil {
-			err = s.beginSorts(o, lanes)
-		}
-	}
-	if err != nil {
+	if err := s.beginSorts(o, lanes); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.rejects.Close(0)))
 	}
 	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes, bytes: true}
