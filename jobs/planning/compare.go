@@ -3,6 +3,7 @@ package planning
 import (
 	"cmp"
 	"fmt"
+	"math"
 )
 
 // Compared is one line of a comparison of two plans.
@@ -11,6 +12,9 @@ type Compared struct {
 	A, B   string
 	Better int // 1: the first one, 2: the second; 0: neither
 }
+
+// alike is how far apart two figures may be for neither to be called better: many are estimates.
+const alike = 0.02
 
 // Compare puts what matters of two plans side by side.
 func Compare(a, b *Report) []Compared {
@@ -23,7 +27,7 @@ func Compare(a, b *Report) []Compared {
 		case 1:
 			better = 2
 		}
-		if show(x) == show(y) {
+		if show(x) == show(y) || math.Abs(x-y) < alike*max(x, y) {
 			better = 0
 		}
 		rows = append(rows, Compared{what, show(x), show(y), better})

@@ -23,3 +23,10 @@ func Count(n int64) string {
 	}
 	return text
 }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Count(int64(n)) + " " + what + "s"
+}
