@@ -41,6 +41,7 @@ func (j *Job) readInput(s *section) {
 	in := &j.Input
 	in.Path = s.undated("path")
 	s.checkPlace("path", in.Path)
+	in.Dated = s.dated("path")
 	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
 		s.fail("path", "%q is no glob: a [ without its ]", in.Path)
 	}
