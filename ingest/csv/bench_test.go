@@ -1,13 +1,17 @@
 package csv
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"bulkload/ingest"
+	"bulkload/ingest/charset"
+	"bulkload/internal/sample"
 )
 
 // lines are 18 columns a line, like the check table's, as SQL*Plus writes them: numbers bare, text quoted or not at all.
@@ -62,11 +66,73 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-func benchmark(b *testing.B, f *Form, content []byte) {
+// BenchmarkSameRows: the check table's rows as Sqoop's text and as CSV, in UTF-8 and in GBK. The rate is that of the text
+// in UTF-8 in all four, so that it tells of rows.
+func BenchmarkSameRows(b *testing.B) {
+	var rows bytes.Buffer
+	if err := sample.Check(&rows, sample.Options{Rows: 50_000}); err != nil {
+		b.Fatal(err)
+	}
+	text := rows.Bytes()
+	var spool bytes.Buffer
+	spool.WriteString("\"" + strings.Join(sample.CheckColumns, "\",\"") + "\"")
+	for record := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte{0x10}), []byte{0x10}) {
+		record = bytes.ReplaceAll(record, []byte("\""), []byte("\"\""))
+		spool.WriteString("\n\"")
+		spool.Write(bytes.ReplaceAll(record, []byte{1}, []byte("\",\"")))
+		spool.WriteString("\"")
+	}
+	gbk := named(b, "gbk")
+	delimited := ingest.Delimited{Columns: sample.CheckColumns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}}
+	inGBK := delimited
+	inGBK.Charset = gbk
+	for _, c := range []struct {
+		name    string
+		form    ingest.Form
+		content []byte
+	}{
+		{"text utf-8", &delimited, text},
+		{"text gbk", &inGBK, encoded(b, gbk, text)},
+		{"csv utf-8", form(sample.CheckColumns...), spool.Bytes()},
+		{"csv gbk", with(form(sample.CheckColumns...), func(f *Form) { f.Charset = gbk }), encoded(b, gbk, spool.Bytes())},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchmark(b, c.form, c.content)
+			b.SetBytes(int64(len(text)))
+		})
+	}
+}
+
+// encoded writes UTF-8 in another charset of one and two bytes.
+func encoded(b *testing.B, c *charset.Charset, text []byte) []byte {
+	b.Helper()
+	codes := map[rune][]byte{}
+	for lead := range 256 {
+		for second := range 256 {
+			for _, code := range [][]byte{{byte(lead)}, {byte(lead), byte(second)}} {
+				if out, valid := c.Append(nil, code); valid == len(code) && utf8.RuneCount(out) == 1 {
+					r, _ := utf8.DecodeRune(out)
+					codes[r] = code
+				}
+			}
+		}
+	}
+	var out []byte
+	for _, r := range string(text) {
+		code, ok := codes[r]
+		if !ok {
+			b.Fatalf("%q is not in %s", r, c.Name())
+		}
+		out = append(out, code...)
+	}
+	return out
+}
+
+func benchmark(b *testing.B, f ingest.Form, content []byte) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		in, err := f.Open(memory{content: content}, ingest.Split{File: ingest.File{Path: "/memory", Size: int64(len(content))}})
+		in, err := f.Open(memory{content: content}, ingest.Split{File: ingest.File{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
 		if err != nil {
 			b.Fatal(err)
 		}

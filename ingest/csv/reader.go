@@ -44,8 +44,8 @@ func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int)
 	r := &reader{form: f, file: file, text: newText(in, file, window, longest)}
 	r.rec.File = file
 	r.rec.Fields = make([][]byte, len(f.Columns))
-	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote}
-	if f.Quote == 0 {
+	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote, quoting: f.Quote != 0}
+	if !r.quoting {
 		r.quote = f.Delimiter
 	}
 	if f.Charset.CanTrail(f.Delimiter) {

@@ -11,12 +11,13 @@ import (
 type span struct {
 	start, end int
 	quoted     bool
-	doubled    bool // a quoted quote is in it
+	doubled    bool // a quote is in it, written twice
 }
 
 // scanner finds where the values of a record end.
 type scanner struct {
-	delimiter, quote byte // quote is the delimiter where there is none: it is never reached then
+	delimiter, quote byte
+	quoting          bool // values may be quoted; else quote is the delimiter
 	spans            []span
 	count            int // of the record's values; those beyond len(spans) are only counted
 
@@ -45,69 +46,109 @@ func zeros(x uint64) uint64 { return ^((x&lower + lower) | x | lower) }
 // scan reads the record at the start of b; atEnd says that b reaches the end of the file. end is where its line break
 // stands, or len(b); with misquoted it is where the quote stands.
 func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
-	delimiter, quote := s.delimiter, s.quote
-	delimiters, quotes, breaks := ones*uint64(delimiter), ones*uint64(quote), uint64(ones*'\n')
 	s.count, s.known = 0, 0
-	var v span // the value being read
-	inside, closed := false, -1
-	for at := 0; at < len(b); at += 8 {
-		x := word(b, at)
-		for marks := zeros(x^delimiters) | zeros(x^quotes) | zeros(x^breaks); marks != 0; marks &= marks - 1 {
-			i := at + bits.TrailingZeros64(marks)/8
-			switch c := b[i]; {
-			case !inside && c == delimiter:
-				if s.charset != nil && !s.begins(b, max(v.start, closed+1), i) {
-					continue
-				}
-				v.end = i
-				s.add(v)
-				v = span{start: i + 1}
-			case !inside && c == '\n':
-				v.end = i
-				s.add(v)
-				return i, complete
-			case inside && c == quote:
-				if what := closes(b[i+1:], delimiter, quote, atEnd); what != complete {
-					return i, what
-				}
-				inside, closed = false, i
-			case c == quote && v.quoted && closed == i-1:
-				inside, v.doubled = true, true
-			case c == quote && i == v.start:
-				inside, v.quoted = true, true
-			case c == quote:
-				return i, misquoted
-			case c == '\n' && separates(b[i+1:]):
-				return i, unclosed
+	for start := 0; ; {
+		v := span{start: start}
+		if s.quoting && start < len(b) && b[start] == s.quote {
+			v.quoted = true
+			if end, v.doubled, what = s.quoted(b, start+1, atEnd); what != complete {
+				return end, what
+			}
+			end = s.behind(b, end)
+		} else if end = s.bare(b, start); end < len(b) && b[end] == s.quote && s.quoting {
+			return end, misquoted
+		}
+		if end == len(b) && !atEnd {
+			return end, cut
+		}
+		v.end = end
+		if s.count < len(s.spans) {
+			s.spans[s.count] = v
+		}
+		s.count++
+		if end == len(b) || b[end] == '\n' {
+			return end, complete
+		}
+		start = end + 1
+	}
+}
+
+// quoted finds where the quoted value ends whose opening quote is before b[from]: end is behind its closing quote.
+func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool, what outcome) {
+	quotes, separators := ones*uint64(s.quote), uint64(ones*separator)
+	for at := from; ; {
+		i := at
+		for ; i+8 <= len(b); i += 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			if marks := zeros(x^quotes) | zeros(x^separators); marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
 			}
 		}
+		for i < len(b) && b[i] != s.quote && b[i] != separator {
+			i++
+		}
+		switch {
+		case i == len(b) && atEnd:
+			return i, doubled, unclosed
+		case i == len(b), i+1 == len(b) && !atEnd:
+			return i, doubled, cut
+		case b[i] == separator && i > 0 && b[i-1] == '\n' && separates(b[i:]):
+			return i, doubled, unclosed
+		case b[i] == separator:
+			at = i + 1
+		case i+1 < len(b) && b[i+1] == s.quote:
+			doubled, at = true, i+2
+		default:
+			if what := s.closes(b[i+1:], atEnd); what != complete {
+				return i, doubled, what
+			}
+			return i + 1, doubled, complete
+		}
 	}
+}
+
+// closes looks at what follows the closing quote of a value, which is not a quote.
+func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	switch {
-	case !atEnd:
-		return len(b), cut
-	case inside:
-		return len(b), unclosed
+	case len(behind) == 0 || behind[0] == s.delimiter || behind[0] == '\n':
+		return complete
+	case behind[0] != '\r' || len(behind) > 1 && behind[1] != '\n':
+		return misquoted
+	case len(behind) == 1 && !atEnd:
+		return cut
 	}
-	v.end = len(b)
-	s.add(v)
-	return len(b), complete
+	return complete
 }
 
-// word is eight bytes of b, zeros behind its end: neither a delimiter nor a quote is a zero.
-func word(b []byte, at int) uint64 {
-	if at+8 <= len(b) {
-		return binary.LittleEndian.Uint64(b[at:])
+// behind goes from behind a closing quote to the value's end: a CR may be between.
+func (s *scanner) behind(b []byte, at int) int {
+	if at < len(b) && b[at] == '\r' && s.delimiter != '\r' {
+		return at + 1
 	}
-	var tail [8]byte
-	copy(tail[:], b[at:])
-	return binary.LittleEndian.Uint64(tail[:])
+	return at
 }
 
-func (s *scanner) add(v span) {
-	if s.count < len(s.spans) {
-		s.spans[s.count] = v
+// bare finds where the value at b[start] ends that is not quoted, or the quote in it.
+func (s *scanner) bare(b []byte, start int) int {
+	delimiters, quotes, breaks := ones*uint64(s.delimiter), ones*uint64(s.quote), uint64(ones*'\n')
+	for at := start; ; {
+		i := at
+		for ; i+8 <= len(b); i += 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			if marks := zeros(x^delimiters) | zeros(x^quotes) | zeros(x^breaks); marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+		}
+		for i < len(b) && b[i] != s.delimiter && b[i] != s.quote && b[i] != '\n' {
+			i++
+		}
+		if s.charset == nil || i == len(b) || b[i] != s.delimiter || s.begins(b, start, i) {
+			return i
+		}
+		at = i + 1
 	}
-	s.count++
 }
 
 // begins says whether a character begins at b[at] and b[at] is not a part of one before; one begins at b[from].
@@ -118,23 +159,6 @@ func (s *scanner) begins(b []byte, from, at int) bool {
 	}
 	s.known = from
 	return from == at
-}
-
-// closes looks at what follows a quote in a quoted value: another quote, or the value's end.
-func closes(behind []byte, delimiter, quote byte, atEnd bool) outcome {
-	switch {
-	case len(behind) == 0:
-	case behind[0] == delimiter || behind[0] == quote || behind[0] == '\n':
-		return complete
-	case behind[0] != '\r' || len(behind) > 1 && behind[1] != '\n':
-		return misquoted
-	case len(behind) > 1:
-		return complete
-	}
-	if !atEnd {
-		return cut
-	}
-	return complete
 }
 
 // separates says whether a line begins that is the separator of rejects.
