@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -88,6 +89,9 @@ type sliceRecord struct {
 	Digest  digest.Sum    `json:"digest"`  // of the files
 	Dropped digest.Sum    `json:"dropped"` // of the duplicates that were not written
 	Files   []FileSummary `json:"files"`
+
+	text   []byte // as it is written, while that is true
+	loaded int    // of the files, in text
 }
 
 func inputRecords(files []ingest.File) []manifestInput {
@@ -122,7 +126,7 @@ func readManifest(fsys storage.FS, dir string) (*manifest, error) {
 
 // save replaces the manifest of an output directory.
 func (m *manifest) save(fsys storage.FS, dir string) error {
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.marshal()
 	if err != nil {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
@@ -133,6 +137,43 @@ func (m *manifest) save(fsys storage.FS, dir string) error {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 	return nil
+}
+
+// marshal writes the manifest as JSON, a slice a line. It is saved with each slice, so what was written before is kept.
+func (m *manifest) marshal() ([]byte, error) {
+	bare := *m
+	bare.Slices = nil
+	frame, err := json.MarshalIndent(bare, "", "  ")
+	if err != nil || len(m.Slices) == 0 {
+		return frame, err
+	}
+	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`)) // within a string the quotes would be escaped
+	text := append(bytes.Clone(before), `"slices": [`...)
+	for i := range m.Slices {
+		line, err := m.Slices[i].marshal()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, "\n    "...), line...)
+	}
+	return append(append(text, "\n  ]"...), after...), nil
+}
+
+func (r *sliceRecord) marshal() (text []byte, err error) {
+	loaded := 0
+	for i := range r.Files {
+		if r.Files[i].Loaded {
+			loaded++
+		}
+	}
+	if r.text == nil || r.loaded != loaded {
+		r.loaded = loaded
+		r.text, err = json.Marshal(r)
+	}
+	return r.text, err
 }
 
 // differences says in words what tells this run from another one.
