@@ -57,7 +57,7 @@ func facts(r *Report) []fact {
 		all = append(all, fact{"a query", plural(q.Scans, "scan"), fmt.Sprintf("%.1f rows on average, %s at most", q.Rows.Mean, Count(q.Rows.Max))})
 	}
 	f := &r.Forecast
-	all = append(all, fact{"a run", fmt.Sprintf("≈ %.1f s", f.Seconds), "on "+plural(f.Rates.Cores, "core")+", without waiting for disks"})
+	all = append(all, fact{"a run", fmt.Sprintf("≈ %.1f s", f.Seconds), "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"})
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
 		all = append(all, fact{"first split", fmt.Sprintf("in %s days", Count(int64(f.DaysToSplit))), Size(f.Growth) + " a day"})
 	}
