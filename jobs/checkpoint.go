@@ -33,6 +33,8 @@ type runShare struct {
 	Output  int               `json:"output"`
 	Run     partition.RunFile `json:"run,omitzero"`
 	Regions []regionShare     `json:"regions,omitempty"` // those that something came to
+
+	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter did not take
 }
 
 // regionShare is a sortedRegion as it stands in the journal.
@@ -66,10 +68,12 @@ type checkpoints struct {
 	present int              // the split that is being read; -1: none
 	read    int64            // at the last checkpoint
 	regions [][]sortedRegion // at the last checkpoint, of each output
+
+	filtered []int64 // likewise
 }
 
 func (s *sorting) newCheckpoints(lane int) checkpoints {
-	c := checkpoints{keeper: s.keeper, present: -1, rejects: newRejectLog(s.keeper, s.rejects, lane)}
+	c := checkpoints{keeper: s.keeper, present: -1, rejects: newRejectLog(s.keeper, s.rejects, lane), filtered: make([]int64, len(s.outputs))}
 	for i := range s.outputs {
 		c.regions = append(c.regions, make([]sortedRegion, s.outputs[i].regions()))
 	}
@@ -106,7 +110,7 @@ func (f *feeder) checkpoint() error {
 		if err != nil {
 			return err
 		}
-		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions)})
+		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions), out.filtered - c.filtered[i]})
 	}
 	var err error
 	if line.Rejects, err = c.rejects.settle(); err != nil {
@@ -118,6 +122,7 @@ func (f *feeder) checkpoint() error {
 	c.read, c.ended = f.records.read, nil
 	for i, out := range f.outputs {
 		copy(c.regions[i], out.regions)
+		c.filtered[i] = out.filtered
 	}
 	return nil
 }

@@ -21,8 +21,9 @@ type keptState struct {
 
 // keptOutput is one output's part of it.
 type keptOutput struct {
-	runs    []partition.RunFile
-	regions []sortedRegion
+	runs     []partition.RunFile
+	regions  []sortedRegion
+	filtered int64
 }
 
 // piece is a split to be read, or what is left of one.
@@ -89,6 +90,7 @@ func (s *keptState) takeShare(share *runShare) error {
 	if len(out.regions) == 0 {
 		return nil // it is written
 	}
+	out.filtered += share.Filtered
 	if share.Run.Name != "" {
 		out.runs = append(out.runs, share.Run)
 	}

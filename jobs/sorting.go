@@ -256,6 +256,7 @@ func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 		}
 		if s.keeper != nil {
 			rows.read += s.keeper.state.read
+			rows.filtered += s.keeper.state.outputs[i].filtered
 			for k := range rows.regions {
 				rows.regions[k].add(&s.keeper.state.outputs[i].regions[k])
 			}
