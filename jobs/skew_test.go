@@ -207,7 +207,7 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, bytes.Replace(text, []byte(`"start": "7`), []byte(`"start": "77`), 1), 0o600); err != nil {
+	if err := os.WriteFile(name, bytes.Replace(text, []byte(`"start":"7`), []byte(`"start":"77`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Run(context.Background(), readCheck(t, dir, out), Options{})
