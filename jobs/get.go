@@ -6,9 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
 	"bulkload/keys"
@@ -47,7 +44,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	report := &GetReport{Outcome: newOutcome(), Table: j.Table, Query: query, Rows: []GotRow{}}
 	if j.Outputs != nil {
 		var err error
-		if j, err = j.Pick("", len(query), from); err != nil {
+		if j, err = j.pickFor(o, len(query), from); err != nil {
 			return report, err
 		}
 		report.Table = j.Table
@@ -72,43 +69,6 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	}
 	report.Rows, report.Status = append(report.Rows, q.rows...), StatusDone
 	return report, nil
-}
-
-// Pick chooses one of several outputs: the one whose table or output is called name; where name is empty, the one whose
-// output is the directory from; else the one whose query has so many columns.
-func (j *Job) Pick(name string, columns int, from string) (*Job, error) {
-	var found []*Job
-	for _, out := range j.outputs() {
-		switch {
-		case name != "" && (out.Table == name || out.Output == name),
-			name == "" && len(out.Query) == columns:
-			found = append(found, out)
-		}
-		if name == "" && from != "" && isPlace(from, out) {
-			return out, nil
-		}
-	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	var all []string
-	for _, out := range j.outputs() {
-		all = append(all, fmt.Sprintf("%s (query: %v)", out.Table, out.Query))
-	}
-	if name == "" {
-		return nil, usagef("%d outputs of %s have a query of %d columns; choose one with --output TABLE: %s",
-			len(found), j.Path, columns, strings.Join(all, ", "))
-	}
-	return nil, usagef("%d outputs of %s are called %q; there are %s", len(found), j.Path, name, strings.Join(all, ", "))
-}
-
-// isPlace tells whether a directory is an output's. A local one is given from the present folder.
-func isPlace(dir string, out *Job) bool {
-	if !strings.Contains(dir, ":") {
-		abs, err := filepath.Abs(dir)
-		return err == nil && "file:"+abs == out.place()
-	}
-	return path.Clean(dir) == out.place()
 }
 
 // query is the key prefixes of its rows, and the columns that tell whose rows they are where the prefixes do not.

@@ -56,6 +56,9 @@ func thisProcess(user string) owner {
 	return owner{host, pid, processStart(pid), user, time.Now().UTC().Truncate(time.Second)}
 }
 
+// ended stands for the start of a process that has ended and is only listed still, until its parent asks how.
+const ended = "ended"
+
 // processStart tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say.
 func processStart(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -66,6 +69,9 @@ func processStart(pid int) string {
 	fields := strings.Fields(rest)
 	if len(fields) < 20 {
 		return ""
+	}
+	if state := fields[0]; state == "Z" || state == "X" {
+		return ended
 	}
 	return fields[19] + "@" + bootID()
 }

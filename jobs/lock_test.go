@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,4 +141,26 @@ func TestBooksCheck(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestZombieHoldsNoLock: a killed process whose parent has not asked for it is gone, though its number is still there.
+func TestZombieHoldsNoLock(t *testing.T) {
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	me := thisProcess("")
+	o := owner{Host: me.Host, PID: child.Process.Pid, Process: processStart(child.Process.Pid)}
+	if o.dead(me) || o.Process == "" {
+		t.Errorf("%+v is taken for dead", o)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); !o.dead(me); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a process that was killed and not waited for is taken for alive")
+		}
+	}
+	_ = child.Wait() // it was killed
 }

@@ -377,7 +377,10 @@ func TestOutputsGet(t *testing.T) {
 		if from != "" {
 			from = filepath.Join(dir, "out", from)
 		}
-		one, err := j.Pick(c.output, len(c.values), from)
+		one, err := j, error(nil)
+		if c.output != "" {
+			one, err = j.Pick(c.output)
+		}
 		var r *GetReport
 		if err == nil {
 			r, err = Get(context.Background(), one, Options{}, c.values, from)
@@ -389,7 +392,16 @@ func TestOutputsGet(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, r, err)
 		}
 	}
-	r, err := Get(context.Background(), j, Options{}, []string{"17"}, filepath.Join(dir, "out/seller"))
+	moved := filepath.Join(dir, "moved") // its manifest says what it is
+	if err := os.Rename(filepath.Join(dir, "out/seller"), moved); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Read(filepath.Join(dir, "orders.yaml"), ReadOptions{DateOptional: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Outputs[0].Output = "" // as it is where it names a date that is not given
+	r, err := Get(context.Background(), j, Options{}, []string{"17"}, moved)
 	if err != nil || len(r.Rows) < 5 || r.Table != "ns:by_seller" {
 		t.Errorf("by directory: %+v, %v", r, err)
 	}

@@ -202,7 +202,7 @@ func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
 		return nil, err
 	}
 	if c.Output != "" {
-		if job, err = job.Pick(c.Output, len(c.Key), c.From); err != nil {
+		if job, err = job.Pick(c.Output); err != nil {
 			return nil, err
 		}
 	}

@@ -63,7 +63,11 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary) {
 	b := s.Books
 	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
-	line(w, "cells", "%s written + %s nulls = %s rows × %d columns", count(b.CellsWritten), count(b.Nulls), count(b.Written), b.Columns)
+	wide, records := "", "rows"
+	if b.TableRows > 0 {
+		wide, records = fmt.Sprintf(", which meet in %s rows", count(b.TableRows)), "records"
+	}
+	line(w, "cells", "%s written + %s nulls = %s %s × %d columns%s", count(b.CellsWritten), count(b.Nulls), count(b.Written), records, b.Columns, wide)
 	writeDuplicates(w, s)
 	var bytes int64
 	used := 0
@@ -198,6 +202,12 @@ func plural(n int, what string) string {
 }
 
 func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
+	for _, out := range r.Outputs {
+		writeVerification(w, out, verbose)
+	}
+	if r.Outputs != nil {
+		return
+	}
 	fmt.Fprintf(w, "verify %s: %s\n", place(r.Against), r.Status)
 	for _, d := range r.Differences {
 		line(w, d.What, "%v", d)
