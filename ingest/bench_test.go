@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"bulkload/internal/sample"
@@ -71,4 +73,70 @@ func benchmarkRead(b *testing.B, d *Delimited, fsys storage.FS, split Split) {
 	for b.Loop() {
 		readThrough(b, d, fsys, split)
 	}
+}
+
+// Each form beside the plain one, over the same rows. MB/s are of the text, of a compressed file too.
+func BenchmarkForms(b *testing.B) {
+	rows := checkRows(b, 100_000)
+	escaped := bytes.ReplaceAll(bytes.ReplaceAll(rows, []byte(`\`), []byte(`\\`)), []byte("\n"), []byte("\\\n"))
+	enclosed := append([]byte(`"`), bytes.ReplaceAll(bytes.ReplaceAll(rows, []byte{1}, []byte("\"\x01\"")), []byte{0x10}, []byte("\"\x10\""))...)
+	enclosed = enclosed[:len(enclosed)-1]
+	with := func(change func(*Delimited)) *Delimited {
+		d := checkForm()
+		change(d)
+		return d
+	}
+	for _, c := range []struct {
+		name    string
+		form    *Delimited
+		content []byte
+	}{
+		{"plain", checkForm(), rows},
+		{"escaped", with(func(d *Delimited) { d.Escape = '\\' }), escaped},
+		{"optionally enclosed", with(func(d *Delimited) { d.Enclosure = '"' }), rows},
+		{"enclosed", with(func(d *Delimited) { d.Enclosure, d.EncloseAll = '"', true }), enclosed},
+		{"enclosed and escaped", with(func(d *Delimited) { d.Enclosure, d.EncloseAll, d.Escape = '"', true, '\\' }), enclosed},
+		{"nulls by the column", with(func(d *Delimited) {
+			d.ColumnNulls = make([][][]byte, len(d.Columns))
+			for i := range d.ColumnNulls {
+				d.ColumnNulls[i] = [][]byte{[]byte(`\N`), []byte("null")}
+			}
+		}), rows},
+		{"gbk", with(func(d *Delimited) { d.Charset = charsetNamed(b, "gb18030") }), []byte(gb18030(b, rows))},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			m := memory{content: c.content}
+			benchmarkRead(b, c.form, m, Split{File: m.file(), End: m.file().Size})
+		})
+	}
+	for _, command := range []string{"gzip", "bzip2", "zstd", "lz4"} {
+		b.Run(command, func(b *testing.B) {
+			cmd := exec.Command(command, "-c")
+			cmd.Stdin = bytes.NewReader(rows)
+			packed, err := cmd.Output()
+			if err != nil {
+				b.Skip(err)
+			}
+			m := memory{content: packed}
+			b.SetBytes(int64(len(rows)))
+			b.ReportAllocs()
+			for b.Loop() {
+				readThrough(b, checkForm(), m, Split{File: m.file(), End: m.file().Size})
+			}
+		})
+	}
+}
+
+// gb18030 writes ASCII rows with a few Chinese characters; the rows' own Chinese becomes one character.
+func gb18030(b *testing.B, rows []byte) string {
+	b.Helper()
+	var s strings.Builder
+	for _, c := range string(rows) {
+		if c < 0x80 {
+			s.WriteRune(c)
+		} else {
+			s.WriteString("\xb9\xe6")
+		}
+	}
+	return s.String()
 }

@@ -151,11 +151,16 @@ func (r *Reader) Next() (*Record, error) {
 		r.err = err
 		return nil, err
 	}
-	rec := &r.rec
 	r.take(length, next)
 	if !r.form.Charset.IsUTF8() {
 		return r.nextDecoded()
 	}
+	return r.cutPlain()
+}
+
+// cutPlain cuts the record in rec, whose bytes stand for themselves.
+func (r *Reader) cutPlain() (*Record, error) {
+	rec := &r.rec
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"unicode/utf8"
@@ -8,17 +9,16 @@ import (
 
 // nextScanned is Next where the form has escapes or enclosures.
 func (r *Reader) nextScanned() (*Record, error) {
-	length, next, err := r.scanRecord()
-	var wrong *badSyntax
-	if errors.As(err, &wrong) {
-		if length, next, err = r.scanEnd(); err == nil {
-			r.take(length, next)
-			return nil, r.badSyntax(wrong)
-		}
-	}
-	if err != nil {
-		r.err = err
+	if err := r.skipSeparators(); err != nil {
 		return nil, err
+	}
+	if n, plain := r.plainRecord(); plain {
+		r.take(n, r.pos+n+1)
+		return r.cutPlain()
+	}
+	length, next, err := r.scanRecord()
+	if err != nil {
+		return nil, r.unreadable(err)
 	}
 	r.take(length, next)
 	if r.scan.columns != len(r.form.Columns) {
@@ -29,6 +29,54 @@ func (r *Reader) nextScanned() (*Record, error) {
 	}
 	r.good = true
 	return &r.rec, nil
+}
+
+// skipSeparators goes to the next record that is no separator of rejects.
+func (r *Reader) skipSeparators() error {
+	d := r.form.RecordDelimiter
+	for len(r.scan.ends) > len(d) {
+		for r.fill-r.pos < 1+len(d) && !r.eof {
+			if err := r.more(); err != nil {
+				r.err = err
+				return err
+			}
+		}
+		text := r.buf[r.pos:r.fill]
+		if len(text) == 0 || text[0] != rejectSeparator || len(text) > 1 && !bytes.HasPrefix(text[1:], d) {
+			return nil
+		}
+		r.pos = min(r.pos+1+len(d), r.fill)
+	}
+	return nil
+}
+
+// plainRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
+// where it is not worth looking.
+func (r *Reader) plainRecord() (length int, plain bool) {
+	d := r.form
+	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
+		return 0, false
+	}
+	text := r.buf[r.pos:r.fill]
+	n := bytes.IndexByte(text, d.RecordDelimiter[0])
+	if n < 0 || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 && bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
+		return 0, false
+	}
+	return n, true
+}
+
+// unreadable answers an error of the scanner: a record with bad syntax is passed over, all else ends the reading.
+func (r *Reader) unreadable(err error) error {
+	var wrong *badSyntax
+	if errors.As(err, &wrong) {
+		var length, next int
+		if length, next, err = r.scanEnd(); err == nil {
+			r.take(length, next)
+			return r.badSyntax(wrong)
+		}
+	}
+	r.err = err
+	return err
 }
 
 // scanRecord finds the end of the record at pos, and where the next one begins.
@@ -105,6 +153,10 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) []byte {
 
 // badSyntax makes the BadRecord of a record that can't be read.
 func (r *Reader) badSyntax(wrong *badSyntax) error {
+	// In the file the fault may be behind the record's end; said is what is wrong with the record alone.
+	if _, _, err := r.scan.record(r.rec.Raw, true); err != nil {
+		errors.As(err, &wrong)
+	}
 	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}
 	if wrong.column < len(r.form.Columns) {
 		b.Column = r.form.Columns[wrong.column]
