@@ -138,6 +138,9 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 	if b := s.Bound; b != nil {
 		line(w, "bound by", "%.2f s in %s, %.0f%% of the work; %s, busy for %.0f%% of the time", b.Seconds, b.Phase, 100*b.Share, plural(b.Cores, "core"), 100*b.Busy)
 	}
+	if r := s.Resumed; r != nil {
+		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), jobs.FormatSize(r.Bytes))
+	}
 	if s.Sort != nil && s.Sort.Runs > 0 {
 		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, jobs.FormatSize(s.Sort.Spilled))
 	}
