@@ -3,10 +3,8 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"bulkload/keys"
 
@@ -29,12 +27,14 @@ type GotRow struct {
 	Cells []GotCell `json:"cells"`
 }
 
-// GotCell is one cell; a value that is not UTF-8 is given as base64.
+// GotCell is one cell. A value that is not UTF-8 is given as base64 alone; one that the job stores in binary form as the
+// text that it stands for, with its type, and as base64.
 type GotCell struct {
 	Family    string `json:"family"`
 	Qualifier string `json:"qualifier"`
 	Timestamp int64  `json:"timestamp"`
 	Value     string `json:"value"`
+	Type      string `json:"type,omitempty"`
 	Base64    string `json:"value_base64,omitempty"`
 }
 
@@ -76,6 +76,7 @@ type query struct {
 	prefixes [][]byte
 	wanted   []wantedCell
 	wide     wideQuery
+	shown    shownCells
 	rows     []GotRow
 }
 
@@ -95,13 +96,17 @@ func newQuery(j *Job, values []string) (*query, error) {
 	if err != nil {
 		return nil, usagef("rowkey %s: %w", j.RowKey, err)
 	}
-	q := &query{}
+	q := &query{shown: shownCells{j.binaryCells(), j.Wide != nil}}
 	fields := make([][]byte, len(j.Columns))
 	for i, name := range j.Query {
 		at, _ := j.column(name) // reading the job file has checked that it is there
 		fields[at] = []byte(values[i])
 		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
-			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), fields[at]})
+			value, err := storedValue(&c, fields[at])
+			if err != nil {
+				return nil, err
+			}
+			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), value})
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
@@ -159,7 +164,7 @@ func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, 
 	group.SetLimit(parallelScans)
 	for i, prefix := range q.prefixes {
 		a := &answers[i]
-		a.wanted, a.wide = q.wanted, &q.wide
+		a.wanted, a.wide, a.shown = q.wanted, &q.wide, &q.shown
 		group.Go(func() error {
 			err := scan(running, prefix, q.wide.end(prefix), a.visit)
 			a.endRow()
@@ -177,6 +182,7 @@ func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, 
 type answer struct {
 	wanted  []wantedCell
 	wide    *wideQuery
+	shown   *shownCells
 	rows    []GotRow
 	row     []byte // the present one
 	cells   []GotCell
@@ -195,7 +201,7 @@ func (a *answer) visit(c *keys.Cell) error {
 		}
 	}
 	if a.wide.has(c) {
-		a.cells = append(a.cells, gotCell(c))
+		a.cells = append(a.cells, a.shown.gotCell(c))
 	}
 	return nil
 }
@@ -206,14 +212,4 @@ func (a *answer) endRow() {
 		a.rows = append(a.rows, GotRow{Printable(a.row), a.cells})
 	}
 	a.cells, a.matched = nil, 0
-}
-
-func gotCell(c *keys.Cell) GotCell {
-	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
-	if utf8.Valid(c.Value) {
-		g.Value = string(c.Value)
-	} else {
-		g.Base64 = base64.StdEncoding.EncodeToString(c.Value)
-	}
-	return g
 }

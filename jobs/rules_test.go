@@ -233,3 +233,25 @@ func TestKilledSortOfFiltered(t *testing.T) {
 		t.Error("nothing was kept")
 	}
 }
+
+// TestGetShowsBinaryValues: as text, with the type; a query column may be stored in binary form, too.
+func TestGetShowsBinaryValues(t *testing.T) {
+	j := readRuleJob(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
+		"1|1.50|2026-11-20 08:00:00\n10|2|\\N\n")
+	mustRun(t, j, Options{})
+	r, err := Get(context.Background(), j, Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
+	if err != nil || len(r.Rows) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	want := []GotCell{{"f", "a", 1000, "1.50", "decimal", "AAAAAgCW"}, {"f", "b", 1000, "2026-11-20T08:00:00.000+08:00", "timestamp", "AAABofZAvAA="}, {"f", "id", 1000, "1", "int32", "AAAAAQ=="}}
+	if !slices.Equal(r.Rows[0].Cells, want) {
+		t.Errorf("cells %+v", r.Rows[0].Cells)
+	}
+	r, err = Get(context.Background(), j, Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
+	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (GotCell{"f", "b", 1000, "", "", ""}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := Get(context.Background(), j, Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); KindOf(err) != Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
+		t.Errorf("a query of no number: %v", err)
+	}
+}

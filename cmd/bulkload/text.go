@@ -283,7 +283,7 @@ func writeRows(w io.Writer, r *jobs.GetReport) {
 		fmt.Fprintln(w, row.Row)
 		for _, c := range row.Cells {
 			value := oneLine(c.Value)
-			if c.Base64 != "" {
+			if c.Base64 != "" && c.Type == "" {
 				value = "base64 " + c.Base64
 			}
 			fmt.Fprintf(w, "  %s:%s = %s\n", c.Family, c.Qualifier, value)

@@ -230,3 +230,36 @@ func BenchmarkAppendBinary(b *testing.B) {
 		})
 	}
 }
+
+// TestTextOfBinary: what is shown of a stored value is the value, and stores the same again.
+func TestTextOfBinary(t *testing.T) {
+	for _, c := range []struct {
+		kind             keys.Kind
+		zone, text, want string
+	}{
+		{keys.KindInt16, "", "-5", "-5"}, {keys.KindInt32, "", "+07", "7"}, {keys.KindInt64, "", "-9223372036854775808", "-9223372036854775808"},
+		{keys.KindDecimal, "", "1.50", "1.50"}, {keys.KindDecimal, "", "-0.001", "-0.001"}, {keys.KindDecimal, "", "1e3", "1E3"}, {keys.KindDecimal, "", "-129", "-129"},
+		{keys.KindDecimal, "", "-99999999999999999999999999999999999999999.5", "-99999999999999999999999999999999999999999.5"}, {keys.KindDecimal, "", "0.00", "0.00"},
+		{keys.KindFloat32, "", "0.1", "0.1"}, {keys.KindFloat64, "", "-1.5E300", "-1.5e+300"}, {keys.KindFloat64, "", "NaN", "NaN"},
+		{keys.KindBoolean, "", "Y", "true"}, {keys.KindBoolean, "", "0", "false"}, {keys.KindHex, "", "0A 1f", "0a1f"}, {keys.KindText, "", "é", "é"},
+		{keys.KindDate, "Asia/Shanghai", "2026-11-20", "2026-11-20"}, {keys.KindTimestamp, "Asia/Shanghai", "2026-11-20 01:02:03.0", "2026-11-20T01:02:03.000+08:00"},
+		{keys.KindTimestamp, "", "2026-11-20 01:02:03.4567", "2026-11-20T01:02:03.456Z"},
+	} {
+		r := reader(t, c.kind, "", c.zone)
+		stored, _ := r.AppendBinary(nil, []byte(c.text))
+		got, ok := r.AppendText(nil, stored)
+		if !ok || string(got) != c.want {
+			t.Errorf("%v %s is shown as %q, want %q", c.kind, c.text, got, c.want)
+		}
+		if again, _ := r.AppendBinary(nil, got); !strings.EqualFold(hex.EncodeToString(again), hex.EncodeToString(stored)) && c.want[len(c.want)-1] != 'Z' {
+			t.Errorf("%v %s is stored as %x, and %s, as which it is shown, as %x", c.kind, c.text, stored, got, again)
+		}
+	}
+	for _, kind := range []keys.Kind{keys.KindInt16, keys.KindInt32, keys.KindInt64, keys.KindDecimal, keys.KindFloat32, keys.KindFloat64, keys.KindBoolean, keys.KindTimestamp} {
+		for _, wrong := range []string{"", "abc"} {
+			if text, ok := reader(t, kind, "", "").AppendText(nil, []byte(wrong)); ok {
+				t.Errorf("%v: %q is shown as %q", kind, wrong, text)
+			}
+		}
+	}
+}
