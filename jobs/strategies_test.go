@@ -237,3 +237,27 @@ func BenchmarkStrategies(b *testing.B) {
 		})
 	}
 }
+
+// TestTableOfAPeriod: a date in the table's name, which plan, run and get need then.
+func TestTableOfAPeriod(t *testing.T) {
+	const path = "examples/keys/monthly-table.yaml"
+	for _, o := range []ReadOptions{{}, {DateOptional: true}} {
+		if _, err := Read(path, o); err == nil || !strings.Contains(err.Error(), "monthly-table.yaml:3: table: ${date:200601} needs the logical date") {
+			t.Errorf("without a date: %v", err)
+		}
+	}
+	day, err := ParseDate("2018-12-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []ReadOptions{{Date: day}, {Date: day, DateOptional: true}} {
+		j, err := Read(path, o)
+		if err != nil || j.Table != "shop:orders_201812" || filepath.Base(j.Output) != "201812" {
+			t.Fatalf("%+v, %v", j, err)
+		}
+		j.Output = t.TempDir()
+		if s := mustRun(t, j, Options{}); s.Run.Table != "shop:orders_201812" {
+			t.Errorf("run %+v", s.Run)
+		}
+	}
+}

@@ -33,6 +33,12 @@ const (
 	FindingConstant      = "constant"       // the key is the same in every record
 )
 
+// FindingCodes lists the codes of all findings that there may be.
+func FindingCodes() []string {
+	return []string{FindingMonotonic, FindingCycle, FindingRandomSalt, FindingOpenSalt, FindingLateSalt, FindingNoSeparator, FindingOpenPrefix,
+		FindingUnusedQuery, FindingTurnedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
+}
+
 // Findings lists what there is to say of the key, part by part; query are the columns that a reader has, nil where that
 // is not known.
 func (e *Expr) Findings(query []string) []Finding {
