@@ -37,6 +37,8 @@ type writing struct {
 	writes *meter
 	checks *meter
 
+	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
+
 	mu      sync.Mutex // guards what follows, and the manifest
 	samples []DuplicateSample
 	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
@@ -51,7 +53,8 @@ func (w *writing) writeSlices(ctx context.Context) error {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
+	w.merging = make(chan struct{}, workers())
 	for _, u := range units {
 		if running.Err() != nil {
 			break
@@ -105,8 +108,11 @@ func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
 		}
 	}()
 	w.options.reached(pointBegun)
+	w.merging <- struct{}{}
 	begun := time.Now()
-	if err := r.writeRows(ctx); err != nil {
+	err = r.writeRows(ctx)
+	<-w.merging
+	if err != nil {
 		return err
 	}
 	if err := r.finishAll(); err != nil {
