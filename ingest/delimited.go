@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"bulkload/ingest/charset"
 	"bulkload/ingest/compressed"
@@ -123,8 +124,14 @@ func (d *Delimited) compressed(fsys storage.FS, f File) (bool, error) {
 	return codec != compressed.None, nil
 }
 
-// RejectDelimiter is the record delimiter, so that the rejects can be read as input again.
-func (d *Delimited) RejectDelimiter() []byte { return d.RecordDelimiter }
+// RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is
+// one that ends a reject whatever is open in it.
+func (d *Delimited) RejectDelimiter() []byte {
+	if !d.wantsScanner() || bytes.IndexByte(d.RecordDelimiter, rejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, rejectSeparator) >= 0 {
+		return d.RecordDelimiter
+	}
+	return slices.Concat(d.RecordDelimiter, []byte{rejectSeparator}, d.RecordDelimiter)
+}
 
 // overlapsItself says whether two occurrences of delimiter can share bytes: whether it ends as it begins.
 func overlapsItself(delimiter []byte) bool {

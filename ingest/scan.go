@@ -15,7 +15,12 @@ const (
 	endsField
 	endsRecord
 	character // of several bytes, that one byte of may look like a delimiter
+	separates // rejects, between two record delimiters: see rejectSeparator
 )
+
+// rejectSeparator stands, as a record, behind each reject of a form with escapes or enclosures. It ends the one before it
+// even where that ends with an escape, or in an enclosed value.
+const rejectSeparator = 0x1e
 
 // scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
 // a part of a character. It goes by the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the next
@@ -24,6 +29,7 @@ const (
 // enclosure that the end of the file cuts off for an error.
 type scanner struct {
 	form    *Delimited
+	ends    []byte    // what ends a reject: a delimiter, rejectSeparator and a delimiter
 	means   [256]byte // outside of enclosures
 	within  [256]byte // inside: escapes and characters only, and the enclosure as endsField
 	spans   []span    // of the fields of the last record, one more than there are columns at most
@@ -52,7 +58,10 @@ func newScanner(d *Delimited) *scanner {
 	if !d.wantsScanner() {
 		return nil
 	}
-	s := &scanner{form: d}
+	s := &scanner{form: d, ends: d.RejectDelimiter()}
+	if len(s.ends) > len(d.RecordDelimiter) {
+		s.within[rejectSeparator] |= separates
+	}
 	if d.Escape != 0 {
 		s.means[d.Escape] |= escapes
 		s.within[d.Escape] |= escapes
@@ -153,6 +162,17 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 		if s.within[text[at]]&endsField != 0 {
 			break
 		}
+		if s.within[text[at]]&separates != 0 {
+			behind := at + 1 + len(s.form.RecordDelimiter)
+			if behind > len(text) && !atEnd {
+				return field, 0, 0, errMore
+			}
+			if s.endsReject(text[:min(len(text), behind)], at-len(s.form.RecordDelimiter)) {
+				return field, 0, 0, s.unclosed(start, at, true)
+			}
+			at++
+			continue
+		}
 		n, err := s.step(text, at, s.within[text[at]], atEnd)
 		if err != nil {
 			return field, 0, 0, err
@@ -179,10 +199,10 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 // unclosed answers an enclosed value whose end is not in the text.
 func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	switch {
-	case atEnd:
-		return s.bad(start, "the enclosed value has no %s at its end", quoted(s.form.Enclosure))
 	case at-start > maxEnclosed:
 		return s.bad(start, "the enclosed value has no %s within %d bytes", quoted(s.form.Enclosure), maxEnclosed)
+	case atEnd:
+		return s.bad(start, "the enclosed value has no %s at its end", quoted(s.form.Enclosure))
 	}
 	return errMore
 }
@@ -217,13 +237,13 @@ func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error)
 	if means&(escapes|character) == 0 {
 		return 1, nil
 	}
-	if len(text)-at < 1+longestCharacter && !atEnd {
+	if len(text)-at < 1+max(longestCharacter, len(s.ends)) && !atEnd {
 		return 0, errMore
 	}
 	if means&escapes == 0 {
 		return max(1, s.form.Charset.Length(text[at:])), nil
 	}
-	if at+1 == len(text) {
+	if at+1 == len(text) || s.endsReject(text, at+1) {
 		return 0, s.bad(at, "it ends with the escape character %s, and nothing that it escapes", quoted(s.form.Escape))
 	}
 	if s.within[text[at+1]]&character != 0 {
@@ -239,7 +259,9 @@ func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 		_, ended, behind, err := s.open(text, at, atEnd)
 		var bad *badSyntax
 		switch {
-		case errors.As(err, &bad) || err == nil && ended == 0:
+		case errors.As(err, &bad) && s.endsReject(text, bad.at+1):
+			return bad.at + 1, bad.at + 1 + len(s.form.RecordDelimiter), nil
+		case bad != nil || err == nil && ended == 0:
 			return len(text), len(text), nil
 		case err != nil:
 			return 0, 0, err
@@ -248,6 +270,15 @@ func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 		}
 		at = behind
 	}
+}
+
+// endsReject says whether a reject ends at a place. The last delimiter may be missing at the end of the file.
+func (s *scanner) endsReject(text []byte, at int) bool {
+	if at < 0 || len(s.ends) == len(s.form.RecordDelimiter) {
+		return false
+	}
+	rest := text[at:]
+	return bytes.HasPrefix(rest, s.ends) || len(rest) == len(s.form.RecordDelimiter)+1 && bytes.HasPrefix(s.ends, rest)
 }
 
 func (s *scanner) bad(at int, format string, args ...any) error {

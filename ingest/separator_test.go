@@ -1,0 +1,46 @@
+package ingest
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// rejectsOf are a file's rejects, and the file that keeps them.
+func rejectsOf(t testing.TB, d *Delimited, content string) (bad []got, file string) {
+	t.Helper()
+	for _, g := range read(t, d, content) {
+		if g.reason != "" {
+			file += g.raw + string(d.RejectDelimiter())
+			g.offset, g.number = 0, 0
+			bad = append(bad, g)
+		}
+	}
+	return bad, file
+}
+
+// TestScannedRejectsAreInput: rejects with open enclosures and escapes at their end, read again, are the same rejects.
+func TestScannedRejectsAreInput(t *testing.T) {
+	forms := []*Delimited{
+		{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Escape: '\\', Enclosure: '"'},
+		{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Enclosure: '"'},
+		{Columns: []string{"a", "b"}, FieldDelimiter: []byte("\x01"), RecordDelimiter: []byte("\r\n"), Escape: '\\'},
+		{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Escape: '\\', Enclosure: '"', EncloseAll: true,
+			Charset: charsetNamed(t, "gbk")},
+	}
+	rng := rand.New(rand.NewPCG(1, 9))
+	pieces := []string{"\"", "\"", ",", ",", "|", "\x01", "\n", "\n", "\r\n", "\\", "a", "b", "\xff", "\x81\x7c", "\x95\x5c", "\x1e", "\n\x1e\n", "1,\"x\n"}
+	for range 20000 {
+		var b strings.Builder
+		for range rng.IntN(20) {
+			b.WriteString(pieces[rng.IntN(len(pieces))])
+		}
+		d := forms[rng.IntN(len(forms))]
+		bad, file := rejectsOf(t, d, b.String())
+		again, fileAgain := rejectsOf(t, d, file)
+		if !reflect.DeepEqual(again, bad) || fileAgain != file || len(read(t, d, file)) != len(bad) {
+			t.Fatalf("%q of %q:\n rejects %+v\n in file %q\n again %+v", d.FieldDelimiter, b.String(), bad, file, again)
+		}
+	}
+}
