@@ -5,6 +5,7 @@ import (
 	"io"
 	"path"
 	"testing"
+	"time"
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/testcluster"
@@ -57,21 +58,45 @@ func benchmark(b *testing.B, fsys FS, dir string) {
 		}
 	})
 	b.Run("read", func(b *testing.B) {
-		chunk := make([]byte, 1<<20)
 		b.SetBytes(benchmarkSize)
 		b.ReportAllocs()
 		for b.Loop() {
-			f, err := fsys.Open(name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			for off := int64(0); err == nil; off += int64(len(chunk)) {
-				_, err = f.ReadAt(chunk, off)
-			}
-			if err != io.EOF {
-				b.Fatal(err)
-			}
-			f.Close()
+			readChunks(b, fsys, name, 0)
 		}
 	})
+	b.Run("read beside computing", func(b *testing.B) { besideComputing(b, fsys, name) })
+}
+
+// besideComputing computes for as long between two chunks as reading one takes, and tells what of the reading that hides:
+// 100% where a file comes as if it were in memory. What this process does itself to read, it can't hide.
+func besideComputing(b *testing.B, fsys FS, name string) {
+	b.SetBytes(benchmarkSize)
+	var alone, together, computing time.Duration
+	for b.Loop() {
+		read := readChunks(b, fsys, name, 0)
+		pause := read / (benchmarkSize >> 20)
+		both := readChunks(b, fsys, name, pause)
+		alone, together, computing = alone+read, together+both, computing+pause*(benchmarkSize>>20)
+	}
+	b.ReportMetric(100*(1-float64(together-computing)/float64(alone)), "%-hidden")
+}
+
+// readChunks reads a file in pieces such as a reader's, and computes for a while behind each.
+func readChunks(b *testing.B, fsys FS, name string, pause time.Duration) time.Duration {
+	chunk := make([]byte, 1<<20)
+	begun := time.Now()
+	f, err := fsys.Open(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	for off := int64(0); err == nil; off += int64(len(chunk)) {
+		_, err = f.ReadAt(chunk, off)
+		for until := time.Now().Add(pause); time.Now().Before(until); {
+		}
+	}
+	if err != io.EOF {
+		b.Fatal(err)
+	}
+	return time.Since(begun)
 }
