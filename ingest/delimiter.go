@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"bulkload/keys"
 )
 
 // ParseDelimiter reads a delimiter of one or more bytes as job files and Sqoop's arguments write it: \x01 (two hex
@@ -128,7 +130,7 @@ func firstRune(s string) string {
 // number characters one above 7f would be two bytes in Sqoop's UTF-8, and one elsewhere: it is refused.
 func numbered(s string, from, least, most, base int) (char []byte, behind string, err error) {
 	end := from
-	for end < len(s) && end-from < most && digit(s[end]) < base {
+	for end < len(s) && end-from < most && isDigit(s[end], base) {
 		end++
 	}
 	notation := `\` + s[:end]
@@ -146,17 +148,10 @@ func numbered(s string, from, least, most, base int) (char []byte, behind string
 	return []byte{byte(n)}, s[end:], nil
 }
 
-// digit is the value of a hex digit, 16 where c is none.
-func digit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return 16
+// isDigit tells whether c is a digit of a base up to 16.
+func isDigit(c byte, base int) bool {
+	value := keys.HexValue(c)
+	return value >= 0 && value < base
 }
 
 // FormatDelimiter writes a delimiter so that ParseDelimiter reads it.

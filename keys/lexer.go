@@ -144,23 +144,10 @@ func (l *lexer) escape(at int) (value byte, size int, err error) {
 		}
 	}
 	if len(rest) >= 3 && rest[0] == 'x' {
-		high, low := hexValue(rest[1]), hexValue(rest[2])
+		high, low := HexValue(rest[1]), HexValue(rest[2])
 		if high >= 0 && low >= 0 {
 			return byte(high<<4 | low), 4, nil
 		}
 	}
 	return 0, 0, l.fail(at, `unknown escape; known are \\ \' \" \n \r \t \0 and \x with two hex digits`)
-}
-
-// hexValue is -1 where c is no hex digit.
-func hexValue(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -124,7 +124,7 @@ func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
 	}
 	out := dst
 	for i := 0; i < len(x); i += 2 {
-		high, low := hexValue(x[i]), hexValue(x[i+1])
+		high, low := HexValue(x[i]), HexValue(x[i+1])
 		if high < 0 || low < 0 {
 			return dst, "no hex text"
 		}

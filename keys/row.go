@@ -18,3 +18,16 @@ func Printable(b []byte) string {
 	}
 	return string(out)
 }
+
+// HexValue is the value of a hex digit in either case; -1 where c is none.
+func HexValue(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

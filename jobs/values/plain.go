@@ -1,5 +1,7 @@
 package values
 
+import "bulkload/keys"
+
 // ParseBoolean reads true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
 func ParseBoolean(x []byte) (value bool, problem string) {
 	const longest = len("false")
@@ -59,12 +61,12 @@ func scanHex(dst, x []byte, keep bool) ([]byte, string) {
 			i++
 		}
 		if i+1 >= len(x) {
-			if i < len(x) && hexValue(x[i]) >= 0 {
+			if i < len(x) && keys.HexValue(x[i]) >= 0 {
 				return dst, problemOdd
 			}
 			return dst, problemHex
 		}
-		high, low := hexValue(x[i]), hexValue(x[i+1])
+		high, low := keys.HexValue(x[i]), keys.HexValue(x[i+1])
 		if high < 0 || low < 0 {
 			return dst, problemHex
 		}
@@ -73,17 +75,4 @@ func scanHex(dst, x []byte, keep bool) ([]byte, string) {
 		}
 	}
 	return dst, ""
-}
-
-// hexValue is -1 where c is no hex digit.
-func hexValue(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
