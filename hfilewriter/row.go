@@ -137,7 +137,10 @@ func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestam
 	if encoding != EncodeFastDiff && encoding != EncodeNone {
 		return false
 	}
-	if p.columns == columns && p.rowLen == rowLen && p.timestamp == timestamp {
+	if p.columns == columns && p.rowLen == rowLen {
+		if p.timestamp != timestamp {
+			p.setTimestamp(encoding, timestamp)
+		}
 		return true
 	}
 	*p = rowPlan{columns: columns, rowLen: rowLen, timestamp: timestamp, cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), room: p.room[:0]}
@@ -151,6 +154,20 @@ func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestam
 		p.cells = append(p.cells, c)
 	}
 	return true
+}
+
+// setTimestamp puts another timestamp into a plan, as rows come that have one each.
+func (p *rowPlan) setTimestamp(encoding Encoding, timestamp int64) {
+	p.timestamp = timestamp
+	for i := range p.cells {
+		switch rest := p.cells[i].rest; {
+		case len(rest) == 0: // the first column has none in FAST_DIFF
+		case encoding == EncodeNone:
+			binary.BigEndian.PutUint64(rest[len(rest)-1-timestampLen:], uint64(timestamp))
+		default:
+			rest[len(rest)-1] = byte(timestamp)
+		}
+	}
 }
 
 // planFastDiff prepares the cell of column i behind that of column i-1.
