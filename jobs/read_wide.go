@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bulkload/keys"
@@ -33,21 +34,28 @@ func (j *Job) readWide(s *section) {
 	j.checkWide(s)
 }
 
-// readWideValue takes one column for the only cell of a record: its qualifier is then that of the record alone.
+// readWideValue takes one column or constant for the only cell of a record: its qualifier is then that of the record alone.
 func (j *Job) readWideValue(s *section) {
 	if !s.has("value") {
 		return
 	}
 	name := s.text("value")
-	at, ok := j.column(name)
-	if !ok {
+	at, isColumn := j.column(name)
+	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
+	if !isColumn && constant < 0 {
 		s.fail("value", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
 		return
 	}
 	for i := range j.Columns {
-		j.Columns[i].Skip = i != at
+		j.Columns[i].Skip = true
 	}
-	j.Columns[at].Qualifier = ""
+	if isColumn {
+		j.Columns[at].Skip, j.Columns[at].Qualifier = false, ""
+		j.Constants = nil
+		return
+	}
+	j.Constants = []Constant{j.Constants[constant]}
+	j.Constants[0].Qualifier = ""
 }
 
 // checkWide wants a record's cells to stand side by side: with qualifiers of several widths, 1 and 12, the cells 1:a, 12:a

@@ -62,6 +62,11 @@ query: [user]`,
 			id := strings.Repeat("0", 6-len(f[1])) + f[1] + ":"
 			return map[string]string{"f:" + id + "s": f[2], "f:" + id + "follower": f[1], "g:" + id + "n": f[3]}
 		}},
+	"a set": {`rowkey: user + '/'
+wide: {qualifier: follower, value: mark}
+columns_map: {mark: {constant: ''}, other: {constant: x}}`,
+		func(f []string) string { return f[0] + "/" },
+		func(f []string) map[string]string { return map[string]string{"f:" + f[1]: ""} }},
 	"a cell a family, of all widths": {`rowkey: user
 wide: {qualifier: follower + 'x'}
 cells: [since, note]
@@ -233,7 +238,8 @@ func TestWideTables(t *testing.T) {
 			want := c.expect(t, dir)
 			b := s.Books
 			want.Differing = b.Differing
-			if b != want.Books || b.Duplicates < 10 || b.Differing == 0 || b.Differing == b.Duplicates || b.Nulls == 0 {
+			all := name != "a set"
+			if b != want.Books || b.Duplicates < 10 || (b.Differing > 0) != all || b.Differing == b.Duplicates || (b.Nulls > 0) != all {
 				t.Errorf("books %+v\nwant  %+v", b, want.Books)
 			}
 			want.compare(t, lines(t, out))
@@ -283,6 +289,33 @@ func TestJavaReadsWideTables(t *testing.T) {
 			want := c.expect(t, dir)
 			want.compare(t, readLines(t, got))
 		})
+	}
+}
+
+// TestWideTimestamps: each cell has its record's time, also within a row.
+func TestWideTimestamps(t *testing.T) {
+	dir := t.TempDir()
+	job := strings.Replace(wideHead, "timestamp: 1700000000000", "timestamp: column:since", 1) +
+		"rowkey: user\nwide: {qualifier: follower, value: note}\ncolumns_map: {since: {type: timestamp, format: millis}}\n"
+	text := "1|7|1700000000007|a\n1|5|1700000000005|b\n12|5|1700000000012|c\n1|7|1700000000009|d\n"
+	for name, content := range map[string]string{"wide.yaml": job, "in/part": text} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "out")
+	j := readWideJob(t, dir, out)
+	s := mustRun(t, j, Options{})
+	got := strings.Join(lines(t, out), "\n")
+	want := "31\tf\t35\t1700000000005\tPut\t62\n31\tf\t37\t1700000000009\tPut\t64\n3132\tf\t35\t1700000000012\tPut\t63"
+	if got != want || s.Books.Differing != 1 {
+		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Books)
+	}
+	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != 3 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
