@@ -132,7 +132,7 @@ type candidate struct {
 	table     *load.Table // nil: it is not there, or nobody asked
 	target    *target
 	open      bool // the regions are suggestions, and may follow from what is read
-	beginning int  // bytes of the key that tell its order
+	beginning beginning
 	stats     *planStatistics
 	rates     planning.Rates
 }

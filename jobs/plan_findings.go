@@ -19,8 +19,8 @@ func (p *planner) facts(c *candidate) *planning.Facts {
 		f.Cycle = parts[i].Cycle
 	}
 	if c.report.Rows > 0 {
-		f.Oldest, f.Newest = j.Timestamp, j.Timestamp
-		f.Midnight = j.Timestamp > 0 && j.Timestamp%86_400_000 == 0
+		f.Oldest, f.Newest = counts.oldest, counts.newest
+		f.Midnight = f.Oldest == f.Newest && f.Oldest%86_400_000 == 0
 	}
 	return f
 }

@@ -126,6 +126,7 @@ type tableLane struct {
 	entry    []byte // its key as it is sorted, and its values
 	values   [][]byte
 	before   []byte // the beginning of the row before
+	first    []byte // the values of its columns, where it has no fixed width
 	fresh    bool   // there is none
 	n        int64
 	filtered int64
@@ -199,7 +200,7 @@ func (t *tableLane) commit(r *ingest.Record) {
 	t.entry = t.target.layout.pack(t.key.key, t.key.values, t.key.timestamp)
 	payload := t.entry[n:]
 	raw := t.count(payload)
-	t.follow(t.key.row)
+	t.follow(r.Fields)
 	hash := planning.Hash(t.entry[:n])
 	t.compare(hash, payload)
 	row := hash
@@ -211,6 +212,7 @@ func (t *tableLane) commit(r *ingest.Record) {
 		t.ask(r.Fields)
 		group = t.hash
 	}
+	t.counts.oldest, t.counts.newest = min(t.counts.oldest, t.key.timestamp), max(t.counts.newest, t.key.timestamp)
 	t.stats.rows.Add(group, hash, t.entry, n, raw)
 	t.stats.keys.Add(row, row, t.key.row, len(t.key.row), raw)
 	for _, a := range t.asks {
@@ -266,26 +268,38 @@ func (t *tableLane) count(payload []byte) int64 {
 	return raw
 }
 
-// beginningOf is how many bytes of a key tell its order: the first part that is not the same in every key, where its width
-// is known.
-func beginningOf(e *keys.Expr) int {
-	const unknown = 8
-	n := 0
-	for _, p := range e.Parts() {
-		n += p.Width.Max
-		if p.Width.Max < 0 {
-			return unknown
-		}
-		if !p.Literal {
-			return n
-		}
-	}
-	return n
+// beginning is the part of the key that decides to which region a row goes: the first that is not the same in every key.
+type beginning struct {
+	bytes   int   // of the key up to its end; -1: not always as many
+	columns []int // that it rests on
 }
 
-// follow looks whether the beginning of the key went up or down since the last record.
-func (t *tableLane) follow(row []byte) {
-	row = row[:min(len(row), t.beginning)]
+func beginningOf(e *keys.Expr) (b beginning) {
+	for _, p := range e.Parts() {
+		if b.columns = p.Columns; !p.Width.Fixed() {
+			b.bytes = -1
+			return b
+		}
+		if b.bytes += p.Width.Max; !p.Literal {
+			return b
+		}
+	}
+	return b
+}
+
+// follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
+// keys are compared, of records in which its columns differ.
+func (t *tableLane) follow(fields [][]byte) {
+	row := t.key.row
+	if t.beginning.bytes >= 0 {
+		row = row[:t.beginning.bytes]
+	} else {
+		t.next = appendFields(t.next[:0], fields, t.beginning.columns)
+		if bytes.Equal(t.next, t.first) && !t.fresh {
+			return
+		}
+		t.first = append(t.first[:0], t.next...)
+	}
 	if !t.fresh {
 		switch order := bytes.Compare(row, t.before); {
 		case order > 0:

@@ -88,6 +88,9 @@ func (j *Job) readOutput(s *section) {
 	j.Output = s.undated("output")
 	s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
+	if j.Load && j.Regions.From == "plan" {
+		s.fail("load", "true hands the files to a table, whose boundaries they must have; regions.from is plan: use table")
+	}
 	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
 		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
 	}

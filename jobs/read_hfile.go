@@ -7,7 +7,7 @@ func (j *Job) readHFile(top, s *section) {
 	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
 	h.Given = map[string]bool{}
 	if s == nil {
-		if j.Regions.From == "splits" || j.Regions.From == "file" {
+		if j.Regions.From != "table" {
 			top.doc.fail(top.node, "hfile is missing: it says compression, encoding and bloom where regions.from is not table")
 		}
 		return

@@ -27,7 +27,7 @@ func (j *Job) readRegions(s *section) {
 		s.require("file")
 		j.readSplitsFile(s)
 	case "plan":
-		s.fail("from", "plan is not built yet; splits, file and table are")
+		// The boundaries follow from the input, when it is read.
 	}
 	for _, key := range []string{"splits", "file"} {
 		if s.has(key) && j.Regions.From != key {

@@ -164,7 +164,6 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"outputs beside a table":       {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table stands beside outputs"},
 		"kerberos":                     {map[int]string{17: "hbase: {kerberos: {principal: a, keytab: b}}"}, ":17: hbase.kerberos is not built yet"},
 		"column type":                  {map[int]string{17: "columns_map: {id: {type: int}}"}, `:17: columns_map.id.type: "int" is none of text, int16, int32`},
-		"regions from a plan":          {map[int]string{13: "  from: plan", 14: "-"}, ":13: regions.from: plan is not built yet"},
 		"splits that do not ascend":    {map[int]string{14: "  splits: ['2', '1']"}, `:14: regions.splits: split "1" does not come behind "2"`},
 		"empty split":                  {map[int]string{14: "  splits: ['']"}, ":14: regions.splits: a split must not be empty"},
 		"splits beside a live table":   {map[int]string{13: "  from: table"}, ":14: regions.splits: is given, but regions.from is table"},

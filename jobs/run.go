@@ -240,7 +240,7 @@ func (w *workplace) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.target, err = planTarget(w.job, w.site, table); err != nil {
+	if w.target, err = w.job.target(ctx, w.site, w.source, table, w.manifest, w.options); err != nil {
 		return err
 	}
 	return w.checkPlace(ctx, table)

@@ -100,7 +100,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 			return err
 		}
 	}
-	if v.target, err = planTarget(v.job, of.site, table); err != nil {
+	if v.target, err = v.job.target(ctx, of.site, of.source, table, nil, of.options); err != nil {
 		return err
 	}
 	if live {

@@ -1,0 +1,375 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+	"bulkload/jobs/planning"
+)
+
+// opinionTable is the job of the opinion table.
+const opinionTable = `table: tinawang:opinion
+family: f
+input:
+  path: in/${date}
+  columns: [id, apply_no, node_code, conclusion, opinion, created_at, operator, status]
+  record_delimiter: '\x10'
+rowkey: salt(apply_no, 10) + md5(apply_no) + id
+query: [apply_no]
+regions: {from: splits, splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}
+hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 10GiB}
+output: out/${date}
+`
+
+func mustPlan(t testing.TB, j *Job, p PlanOptions) *PlanReport {
+	t.Helper()
+	r, err := Plan(context.Background(), j, Options{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func found(r *PlanReport) (codes []string) {
+	for _, f := range r.Checks {
+		codes = append(codes, f.Code)
+	}
+	return codes
+}
+
+// planDir makes a folder with a job over one input of the given text.
+func planDir(t testing.TB, job string, input []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"check.yaml": []byte(job), "in/2026-11-20/part-0": input} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestPlanEstimatesFiles holds the estimated sizes against those of the files of a run: of all rows and of a sample, and
+// in several settings.
+func TestPlanEstimatesFiles(t *testing.T) {
+	opinions := func(rows int) []byte {
+		var b bytes.Buffer
+		if err := sample.Opinion(&b, sample.Options{Rows: rows, Seed: 9}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	settings := func(with string) string {
+		return strings.Replace(checkJob, "compression: snappy, encoding: fast_diff, bloom: row", with, 1)
+	}
+	for name, c := range map[string]struct {
+		dir    func() string
+		sample int64
+		within float64
+	}{
+		"check, a few rows":     {func() string { return sampleDir(t, checkJob, 400) }, 0, 0.1},
+		"check, all":            {func() string { return sampleDir(t, checkJob, 40_000) }, 0, 0.02},
+		"check, a sample":       {func() string { return sampleDir(t, checkJob, 300_000) }, 30_000, 0.1},
+		"check, not compressed": {func() string { return sampleDir(t, settings("compression: none, encoding: none, bloom: none"), 20_000) }, 5000, 0.1},
+		"check, prefix and zstd": {func() string {
+			return sampleDir(t, settings("compression: zstd, encoding: prefix, bloom: rowcol"), 20_000)
+		}, 5000, 0.1},
+		"check, of two families": {func() string {
+			return sampleDir(t, checkJob+"columns_map: {remark: {to: 'g:remark'}, city: {to: 'g:city'}}\n", 20_000)
+		}, 5000, 0.1},
+		"opinion, all":               {func() string { return planDir(t, opinionTable, opinions(40_000)) }, 0, 0.02},
+		"opinion, a sample":          {func() string { return planDir(t, opinionTable, opinions(200_000)) }, 20_000, 0.1},
+		"opinion, the rows shuffled": {func() string { return planDir(t, opinionTable, shuffled(opinions(40_000))) }, 0, 0.02},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("it runs jobs")
+			}
+			dir := c.dir()
+			r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: c.sample})
+			s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+			var bytes, raw int64
+			for _, f := range s.Files {
+				bytes += f.Bytes
+				raw += f.Raw
+			}
+			off := float64(r.HFiles.Bytes)/float64(bytes) - 1
+			t.Logf("estimated %d, written %d bytes: %+.2f%%; %d of %d rows read, %d encoded", r.HFiles.Bytes, bytes, 100*off, r.RowsRead, s.Books.Read, r.HFiles.SampleRows)
+			if math.Abs(off) > c.within {
+				t.Errorf("off by %+.1f%%", 100*off)
+			}
+			if r.Sample != (c.sample > 0) || r.Sample && r.RowsRead != c.sample || math.Abs(float64(r.Rows)/float64(s.Books.Written)-1) > 0.03 ||
+				math.Abs(float64(r.RawBytes)/float64(raw)-1) > 0.03 {
+				t.Errorf("sample %v, %d rows read, %d rows and %d bytes of KeyValues expected; they are %d and %d", r.Sample, r.RowsRead, r.Rows, r.RawBytes, s.Books.Written, raw)
+			}
+			if !r.Sample && (r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.RawBytes != raw) {
+				t.Errorf("%d rows, %d cells, %d bytes; a run has %d, %d, %d", r.Rows, r.Cells, r.RawBytes, s.Books.Written, s.Books.CellsWritten, raw)
+			}
+			for i, region := range r.Regions {
+				if !r.Sample && region.Rows != s.Regions[i].Rows {
+					t.Errorf("region %d has %d rows, in the run %d", i, region.Rows, s.Regions[i].Rows)
+				}
+			}
+		})
+	}
+}
+
+// shuffled brings records in another order, so that no query key's rows stand together.
+func shuffled(input []byte) []byte {
+	records := bytes.SplitAfter(bytes.TrimSuffix(input, []byte(sample.RecordDelimiter)), []byte(sample.RecordDelimiter))
+	last := len(records) - 1
+	records[last] = append(records[last], sample.RecordDelimiter...)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	return bytes.Join(records, nil)
+}
+
+// numbers is a job of three columns of text.
+const numbersJob = `table: ns:t
+family: f
+input:
+  path: in/${date}
+  columns: [id, user, city]
+  field_delimiter: '|'
+  record_delimiter: '\n'
+  max_rejects: 100%%
+rowkey: %s
+query: [user]
+queries: [{columns: [user], per_day: 1000}, {columns: [user, city], per_day: 10}, {columns: [city], per_day: 1}]
+regions: {from: plan}
+hfile: {compression: snappy, encoding: fast_diff, bloom: row}
+output: out/${date}
+`
+
+// made writes rows id|user|city: id counts, a user has ten rows, one behind the other.
+func made(rows int) []byte {
+	var b bytes.Buffer
+	for i := range rows {
+		fmt.Fprintf(&b, "%010d|%d|c%d\n", i, i/10, i%4)
+	}
+	return b.Bytes()
+}
+
+// TestSampleIsSpread: the first rows of a sorted input would tell nothing of the others.
+func TestSampleIsSpread(t *testing.T) {
+	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(200_000))
+	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
+	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
+		t.Errorf("%d rows read: %s", r.RowsRead, r.How)
+	}
+	if r.Rows < 195_000 || r.Rows > 205_000 {
+		t.Errorf("about %d rows", r.Rows)
+	}
+	// Of each place ten users are seen, from all over the 20,000.
+	s := planning.Suggest(planning.Wanted{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, Printable)
+	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
+		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
+	}
+	all := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{})
+	if all.Sample || all.How != "all of it" || all.Rows != 200_000 {
+		t.Errorf("sample %v, %s, %d rows", all.Sample, all.How, all.Rows)
+	}
+}
+
+// planStats is what a plan of a sample holds.
+func planStats(t *testing.T, dir string, rows int64) *planStatistics {
+	t.Helper()
+	j := readCheck(t, dir, "out")
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &planner{PlanOptions: PlanOptions{Sample: rows, Now: time.Now()}, job: j, options: o, candidates: []*candidate{{job: j, report: newPlanReport(j)}}}
+	if err := p.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.close(); err != nil {
+		t.Fatal(err)
+	}
+	return p.candidates[0].stats
+}
+
+// TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
+func TestFewPlaces(t *testing.T) {
+	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(5000))
+	if r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
+		t.Errorf("sample %v, %d rows: %s", r.Sample, r.Rows, r.How)
+	}
+}
+
+// near allows for a count of different values that is not exact.
+func near(got, want float64) bool { return math.Abs(got/want-1) < 0.03 }
+
+// TestPlanWeighsQueries: exact figures of a made table: 2,000 rows, 200 users, 4 cities.
+func TestPlanWeighsQueries(t *testing.T) {
+	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 4) + pad(user, 6) + id"), made(2000))
+	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
+	byUser, both, byCity := r.Queries[0], r.Queries[1], r.Queries[2]
+	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.A.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
+		t.Errorf("by user: %+v", byUser)
+	}
+	if !near(both.Returned, 2.5) || !near(both.Read, 10) {
+		t.Errorf("by user and city: %+v", both)
+	}
+	if !byCity.Full || byCity.Scans != 4 || byCity.Read != 2000 || byCity.Bytes != float64(r.RawBytes) {
+		t.Errorf("by city: %+v", byCity)
+	}
+	q := r.Query
+	if q.Keys != 200 || !q.Exact || q.Rows.Mean != 10 || q.Rows.Max != 10 || q.Scans != 1 || len(q.Top) != 10 || q.Top[0] != (planning.Frequency{Key: "0", Rows: 10}) {
+		t.Errorf("query %+v", q)
+	}
+	if r.KeyBytes != (planning.KeyBytes{Min: 7, Max: -1, Shortest: 17, Longest: 17, Mean: 17}) || r.Skew > 1.5 || len(r.Splits) != 3 || r.Repeats.Keys != 2000 {
+		t.Errorf("key bytes %+v, skew %.2f, splits %v, repeats %+v", r.KeyBytes, r.Skew, r.Splits, r.Repeats)
+	}
+	other := r.Compared
+	if other == nil || other.Key != "pad(city, 2) + pad(user, 6) + id" || !other.Query.Full || other.Queries[2].Full || !near(other.Queries[2].Read, 500) {
+		t.Fatalf("the other key: %+v", other)
+	}
+	if !slices.Contains(found(other), "query-prefix") {
+		t.Errorf("checks of the other key: %v", found(other))
+	}
+	splits, err := os.ReadFile(filepath.Join(dir, "splits"))
+	if err != nil || string(splits) != "1\n2\n3\n" {
+		t.Errorf("splits %q, %v", splits, err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "plan.html"))
+	if err != nil || bytes.Count(page, []byte("<svg ")) < 8 || !bytes.Contains(page, []byte("Two keys side by side")) {
+		t.Errorf("a page of %d bytes, %v", len(page), err)
+	}
+}
+
+// TestPlanComparesJobs: another job file, with another input.
+func TestPlanComparesJobs(t *testing.T) {
+	a := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(2000))
+	b := planDir(t, fmt.Sprintf(numbersJob, "random_salt(5) + pad(user, 6) + id"), made(1000))
+	r := mustPlan(t, readCheck(t, a, "out"), PlanOptions{Job: readCheck(t, b, "out")})
+	if r.Rows != 2000 || r.Compared.Rows != 1000 || r.Query.Scans != 1 || r.Compared.Query.Scans != 5 {
+		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
+	}
+	if q := r.Compared.Queries[0]; !near(q.Read, 10) || q.A.Scans != 5000 {
+		t.Errorf("behind a random salt: %+v", q)
+	}
+	if !slices.Contains(found(r.Compared), "key-random-salt") {
+		t.Errorf("checks %v", found(r.Compared))
+	}
+}
+
+// TestPlanFinds makes data that each check by data is there for.
+func TestPlanFinds(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		key   string
+		input string
+		now   time.Time
+		want  string
+		not   string
+	}{
+		"in the order of creation": {"id + user", string(made(300)), now, "key-order", ""},
+		"spread":                   {"md5(id, 4) + id", string(made(300)), now, "key-8", "key-order"},
+		"a salt in front":          {"salt(id, 10) + id", string(made(300)), now, "", "key-order"},
+		"the same key twice":       {"salt(user, 3) + pad(user, 10)", string(made(300)), now, "key-repeated", ""},
+		"reversed, two widths":     {"reverse(user) + '-' + id", string(made(300)), now, "key-reverse", "key-turned-unfixed"},
+		"reversed, one width":      {"reverse(id) + user", string(made(300)), now, "key-turned-unfixed", "key-reverse"},
+		"beyond the base":          {"desc(id, 100) + '-' + user", string(made(300)), now, "key-complement", ""},
+		"a bad record":             {"salt(user, 3) + id", "1|2|c\n3|4\n", now, "rejects", ""},
+		"a user with 60 rows":      {"salt(user, 3) + id", strings.ReplaceAll(string(made(60)), "|1|", "|0|") + strings.Repeat("7|0|c\n", 45), now, "query-rows", ""},
+		"before its day":           {"salt(user, 3) + id", string(made(30)), now.AddDate(0, 0, -1), "cell-future", ""},
+		"short":                    {"salt(user, 3) + pad(user, 4)", string(made(300)), now, "key-short", ""},
+		"long":                     {"salt(user, 3) + pad(id, 120)", string(made(300)), now, "key-long", ""},
+		"of two widths":            {"salt(user, 3) + '-' + user", string(made(300)), now, "key-width", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := strings.Replace(fmt.Sprintf(numbersJob, c.key), "query: [user]\n", "", 1)
+			if strings.HasPrefix(c.key, "salt(user") {
+				job = fmt.Sprintf(numbersJob, c.key)
+			}
+			r := mustPlan(t, readCheck(t, planDir(t, job, []byte(c.input)), "out"), PlanOptions{Now: c.now})
+			if c.want != "" && !slices.Contains(found(r), c.want) || c.not != "" && slices.Contains(found(r), c.not) {
+				t.Errorf("found %v, want %s and not %s", found(r), c.want, c.not)
+			}
+		})
+	}
+}
+
+// TestRunWithPlannedRegions: a run whose splits follow from the input gives the same files whatever the cores, and verifies.
+func TestRunWithPlannedRegions(t *testing.T) {
+	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 4) + id"), made(20_000))
+	j := readCheck(t, dir, filepath.Join(dir, "a"))
+	splits, err := j.planSplits(context.Background(), inputOf(t, j), Options{Watch: func(Progress) {}})
+	if err != nil || len(splits) != 0 {
+		t.Fatalf("20,000 small rows are cut at %q, %v", splits, err)
+	}
+	if s := mustRun(t, j, Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
+		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
+	}
+	dir = planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(20_000))
+	j = readCheck(t, dir, filepath.Join(dir, "a"))
+	if s := mustRun(t, j, Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
+		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
+	}
+	if s := mustRun(t, j, Options{WorkDir: dir}); s.Status != StatusNothing {
+		t.Errorf("again: %s", s.Status)
+	}
+	if v, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || v.Rows != 20_000 {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	_, err = Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), ReadOptions{Date: date20})
+	if err == nil || !strings.Contains(err.Error(), "regions.from is plan: use table") {
+		t.Errorf("planned regions and a load: %v", err)
+	}
+}
+
+func inputOf(t *testing.T, j *Job) *source {
+	t.Helper()
+	s, err := openSite(Options{}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := openSource(j, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = src.close() }) // it was only read
+	return src
+}
+
+func TestReadQueriesErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"queries: 5\n": "queries: is \"5\"; a list is wanted",
+		"queries: [{columns: [usr], per_day: 1}]\n":  "has no column usr; did you mean user?",
+		"queries: [{columns: [user]}]\n":             "queries[0].per_day is missing",
+		"queries: [{columns: [user], per_day: 0}]\n": "not a whole number of at least 1",
+		"queries: [{column: [user], per_day: 1}]\n":  "unknown key queries[0].column; did you mean columns?",
+	} {
+		job := fmt.Sprintf(numbersJob, "user")
+		at := strings.Index(job, "queries:")
+		end := at + strings.IndexByte(job[at:], '\n') + 1
+		_, err := Read(writeJob(t, job[:at]+text+job[end:]), ReadOptions{Date: date20})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":11: ") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// BenchmarkPlan is a full plan, beside BenchmarkRun.
+func BenchmarkPlan(b *testing.B) {
+	dir := sampleDir(b, checkJob, 200_000)
+	j := readCheck(b, dir, "out")
+	b.SetBytes(mustPlan(b, j, PlanOptions{}).InputBytes)
+	b.ReportAllocs()
+	for b.Loop() {
+		mustPlan(b, j, PlanOptions{})
+	}
+}
