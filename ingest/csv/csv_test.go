@@ -253,6 +253,23 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
+// TestHint: where a heading is missing, only the first record can tell that the delimiter is another one.
+func TestHint(t *testing.T) {
+	f := with(form("a", "b"), func(f *Form) { f.NoHeading = true })
+	in, err := f.Open(memory{content: []byte("1;2\n3;4\n")}, ingest.Split{File: ingest.File{Path: "/memory", Size: 8}, End: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for _, want := range []string{"the first record of /memory has no field delimiter ,; is ; the field delimiter?", ""} {
+		_, err := in.Next()
+		var bad *ingest.BadRecord
+		if !errors.As(err, &bad) || bad.Hint != want {
+			t.Errorf("hint %q of %v, want %q", bad.Hint, err, want)
+		}
+	}
+}
+
 // TestSameHeadings: files whose headings differ are not one input.
 func TestSameHeadings(t *testing.T) {
 	dir := t.TempDir()

@@ -109,6 +109,17 @@ func (r *reader) columnAt(place int) string {
 	return ""
 }
 
+// delimiterHint asks whether another delimiter is meant where the first record is all one value.
+func (r *reader) delimiterHint() string {
+	if r.good || r.number > 1 || r.count != 1 {
+		return ""
+	}
+	if other := r.otherDelimiter(r.rec.Raw); other != "" {
+		return fmt.Sprintf("the first record of %s has no field delimiter %s%s", r.path, ingest.FormatDelimiter([]byte{r.form.Delimiter}), other)
+	}
+	return ""
+}
+
 func (r *reader) countReason() string {
 	plural := "s"
 	if r.count == 1 {

@@ -62,7 +62,11 @@ func (r *reader) resolve(raw []byte) error {
 	for _, name := range r.form.Columns {
 		place, err := find(r.names, name)
 		if err != nil {
-			return fmt.Errorf("read the heading of %s: %w%s", r.path, err, r.otherDelimiter(raw))
+			other := ""
+			if len(r.names) == 1 {
+				other = r.otherDelimiter(raw)
+			}
+			return fmt.Errorf("read the heading of %s: %w%s", r.path, err, other)
 		}
 		r.places = append(r.places, place)
 	}
@@ -96,13 +100,10 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// otherDelimiter asks whether another delimiter is meant where a heading is all one name.
-func (r *reader) otherDelimiter(heading []byte) string {
-	if len(r.names) > 1 {
-		return ""
-	}
+// otherDelimiter asks whether a delimiter is meant that stands in a line of one value; "" where there is none.
+func (r *reader) otherDelimiter(line []byte) string {
 	for _, d := range []string{",", ";", "|", "\t"} {
-		if strings.Contains(string(heading), d) && d[0] != r.form.Delimiter {
+		if strings.Contains(string(line), d) && d[0] != r.form.Delimiter {
 			return fmt.Sprintf("; is %s the field delimiter?", ingest.FormatDelimiter([]byte(d)))
 		}
 	}

@@ -28,6 +28,7 @@ type reader struct {
 	number   int64  // of the record last delivered, or rejected
 	ended    bool   // a line has ended, so crlf is known
 	crlf     bool
+	good     bool // a usable record has been seen
 	prompted bool // the last line was a prompt or its continuation
 	err      error
 }
@@ -116,7 +117,9 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
-		return nil, r.bad("", r.countReason())
+		b := r.bad("", r.countReason())
+		b.Hint = r.delimiterHint()
+		return nil, b
 	}
 	if reason := r.whole(); reason != "" {
 		return nil, r.bad("", reason)
@@ -124,6 +127,7 @@ func (r *reader) next() (*ingest.Record, error) {
 	if column, at := r.values(); column >= 0 {
 		return nil, r.badValue(column, at)
 	}
+	r.good = true
 	return &r.rec, nil
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	chunkSize = 1 << 20
 	// maxRecord is the longest record: beyond it a quote is taken for one that is never closed.
-	maxRecord = 64 << 20
+	maxRecord = 32 << 20
 )
 
 // text is a window of a file: buf[pos:fill] has been read from it and not been delivered.
