@@ -179,6 +179,32 @@ func (l *live) wantRowsOfAKey(t *testing.T, date string) {
 	}
 }
 
+// TestGetOfSaltsInHBase: a reader who doesn't know the salt finds all rows, by a scan for each.
+func TestGetOfSaltsInHBase(t *testing.T) {
+	l := newLive(t)
+	path := filepath.Join(l.dir, "check.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	salted := strings.Replace(string(text), "salt(check_id, 10) + md5(check_id) + id", "random_salt(20) + check_id + '-' + id", 1)
+	if err := os.WriteFile(path, []byte(salted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var splits []string
+	for i := 1; i < 20; i++ {
+		splits = append(splits, fmt.Sprintf("%02d", i))
+	}
+	l.oracle(t, "create", l.table, "f", strings.Join(splits, ","))
+	const date = "2026-11-20"
+	l.night(t, date, 2000, 1)
+	mustRun(t, l.job(t, date), l.options())
+	l.wantRowsOfAKey(t, date)
+	if r, err := Get(context.Background(), l.job(t, date), l.options(), []string{"nobody's"}, ""); err != nil || r.Scans != 20 || len(r.Rows) != 0 {
+		t.Errorf("get of a key that is not there: %+v, %v", r, err)
+	}
+}
+
 // TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it.
 func TestPlanCreatesTheTable(t *testing.T) {
 	l := newLive(t)
