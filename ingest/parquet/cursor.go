@@ -6,16 +6,11 @@ import (
 	"bulkload/internal/storage"
 
 	"github.com/apache/arrow/go/v15/arrow/memory"
-	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-const (
-	// batch is how many values a column is decoded at a time.
-	batch = 1024
-	// prefixedBatch is the same for DELTA_BYTE_ARRAY, whose decoder makes a copy of each value.
-	prefixedBatch = 64
-)
+// batch is how many values a column is decoded at a time.
+const batch = 1024
 
 // cursor goes through the values of one column.
 type cursor struct {
@@ -72,9 +67,6 @@ func (c *cursor) fill() error {
 		c.unread = c.pages.values
 	}
 	n := min(c.unread, batch)
-	if c.pages.encoding == parquet.Encodings.DeltaByteArray {
-		n = min(n, prefixedBatch)
-	}
 	rows, values, err := c.read(int64(n))
 	if err != nil {
 		return err

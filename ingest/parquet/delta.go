@@ -11,38 +11,32 @@ const maxBlock = 1 << 16
 
 var errDelta = errors.New("the delta encoding is broken")
 
-// deltas are the numbers of a stream of DELTA_BINARY_PACKED.
-type deltas struct {
-	first int64
-	end   int // where in the data the stream ends
-}
-
 // walkDeltas finds the end of a stream of DELTA_BINARY_PACKED, which must have exactly n values. It goes from block to block
 // without unpacking them.
-func walkDeltas(data []byte, n int) (deltas, error) {
+func walkDeltas(data []byte, n int) (end int, err error) {
 	if n == 0 && len(data) == 0 {
-		return deltas{}, nil
+		return 0, nil
 	}
 	in := compact{bytes: data}
 	block, err1 := in.uvarint()
 	minis, err2 := in.uvarint()
 	values, err3 := in.uvarint()
-	first, err4 := in.varint()
+	_, err4 := in.varint()
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return deltas{}, errDelta
+		return 0, errDelta
 	}
 	if block == 0 || block > maxBlock || minis == 0 || block%minis != 0 || block/minis%32 != 0 {
-		return deltas{}, fmt.Errorf("%w: blocks of %d values in %d parts", errDelta, block, minis)
+		return 0, fmt.Errorf("%w: blocks of %d values in %d parts", errDelta, block, minis)
 	}
 	if values != uint64(n) {
-		return deltas{}, fmt.Errorf("%w: it has %d values, the page %d", errDelta, values, n)
+		return 0, fmt.Errorf("%w: it has %d values, the page %d", errDelta, values, n)
 	}
 	for left := n - 1; left > 0; left -= int(block) {
 		if err := walkBlock(&in, int(block/minis), int(minis), left); err != nil {
-			return deltas{}, err
+			return 0, err
 		}
 	}
-	return deltas{first: first, end: in.at}, nil
+	return in.at, nil
 }
 
 // walkBlock goes over a block of which left values matter.
@@ -64,24 +58,113 @@ func walkBlock(in *compact, size, minis, left int) error {
 	return nil
 }
 
-// checkDeltaLengths wants n byte arrays whose lengths stand in front of them (DELTA_LENGTH_BYTE_ARRAY). That the lengths
-// fit the bytes the decoder finds out.
-func checkDeltaLengths(data []byte, n int) error {
-	_, err := walkDeltas(data, n)
-	return err
+// deltaReader gives the numbers of a stream of DELTA_BINARY_PACKED that walkDeltas has gone over.
+type deltaReader struct {
+	in     compact
+	size   int // values in each part of a block
+	minis  int // parts of a block
+	last   int64
+	begun  bool
+	least  int64  // the block's
+	widths []byte // of its parts behind the one at hand, in bits a value
+	bits   []byte // the part at hand
+	at     int    // the next value's first bit in it
+	width  int
+	left   int // values of the part
 }
 
-// checkDeltaArrays wants n byte arrays as how much each has in common with the one before, and the rest of each
-// (DELTA_BYTE_ARRAY).
-func checkDeltaArrays(data []byte, n int) error {
-	prefixes, err := walkDeltas(data, n)
+func readDeltas(data []byte) *deltaReader {
+	d := &deltaReader{in: compact{bytes: data}}
+	block, _ := d.in.uvarint()
+	minis, _ := d.in.uvarint()
+	_, _ = d.in.uvarint()
+	d.last, _ = d.in.varint()
+	d.size, d.minis = int(block/minis), int(minis)
+	return d
+}
+
+func (d *deltaReader) next() int64 {
+	if !d.begun {
+		d.begun = true
+		return d.last
+	}
+	if d.left == 0 {
+		d.nextPart()
+	}
+	d.left--
+	d.last += d.least + int64(d.take())
+	return d.last
+}
+
+func (d *deltaReader) nextPart() {
+	if len(d.widths) == 0 {
+		d.least, _ = d.in.varint()
+		d.widths = d.in.bytes[d.in.at : d.in.at+d.minis]
+		d.in.at += d.minis
+	}
+	d.width, d.widths, d.left, d.at = int(d.widths[0]), d.widths[1:], d.size, 0
+	length := d.width * d.size / 8
+	d.bits = d.in.bytes[d.in.at : d.in.at+length]
+	d.in.at += length
+}
+
+// take reads width bits, the lowest first.
+func (d *deltaReader) take() (n uint64) {
+	for got := 0; got < d.width; {
+		bits := min(8-d.at%8, d.width-got)
+		n |= uint64(d.bits[d.at/8]>>(d.at%8)&(1<<bits-1)) << got
+		got += bits
+		d.at += bits
+	}
+	return n
+}
+
+// maxExpanded is how many bytes the values of a page may have once what they share with the one before is put in.
+const maxExpanded = 256 << 20
+
+// expandDeltas appends n byte arrays in encoding PLAIN: those of DELTA_LENGTH_BYTE_ARRAY, whose lengths stand in front of
+// them, or of DELTA_BYTE_ARRAY, in front of which stands how much each has in common with the one before. Of a width
+// other than 0 all values must be. v15 makes a copy of each such value, and can't read them where the width is fixed.
+func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error) {
+	if n == 0 {
+		return dst, nil
+	}
+	var prefixes *deltaReader
+	if prefixed {
+		walked, err := walkDeltas(data, n)
+		if err != nil {
+			return nil, err
+		}
+		prefixes = readDeltas(data)
+		data = data[walked:]
+	}
+	walked, err := walkDeltas(data, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if n > 0 && prefixes.first != 0 {
-		return fmt.Errorf("%w: the first value has a prefix", errDelta)
+	lengths, text := readDeltas(data), data[walked:]
+	start, last := len(dst), 0 // last is the length of the value before
+	for range n {
+		prefix, length := int64(0), lengths.next()
+		if prefixed {
+			prefix = prefixes.next()
+		}
+		if prefix < 0 || prefix > int64(last) || length < 0 || length > int64(len(text)) || width > 0 && prefix+length != int64(width) {
+			return nil, fmt.Errorf("%w: a value of %d and %d bytes", errDelta, prefix, length)
+		}
+		if int64(len(dst)-start)+4+prefix+length > maxExpanded {
+			return nil, fmt.Errorf("its values have more than %d bytes", maxExpanded)
+		}
+		before := len(dst) - last
+		last = int(prefix + length)
+		if width == 0 {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(last))
+		}
+		dst = append(dst, dst[before:before+int(prefix)]...)
+		dst = append(dst, text[:length]...)
+		text = text[length:]
 	}
-	return checkDeltaLengths(data[prefixes.end:], n)
+	return dst, nil
 }
 
 // checkPlainWidth wants n values of width bytes.

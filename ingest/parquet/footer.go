@@ -198,6 +198,9 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	if int32(m.Type) != int32(c.descr.PhysicalType()) || m.NumValues != g.NumRows {
 		return chunk{}, fmt.Errorf("the footer is damaged: it has %d values of %s, the row group %d rows", m.NumValues, m.Type, g.NumRows)
 	}
+	if g.NumRows == 0 {
+		return chunk{}, nil // without pages, which are nowhere
+	}
 	start := m.DataPageOffset
 	if d := m.DictionaryPageOffset; d != nil && *d > 0 && *d < start {
 		start = *d

@@ -11,11 +11,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-const (
-	// maxPrefixed is how many values a page of DELTA_BYTE_ARRAY may have: the decoder has a number for each, null or not.
-	maxPrefixed = 16 << 20
-	maxPage     = 1 << 30
-)
+// maxPage is the largest page, in bytes. Writers make them of 1 MiB.
+const maxPage = 1 << 30
 
 // pages gives the pages of a column chunk to a column reader of v15, in place of v15's own: each is held against its
 // checksum and its claims, and its values are counted. The column reader reads on whenever it comes to the end of a page;
@@ -30,13 +27,13 @@ type pages struct {
 	scratch  *[]byte // for compressed pages, shared by the columns
 
 	buf        []byte
+	expanded   []byte // the page with values in encoding PLAIN, where v15 has no good decoder
 	dictionary []byte
 	entries    int // of the dictionary; -1: there is none
 	left       int64
 	allowed    bool
 	page       file.Page
 	values     int // of the page, nulls too
-	encoding   parquet.Encoding
 	err        error
 }
 
@@ -115,16 +112,21 @@ func (p *pages) take(h *pageHeader) (found bool, err error) {
 	if h.values == 0 {
 		return false, nil // the column reader would take it for the end
 	}
-	if err := p.checkValues(h, data); err != nil {
+	present, at, err := p.count(h, data)
+	if err != nil {
+		return false, err
+	}
+	encoding, data, err := p.checkEncoded(h.encoding, data, at, present)
+	if err != nil {
 		return false, err
 	}
 	p.left -= int64(h.values)
-	p.values, p.encoding, p.allowed = int(h.values), h.encoding, false
+	p.values, p.allowed = int(h.values), false
 	buffer := memory.NewBufferBytes(data)
 	if h.kind == pageData {
-		p.page = file.NewDataPageV1(buffer, h.values, h.encoding, h.levels, parquet.Encodings.RLE, int32(len(data)))
+		p.page = file.NewDataPageV1(buffer, h.values, encoding, h.levels, parquet.Encodings.RLE, int32(len(data)))
 	} else {
-		p.page = file.NewDataPageV2(buffer, h.values, h.nulls, h.rows, h.encoding, h.definitions, h.repetitions, int32(len(data)), false)
+		p.page = file.NewDataPageV2(buffer, h.values, h.nulls, h.rows, encoding, h.definitions, h.repetitions, int32(len(data)), false)
 	}
 	return true, nil
 }
@@ -197,64 +199,64 @@ func sized(buf *[]byte, n int) []byte {
 	return (*buf)[:n:n]
 }
 
-// checkValues holds a data page's levels and values against their number.
-func (p *pages) checkValues(h *pageHeader, data []byte) error {
-	present := int(h.values)
-	if h.kind == pageData && p.nullable {
-		if h.levels != parquet.Encodings.RLE {
-			return fmt.Errorf("its definition levels have encoding %s; write the file anew with a current program", h.levels)
-		}
-		n, err := levelsLength(data)
-		if err != nil {
-			return err
-		}
-		if present, err = countPresent(data[4:4+n], int(h.values)); err != nil {
-			return err
-		}
-		data = data[4+n:]
-	}
+// count counts the values of a data page that are not null, and says where they begin.
+func (p *pages) count(h *pageHeader, data []byte) (present, at int, err error) {
 	if h.kind == pageDataV2 {
-		levels := data[h.repetitions:][:h.definitions]
-		data = data[h.repetitions+h.definitions:]
-		if p.nullable {
-			var err error
-			if present, err = countPresent(levels, int(h.values)); err != nil {
-				return err
-			}
-		}
-		if h.rows != h.values || present+int(h.nulls) != int(h.values) {
-			return fmt.Errorf("it has %d values that are not null, its header says %d of %d in %d rows are null",
-				present, h.nulls, h.values, h.rows)
-		}
+		return p.countV2(h, data)
 	}
-	return p.checkEncoded(h.encoding, data, present, int(h.values))
+	if !p.nullable {
+		return int(h.values), 0, nil
+	}
+	if h.levels != parquet.Encodings.RLE {
+		return 0, 0, fmt.Errorf("its definition levels have encoding %s; write the file anew with a current program", h.levels)
+	}
+	n, err := levelsLength(data)
+	if err != nil {
+		return 0, 0, err
+	}
+	present, err = countPresent(data[4:4+n], int(h.values))
+	return present, 4 + n, err
 }
 
-// checkEncoded holds the values that are present against their encoding.
-func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, present, values int) error {
-	if !encodingReadable(p.physical, encoding) {
-		return fmt.Errorf("encoding %s of %s can't be read", encoding, p.physical)
+func (p *pages) countV2(h *pageHeader, data []byte) (present, at int, err error) {
+	present, at = int(h.values), int(h.repetitions)+int(h.definitions)
+	if p.nullable {
+		if present, err = countPresent(data[h.repetitions:at], int(h.values)); err != nil {
+			return 0, 0, err
+		}
 	}
+	if h.rows != h.values || present+int(h.nulls) != int(h.values) {
+		err = fmt.Errorf("it has %d values that are not null, its header says %d of %d in %d rows are null", present, h.nulls, h.values, h.rows)
+	}
+	return present, at, err
+}
+
+// checkEncoded holds the values that are present against their encoding, and gives them in one that v15 reads well.
+func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at, present int) (parquet.Encoding, []byte, error) {
+	if !encodingReadable(p.physical, encoding) {
+		return encoding, data, fmt.Errorf("encoding %s of %s can't be read", encoding, p.physical)
+	}
+	values, err := data[at:], error(nil)
 	switch encoding {
 	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
 		if p.entries < 0 {
-			return errors.New("it needs a dictionary, and there is none before it")
+			return encoding, data, errors.New("it needs a dictionary, and there is none before it")
 		}
-		return checkIndices(data, present, p.entries)
+		err = checkIndices(values, present, p.entries)
 	case parquet.Encodings.RLE:
-		return checkBooleans(data, present)
+		err = checkBooleans(values, present)
 	case parquet.Encodings.DeltaBinaryPacked:
-		_, err := walkDeltas(data, present)
-		return err
-	case parquet.Encodings.DeltaLengthByteArray:
-		return checkDeltaLengths(data, present)
-	case parquet.Encodings.DeltaByteArray:
-		if values > maxPrefixed {
-			return fmt.Errorf("it claims %d values of DELTA_BYTE_ARRAY", values)
+		_, err = walkDeltas(values, present)
+	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
+		prefixed := encoding == parquet.Encodings.DeltaByteArray
+		if p.expanded, err = expandDeltas(append(p.expanded[:0], data[:at]...), values, present, p.width, prefixed); err != nil {
+			return encoding, data, err
 		}
-		return checkDeltaArrays(data, present)
+		return parquet.Encodings.Plain, p.expanded[:len(p.expanded):len(p.expanded)], nil
+	default:
+		err = p.checkPlain(values, present)
 	}
-	return p.checkPlain(data, present)
+	return encoding, data, err
 }
 
 func (p *pages) checkPlain(data []byte, n int) error {
@@ -267,7 +269,7 @@ func (p *pages) checkPlain(data []byte, n int) error {
 	return checkPlainWidth(data, n, p.width)
 }
 
-// encodingReadable says whether v15 has a decoder for values of a type in an encoding.
+// encodingReadable says whether values of a type can be decoded from an encoding: by v15, or expanded for it.
 func encodingReadable(t parquet.Type, e parquet.Encoding) bool {
 	switch e {
 	case parquet.Encodings.Plain:
@@ -278,8 +280,10 @@ func encodingReadable(t parquet.Type, e parquet.Encoding) bool {
 		return t == parquet.Types.Boolean
 	case parquet.Encodings.DeltaBinaryPacked:
 		return t == parquet.Types.Int32 || t == parquet.Types.Int64
-	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
+	case parquet.Encodings.DeltaLengthByteArray:
 		return t == parquet.Types.ByteArray
+	case parquet.Encodings.DeltaByteArray:
+		return t == parquet.Types.ByteArray || t == parquet.Types.FixedLenByteArray
 	}
 	return false
 }

@@ -48,7 +48,7 @@ type span struct{ start, end int }
 // newRecords takes the file over.
 func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split ingest.Split) *records {
 	r := &records{form: f, fsys: fsys, split: split, file: file, cursors: make([]cursor, len(foot.columns)),
-		spans: make([]span, len(foot.columns))}
+		spans: make([]span, len(foot.columns)), line: make([]byte, 0, 1<<10)} // not nil: an empty value is not null
 	for _, g := range foot.groups {
 		if m := g.middle(); g.rows > 0 && m >= split.Start && m < split.End {
 			r.groups = append(r.groups, g)

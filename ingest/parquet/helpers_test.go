@@ -1,0 +1,88 @@
+package parquet
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+)
+
+// row is a record that stays: nil for a null.
+type row []*string
+
+func listed(t testing.TB, name string) []ingest.File {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(must(t, os.Getwd), name)
+	}
+	files, err := ingest.List(storage.Local, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func must[T any](t testing.TB, f func() (T, error)) T {
+	t.Helper()
+	v, err := f()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// readAll reads all rows of files, split by split; bad records by their reasons.
+func readAll(form *Form, files []ingest.File, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
+	splits, err := form.Splits(storage.Local, files, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, split := range splits {
+		r, err := form.Open(storage.Local, split)
+		if err != nil {
+			return nil, nil, err
+		}
+		err = drain(r, func(rec *ingest.Record) { rows = append(rows, keep(rec)) }, func(b *ingest.BadRecord) {
+			c := *b
+			c.Raw = append([]byte{}, b.Raw...)
+			bad = append(bad, &c)
+		})
+		if err := errors.Join(err, r.Close()); err != nil {
+			return rows, bad, err
+		}
+	}
+	return rows, bad, nil
+}
+
+// drain reads to the end. Any other end than io.EOF is an error.
+func drain(r ingest.Records, visit func(*ingest.Record), reject func(*ingest.BadRecord)) error {
+	for {
+		rec, err := r.Next()
+		var bad *ingest.BadRecord
+		switch {
+		case err == nil:
+			visit(rec)
+		case errors.As(err, &bad):
+			reject(bad)
+		case err == io.EOF:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+func keep(rec *ingest.Record) row {
+	kept := make(row, len(rec.Fields))
+	for i, f := range rec.Fields {
+		if f != nil {
+			s := string(f)
+			kept[i] = &s
+		}
+	}
+	return kept
+}

@@ -1,0 +1,113 @@
+package parquet
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+)
+
+// TestSpark reads what Spark and parquet-avro have written in their several ways: see testdata/spark/SparkFiles.java, from
+// which the values expected come.
+func TestSpark(t *testing.T) {
+	names, err := filepath.Glob("testdata/spark/*.parquet")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("%d files: %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".parquet"), func(t *testing.T) { compareFile(t, name) })
+	}
+}
+
+// TestKept reads the files that pyarrow has written: see testdata/kept.py. All have the same rows.
+func TestKept(t *testing.T) {
+	want := describe(t, "testdata/small.parquet")
+	for _, name := range readable {
+		t.Run(name, func(t *testing.T) {
+			for _, size := range []int64{0, 1, 2000} {
+				rows, bad, err := readAll(&want.Form, listed(t, name), size)
+				if err != nil || len(bad) > 0 {
+					t.Fatal(bad, err)
+				}
+				compareRows(t, want, rows)
+			}
+		})
+	}
+}
+
+var readable = []string{"testdata/small.parquet", "testdata/plain.parquet", "testdata/v2.parquet", "testdata/delta.parquet", "testdata/lengths.parquet"}
+
+var smallColumns = []string{"id", "text", "price", "at", "ratio", "flag"}
+
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		file    string
+		columns []string
+		want    string // "": it is read
+	}{
+		"lz4":                    {"lz4", smallColumns, "row group 0, column id: codec LZ4_RAW can't be read"},
+		"byte stream split":      {"stream-split", smallColumns, "row group 0, column ratio: encoding BYTE_STREAM_SPLIT of DOUBLE can't be read"},
+		"not among the columns":  {"stream-split", []string{"id", "text"}, ""},
+		"list":                   {"nested", []string{"id", "list"}, "column list is a list, a map or a structure"},
+		"structure":              {"nested", []string{"struct"}, "column struct is a list, a map or a structure"},
+		"map":                    {"nested", []string{"map"}, "column map is a list, a map or a structure"},
+		"beside nested columns":  {"nested", []string{"id"}, ""},
+		"encrypted":              {"encrypted", smallColumns, "it is encrypted, which this program can't read"},
+		"encrypted column":       {"encrypted-columns", smallColumns, "row group 0, column price: is encrypted"},
+		"beside encrypted":       {"encrypted-columns", []string{"id", "text"}, ""},
+		"no such column":         {"small", []string{"id", "txet"}, "it has no column txet; did you mean text?"},
+		"other case":             {"small", []string{"ID"}, "it has no column ID; did you mean id?"},
+		"no such column at all":  {"small", []string{"merchandise"}, "it has no column merchandise; it has id, text, price, at, ratio, flag"},
+		"source":                 {"kept.py", []string{"id"}, "it is no complete Parquet file: it begins with"},
+		"Spark's list of months": {"spark/pom.xml", []string{"id"}, "it is no complete Parquet file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := "testdata/" + c.file
+			if filepath.Ext(file) == "" {
+				file += ".parquet"
+			}
+			files := listed(t, file)
+			_, err := (&Form{Columns: c.columns}).Splits(storage.Local, files, 0)
+			if c.want == "" && err == nil {
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), files[0].Path) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestOtherTypes refuses files of one input that differ in what counts, and only in that.
+func TestOtherTypes(t *testing.T) {
+	files := append(listed(t, "testdata/small.parquet"), listed(t, "testdata/other-type.parquet")...)
+	_, err := (&Form{Columns: smallColumns}).Splits(storage.Local, files, 0)
+	if want := "column price is DOUBLE here and DECIMAL of scale 2 in "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if _, err := (&Form{Columns: []string{"id", "at"}}).Splits(storage.Local, files, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		form Form
+		want string
+	}{
+		"no columns":     {Form{}, "no columns are named"},
+		"no zone":        {Form{Columns: []string{"a"}, Zone: "Asia/Shangai"}, `"Asia/Shangai" is no time zone`},
+		"local":          {Form{Columns: []string{"a"}, Int96Zone: "Local"}, `"Local" is no time zone`},
+		"unread millis":  {Form{Columns: []string{"a"}, Millis: []string{"b"}}, "column b, said to hold milliseconds, is not among the columns"},
+		"unknown binary": {Form{Columns: []string{"a"}, Binary: "base64"}, `binary values as "base64" are not known`},
+	} {
+		if err := c.form.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	_, _, err := readAll(&Form{Columns: []string{"text"}, Millis: []string{"text"}}, listed(t, "testdata/small.parquet"), 0)
+	if want := "is STRING; only INT64 can hold the milliseconds"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
