@@ -37,6 +37,7 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   expect SQOOPTEXT COLUMNS QUERYCOLUMNS ID REGIONS FAMILY TIMESTAMP [-digest | -o OUT]
  *                                   the cells that the key salt(q, REGIONS) + md5(q) + ID gives: see Rule
  *   keys STRATEGY TEXT              the row keys of an example of jobs/examples/keys, in hex: see Strategies
+ *   payments TEXT DATE [-o OUT]     the cells of jobs/examples/payments.yaml: see Payments
  * Tables (with a cluster's conf on the class path)
  *   create TABLE FAMILY[,FAMILY…] SPLIT,…|'' KEY=VALUE…
  *   drop TABLE [-if-exists]
@@ -135,6 +136,7 @@ public final class Oracle {
       case "check": Check.run(need(a, 2, 3)[1], flag(a, "-all"), out); break;
       case "expect": Rule.expect(need(a, 8, 10), out); break;
       case "keys": Strategies.keys(need(a, 3, 3)[1], a[2], out); break;
+      case "payments": Payments.expect(need(a, 3, 5), out); break;
       case "create": Tables.create(need(a, 4, -1)); break;
       case "drop": Tables.drop(need(a, 2, 3)[1], flag(a, "-if-exists")); break;
       case "load": Tables.load(need(a, 3, 3)[1], a[2], out); break;
