@@ -96,6 +96,9 @@ func (c *Charset) Length(text []byte) int {
 	return n
 }
 
+// IsASCII says whether text is ASCII, which is the same in all charsets as it stands.
+func IsASCII(text []byte) bool { return asciiLength(text) == len(text) }
+
 // asciiLength is how many bytes at the start of text are ASCII.
 func asciiLength(text []byte) int {
 	n := 0

@@ -3,6 +3,8 @@ package csv
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"bulkload/ingest/charset"
 )
 
 // values puts the columns of the record in r.rec; the column of one that is no text in the charset and where in the
@@ -10,17 +12,22 @@ import (
 func (r *reader) values() (column, at int) {
 	raw := r.rec.Raw
 	r.decoded = r.decoded[:0]
-	check := !r.form.Charset.IsUTF8() || !utf8.Valid(raw)
+	var check bool
+	if r.form.Charset.IsUTF8() {
+		check = !utf8.Valid(raw)
+	} else {
+		check = !charset.IsASCII(raw)
+	}
 	for i, place := range r.places {
 		v := r.spans[place]
 		value := raw[v.start:v.end:v.end]
 		if v.quoted {
 			value = r.unquote(value, v.doubled)
 		}
-		if check {
-			var valid int
-			if value, valid = r.decode(value); valid >= 0 {
-				return i, valid
+		if check && !charset.IsASCII(value) {
+			var bad int
+			if value, bad = r.decode(value); bad >= 0 {
+				return i, bad
 			}
 		}
 		if r.isNull(value, v.quoted) {
