@@ -12,6 +12,7 @@ type Position struct {
 	File   File
 	Offset int64 // of the record's first byte in the file
 	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it; Rejects finds it out
+	Rows   bool  // Offset is not a byte's but the row's number from 0, as in Parquet
 
 	// Heading is the line with the columns' names that the file begins with, as it stands there, without a mark before it or
 	// a line break behind it; "" where the files have none. All files of an input have the same.
@@ -44,9 +45,13 @@ type BadRecord struct {
 // Error is file, offset, record number and column where they are known, and the reason.
 func (b *BadRecord) Error() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s at byte %d", b.File.Path, b.Offset)
-	if b.Number > 0 {
-		fmt.Fprintf(&s, " (record %d)", b.Number)
+	switch {
+	case b.Rows:
+		fmt.Fprintf(&s, "%s, record %d", b.File.Path, b.Number)
+	case b.Number > 0:
+		fmt.Fprintf(&s, "%s at byte %d (record %d)", b.File.Path, b.Offset, b.Number)
+	default:
+		fmt.Fprintf(&s, "%s at byte %d", b.File.Path, b.Offset)
 	}
 	if b.Column != "" {
 		fmt.Fprintf(&s, ", column %s", b.Column)

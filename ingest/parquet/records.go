@@ -84,6 +84,7 @@ func (r *records) Next() (*ingest.Record, error) {
 	}
 	number := r.groups[r.group-1].first + r.row
 	r.record.Position = ingest.PositionIn(r.fsys, r.split.File, number, number+1)
+	r.record.Rows = true
 	r.row++
 	r.cut()
 	if bad >= 0 {
