@@ -67,7 +67,7 @@ type keeper struct {
 	lock    *os.File // nil until something is kept
 	journal *journal
 	made    bool // the work folder was not there before
-	full    bool // the disk is
+	useless bool // what is kept: the disk is full of it, or the same command would fail on it again
 }
 
 // openKeeper looks for what an earlier process of the same run has left. It changes nothing where that is nothing. The
@@ -248,15 +248,11 @@ func (k *keeper) fits(head keptHead) (err error) {
 }
 
 var programHash = sync.OnceValues(func() (string, error) {
-	name, err := os.Executable()
+	f, err := os.Open("/proc/self/exe") // which is this program still where a new one was installed
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("look which program this is: %w", err)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() // only read
+	defer func() { _ = f.Close() }() // it was only read
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
@@ -288,7 +284,7 @@ func (k *keeper) make() (err error) {
 	partition.RemoveStale(work)
 	removeKept(work)
 	if k.head.Program, err = programHash(); err != nil {
-		return err
+		k.head.Program = "unknown" // what is kept is of no use to anybody then
 	}
 	if err := os.Mkdir(k.dir, 0o700); err != nil {
 		return err
@@ -406,11 +402,9 @@ func (k *keeper) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// close ends a run that came to its end or failed. What is kept stays only where the same command can go on with it, and
-// where it does not fill the disk.
+// close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
 func (k *keeper) close(ctx context.Context, failed error) error {
-	kind := KindOf(failed)
-	useless := failed == nil || k.full || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || kind == Refused || kind == Differs
+	useless := failed == nil || k.useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || KindOf(failed) == Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

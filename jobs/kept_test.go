@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/partition"
 )
@@ -585,6 +587,13 @@ func TestKeptGivesWay(t *testing.T) {
 	}
 	again("after that", true)
 
+	j := k.job(t)
+	j.Input.Rows = 1
+	if _, err := Run(context.Background(), j, k.options()); KindOf(err) != Refused {
+		t.Errorf("one row is expected: %v", err)
+	}
+	again("refused", false)
+
 	k.kill(t)
 	name := filepath.Join(dir, "in/2026-11-20/part-m-00001")
 	if err := os.Chtimes(name, time.Time{}, time.Now()); err != nil {
@@ -699,4 +708,80 @@ func FuzzJournal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOffsetsAscend: in every form of input that the examples have, a record's offset is above that of the one before, also
+// of one that can't be used: what is kept of a split ends at an offset.
+func TestOffsetsAscend(t *testing.T) {
+	var names []string
+	for _, pattern := range []string{"examples/*.yaml", "examples/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	forms := map[string]int{}
+	for _, name := range names {
+		j, err := Read(name, ReadOptions{Date: date20})
+		if err != nil || isRemote(j.Input.Path) {
+			continue // which other tests look into
+		}
+		s, err := openSource(j, &site{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		n, err := ascends(j, s)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		forms[fmt.Sprintf("%T", j.Input.Form)] += n
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(forms) < 2 {
+		t.Errorf("only %v were read", forms)
+	}
+	t.Log(forms)
+}
+
+// ascends reads a source and counts its records; an error where an offset does not ascend.
+func ascends(j *Job, s *source) (n int, err error) {
+	splits, err := cutInput(&j.Input, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, split := range splits {
+		in, err := j.Input.Form.Open(s.fsys, split)
+		if err != nil {
+			return n, err
+		}
+		for at := int64(-1); ; n++ {
+			record, err := in.Next()
+			var bad *ingest.BadRecord
+			offset := int64(0)
+			switch {
+			case errors.Is(err, io.EOF):
+			case errors.As(err, &bad):
+				offset = bad.Offset
+			case err != nil:
+				return n, errors.Join(err, in.Close())
+			default:
+				offset = record.Offset
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if offset <= at {
+				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, behind %d", n, split.File.Path, offset, at), in.Close())
+			}
+			at = offset
+		}
+		if err := in.Close(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

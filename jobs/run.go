@@ -87,6 +87,7 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
+		w.options.reached(pointLoaded)
 		w.report.fill(w.manifest)
 		w.report.Status = StatusDone
 	case !written:
@@ -129,7 +130,7 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
-		r.keeper.full = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || KindOf(err) == Refused
 		return err
 	}
 	r.options.reached(pointSorted)

@@ -160,7 +160,7 @@ func openKept(folder string, f RunFile, regions int) (*spilledRun, *runTail, err
 	if err != nil {
 		return nil, nil, err
 	}
-	defer in.Close() // only read
+	defer func() { _ = in.Close() }() // it was only read
 	info, err := in.Stat()
 	if err != nil {
 		return nil, nil, err

@@ -203,7 +203,9 @@ func TestChangedKeptRunsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if content == nil {
-			err = os.Remove(name)
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
 		}
 		o.Kept = k.kept()
 		s, err := NewSorter(o)
