@@ -35,6 +35,7 @@ const (
 	pointRecorded point = "recorded" // the manifest knows the slice
 	pointBalanced point = "balanced" // all slices are there; the manifest does not say so yet
 	pointWritten  point = "written"  // the manifest says so; _SUCCESS is not there yet
+	pointLoaded   point = "loaded"   // the table has the files of an output, and its manifest says so
 )
 
 // Progress says how far a phase is.
