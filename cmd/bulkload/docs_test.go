@@ -44,7 +44,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "docs/cli.md"} {
+	for _, name := range []string{"README.md", "docs/cli.md", "docs/plan.md"} {
 		for _, language := range []string{"console", "console cluster"} {
 			t.Run(name+" "+language, func(t *testing.T) {
 				checkDocument(t, repository, filepath.Join(repository, name), language)

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestPlanLive: what the master says of servers, regions and families, and what the checks make of it.
+func TestPlanLive(t *testing.T) {
+	l := newLive(t)
+	const splits = "1,2,3,4,5,6,7,8,9"
+	l.oracle(t, "create", l.table, "f", splits, "TTL=172800", "VERSIONS=3")
+	l.night(t, "2026-11-20", 15_000, 3)
+	ctx, j := context.Background(), l.job(t, "2026-11-20")
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	plan := func(o PlanOptions) *PlanReport {
+		t.Helper()
+		r, err := Plan(ctx, j, l.options(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := plan(PlanOptions{CheckLive: true, Now: noon})
+	if f := r.Live.Families; !r.TableFound || r.Live.Servers < 1 || len(r.Live.Regions) != 10 || r.Live.Empty != 10 || len(f) != 1 || f[0].TTL != 172_800 || f[0].Versions != 3 {
+		t.Errorf("an empty table: %+v", r.Live)
+	}
+	if r.Live.Checked != liveKeys || r.Live.Present != 0 || !slices.Contains(found(r), "family-versions") || slices.Contains(found(r), "cell-expired") {
+		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
+	}
+	if late := plan(PlanOptions{Now: noon.AddDate(0, 0, 3)}); !slices.Contains(found(late), "cell-expired") {
+		t.Errorf("cells older than the TTL: %v", found(late))
+	}
+	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
+		t.Fatalf("load %+v", s.Load)
+	}
+	status := l.awaitSizes(t, j.Table)
+	r = plan(PlanOptions{CheckLive: true, Now: noon})
+	if r.Live.Present != r.Live.Checked || !slices.Contains(found(r), "key-in-table") {
+		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
+	}
+	if r.Live.Empty != 0 || r.Live.Skew < 1 || r.Live.Skew > 2 || r.Live.Regions[3].Files != 1 || r.Live.Regions[3].Bytes == 0 || r.Forecast.FilesNow != 1 || r.Forecast.Nights != 15 {
+		t.Errorf("a loaded table: %+v, forecast %+v; servers report %v", r.Live, r.Forecast, status)
+	}
+}
+
+// awaitSizes waits until the servers have reported the sizes of the table's regions to the master, as they do every few
+// seconds.
+func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
+	t.Helper()
+	s, err := openSite(l.options(), "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
+		status, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = nil
+		for name, r := range status.Regions {
+			if bytes.HasPrefix([]byte(name), []byte(table+",")) && r.Files > 0 && r.Bytes > 0 {
+				sizes = append(sizes, r.Bytes)
+			}
+		}
+		if len(sizes) == 10 {
+			return sizes
+		}
+	}
+	t.Fatalf("the servers report %v", sizes)
+	return nil
+}
