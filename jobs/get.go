@@ -157,8 +157,11 @@ func (q *query) fromDirectory(ctx context.Context, s *site, from string, report 
 // parallelScans is how many of a query's scans run side by side.
 const parallelScans = 16
 
+// rangeScan visits the cells of all rows from start to before end; many may run side by side.
+type rangeScan func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error
+
 // scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
-func (q *query) scan(ctx context.Context, scan func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error) error {
+func (q *query) scan(ctx context.Context, scan rangeScan) error {
 	answers := make([]answer, len(q.prefixes))
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallelScans)

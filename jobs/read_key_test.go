@@ -23,11 +23,9 @@ func TestKeysAreCheckedAtReading(t *testing.T) {
 		{"note: {type: decimal}", "long_salt(note, 10) + id", "note", ""},
 		{"note: {type: int64}", "random_salt(10) + note + '-' + id", "note", ""},
 	} {
-		query := "query: [check_id]"
+		query := "-"
 		if c.query != "" {
 			query = "query: [" + c.query + "]"
-		} else {
-			query = "-"
 		}
 		_, err := Read(writeJob(t, jobWith(map[int]string{10: "columns_map: {" + c.rule + "}\nrowkey: " + c.rowkey, 11: query})), ReadOptions{Date: date20})
 		if c.want == "" && err != nil || c.want != "" && (KindOf(err) != Usage || !strings.Contains(err.Error(), c.want)) {

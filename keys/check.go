@@ -13,9 +13,10 @@ type wants struct {
 }
 
 var (
-	wantsAny    = wants{}
-	wantsText   = wants{"text", []content{contentBytes}}
-	wantsWhole  = wants{"whole numbers", []content{contentText, contentFloat, contentBoolean, contentMoment, contentBytes, contentHex}}
+	wantsAny   = wants{}
+	wantsText  = wants{"text", []content{contentBytes}}
+	wantsWhole = wants{"whole numbers", []content{contentText, contentFloat, contentBoolean, contentMoment, contentBytes,
+		contentHex}}
 	wantsMoment = wants{"a date", []content{contentFloat, contentBoolean, contentBytes, contentHex}}
 	wantsHex    = wants{"hex text", []content{contentNumber, contentFloat, contentBoolean, contentMoment, contentBytes}}
 )
@@ -68,8 +69,8 @@ func (e *Expr) checkCall(c *call) error {
 		return at.fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.wants.name, e.whatItIs(c, n), c.instead(n.content))
 	}
 	if c.name == "desc" && n.moment && n.most > c.base() {
-		return at.fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s", c.base(), e.textOfValue(c), digits(n.most),
-			secondsInstead(n.most))
+		return at.fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
+			c.base(), e.textOfValue(c), digits(n.most), secondsInstead(n.most))
 	}
 	return nil
 }

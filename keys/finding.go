@@ -71,21 +71,26 @@ func (f *findings) addPart(code string, warning bool, p *part, reason, remedy st
 func (f *findings) first() {
 	i := slices.IndexFunc(f.expr.parts, func(p part) bool { return !p.literal() })
 	if i < 0 {
-		f.addPart(FindingConstant, true, &f.expr.parts[0], "the key is the same in every record, so that one row remains of all", "put a column in it")
+		f.addPart(FindingConstant, true, &f.expr.parts[0],
+			"the key is the same in every record, so that one row remains of all", "put a column in it")
 		return
 	}
 	p := &f.expr.parts[i]
 	const spread = "put a salt or a hash of what readers have in front, or turn the digits round with reverse(x, width)"
 	switch n := p.nature; {
 	case n.cycle > 0:
-		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates come again after %s, and with them the keys: rows of the period before are mixed with the new ones, or overwritten; and what belongs to one date goes to one region",
-			cycleText(n)), "give the table a TTL that leaves room for two major compactions before the dates come again")
+		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates come again after %s, and with them the keys: rows of the period before "+
+			"are mixed with the new ones, or overwritten; and what belongs to one date goes to one region", cycleText(n)),
+			"give the table a TTL that leaves room for two major compactions before the dates come again")
 	case n.order == Ascending && n.moment:
-		f.addPart(FindingMonotonic, true, p, "it grows with time: all new rows go to the table's last region, and its RegionServer does all the work", spread)
+		f.addPart(FindingMonotonic, true, p,
+			"it grows with time: all new rows go to the table's last region, and its RegionServer does all the work", spread)
 	case n.order == Descending:
-		f.addPart(FindingMonotonic, true, p, "it falls with time: all new rows go to the table's first region, and its RegionServer does all the work", spread)
+		f.addPart(FindingMonotonic, true, p,
+			"it falls with time: all new rows go to the table's first region, and its RegionServer does all the work", spread)
 	case n.order == Ascending:
-		f.addPart(FindingMonotonic, false, p, "it is a number: where it is handed out in sequence, all new rows go to the table's last region", spread)
+		f.addPart(FindingMonotonic, false, p,
+			"it is a number: where it is handed out in sequence, all new rows go to the table's last region", spread)
 	}
 }
 
@@ -102,19 +107,28 @@ func (f *findings) part(i int) {
 	n := p.nature
 	switch {
 	case p.everything && n.spread.salt:
-		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count), "salt(x, n) of a column that readers have takes one")
+		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count),
+			"salt(x, n) of a column that readers have takes one")
 	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
 		f.addPart(FindingLateSalt, false, p, "it doesn't stand in front, so it spreads only rows that begin alike", "put it first")
 	}
-	if i > 0 && !p.width.Fixed() && !f.expr.parts[i-1].width.Fixed() {
-		before := &f.expr.parts[i-1]
-		f.add(FindingNoSeparator, true, f.expr.text[before.start:p.end], before.start,
-			`neither has a fixed width and nothing stands between them: "1"+"23" and "12"+"3" are one key`, "put a separator such as '-' between them, or give the first a width: pad(x, width)")
+	if i > 0 {
+		f.neighbours(&f.expr.parts[i-1], p)
 	}
 	if n.content.numeric() && !p.width.Fixed() {
-		f.addPart(FindingUnpadded, false, p, `its numbers differ in width, and "10" sorts before "9"`, "pad(x, width) sorts them by size, where they are not negative; int64(x) does so in 8 bytes")
+		f.addPart(FindingUnpadded, false, p, `its numbers differ in width, and "10" sorts before "9"`,
+			"pad(x, width) sorts them by size, where they are not negative; int64(x) does so in 8 bytes")
 	}
 	f.calls(p.term)
+}
+
+func (f *findings) neighbours(before, p *part) {
+	if before.width.Fixed() || p.width.Fixed() {
+		return
+	}
+	f.add(FindingNoSeparator, true, f.expr.text[before.start:p.end], before.start,
+		`neither has a fixed width and nothing stands between them: "1"+"23" and "12"+"3" are one key`,
+		"put a separator such as '-' between them, or give the first a width: pad(x, width)")
 }
 
 func (e *Expr) onlyLiterals(before int) bool {
@@ -131,12 +145,15 @@ func (f *findings) query(columns []string) {
 	if q.scans > 1 {
 		i := slices.Index(q.open, true)
 		if p := &f.expr.parts[i]; !p.everything {
-			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it: a query takes %d scans", q.scans), "make it of a column that readers have")
+			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it: a query takes %d scans", q.scans),
+				"make it of a column that readers have")
 		}
 	}
 	last := &q.parts[len(q.parts)-1]
 	if !last.width.Fixed() && len(q.parts) < len(f.expr.parts) {
-		f.addPart(FindingOpenPrefix, true, last, `a query's prefix ends with it and it has no fixed width: a scan for "12" reads the rows of "123", too, and drops them`, "put a separator such as '-' behind it, or pad(x, width)")
+		f.addPart(FindingOpenPrefix, true, last,
+			`a query's prefix ends with it and it has no fixed width: a scan for "12" reads the rows of "123", too, and drops them`,
+			"put a separator such as '-' behind it, or pad(x, width)")
 	}
 	f.unused(q, columns)
 }
@@ -147,7 +164,8 @@ func (f *findings) unused(q *Query, columns []string) {
 		if slices.ContainsFunc(q.parts, func(p part) bool { return p.everything || slices.Contains(p.columns, c) }) {
 			continue
 		}
-		f.add(FindingUnusedQuery, true, q.String(), q.parts[0].start, fmt.Sprintf("it is all that the query columns determine, without %s: all rows that begin so are read, and those of another %s dropped", name, name),
-			fmt.Sprintf("put %s in the key right behind it", name))
+		f.add(FindingUnusedQuery, true, f.expr.text[q.parts[0].start:q.parts[len(q.parts)-1].end], q.parts[0].start,
+			fmt.Sprintf("it is all that the query columns determine, without %s: all rows that begin so are read, and those of another %s dropped",
+				name, name), fmt.Sprintf("put %s in the key right behind it", name))
 	}
 }

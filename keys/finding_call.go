@@ -18,7 +18,8 @@ func (f *findings) calls(t *term) {
 		f.complement(t, n)
 	case "int64", "int32":
 		if n.content == contentWhole || n.content == contentNumber {
-			f.addCall(FindingSignedBinary, false, t, "negative numbers sort behind the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)", "nothing, where there are none")
+			f.addCall(FindingSignedBinary, false, t, "negative numbers sort behind the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)",
+				"nothing, where there are none")
 		}
 	}
 }
@@ -37,7 +38,8 @@ func (f *findings) turned(t *term) {
 		remedy = "reverse(x, width) fills up with zeros first; or declare the width of its column in columns_map"
 	}
 	f.addCall(FindingTurnedUnfixed, true, t,
-		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)", f.expr.textOfValue(c)), remedy)
+		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)",
+			f.expr.textOfValue(c)), remedy)
 }
 
 func (e *Expr) widthOfValue(c *call) Width {
@@ -56,6 +58,7 @@ func (f *findings) complement(t *term, n nature) {
 		f.addCall(FindingComplement, true, t, fmt.Sprintf("values may be as great as %d; those over %d are rejects", n.most, base),
 			"take a base that no value is greater than: desc(x) goes from 9223372036854775807")
 	case n.content == contentNumber && n.most == 0:
-		f.addCall(FindingComplement, false, t, fmt.Sprintf("the column may hold more digits, or fractions; values over %d and fractions are rejects", base), "")
+		f.addCall(FindingComplement, false, t,
+			fmt.Sprintf("the column may hold more digits, or fractions; values over %d and fractions are rejects", base), "")
 	}
 }
