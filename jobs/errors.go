@@ -8,6 +8,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/ingest/parquet"
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
@@ -61,6 +62,7 @@ func KindOf(err error) Kind {
 	var kinded *kindError
 	var limit *ingest.LimitError
 	var refused *compressed.RefusedError
+	var unreadable *parquet.RefusedError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -70,7 +72,7 @@ func KindOf(err error) Kind {
 		return kinded.kind
 	case errors.As(err, &limit):
 		return Rejects
-	case errors.Is(err, load.ErrNotFound), errors.As(err, &refused):
+	case errors.Is(err, load.ErrNotFound), errors.As(err, &refused), errors.As(err, &unreadable):
 		return Refused
 	}
 	return Failed

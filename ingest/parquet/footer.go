@@ -84,7 +84,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 func footerBytes(file storage.File) (raw []byte, start int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
-		return nil, 0, fmt.Errorf("it has %d bytes and is no Parquet file", size)
+		return nil, 0, refusef("it has %d bytes and is no Parquet file", size)
 	}
 	var head [len(magic)]byte
 	var tail [tailLength]byte
@@ -92,10 +92,10 @@ func footerBytes(file storage.File) (raw []byte, start int64, err error) {
 		return nil, 0, err
 	}
 	if string(tail[4:]) == magicEncrypted {
-		return nil, 0, errors.New("it is encrypted, which this program can't read; export it without encryption")
+		return nil, 0, refusef("it is encrypted, which this program can't read; export it without encryption")
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return nil, 0, fmt.Errorf("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return nil, 0, refusef("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length
@@ -179,16 +179,16 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	raw := g.Columns[c.leaf]
 	switch {
 	case raw.IsSetCryptoMetadata():
-		return chunk{}, errors.New("is encrypted, which this program can't read; export it without encryption")
+		return chunk{}, refusef("is encrypted, which this program can't read; export it without encryption")
 	case raw.FilePath != nil && *raw.FilePath != "":
-		return chunk{}, fmt.Errorf("is in another file, %q", *raw.FilePath)
+		return chunk{}, refusef("is in another file, %q", *raw.FilePath)
 	case raw.MetaData == nil:
 		return chunk{}, errors.New("the footer has no metadata of it")
 	}
 	m := raw.MetaData
 	codec := compress.Compression(m.Codec)
 	if !codecReadable(codec) {
-		return chunk{}, fmt.Errorf("codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
+		return chunk{}, refusef("codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
 	}
 	for _, e := range m.Encodings {
 		if err := c.checkEncoding(int32(e)); err != nil {

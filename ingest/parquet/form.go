@@ -102,7 +102,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	var splits []ingest.Split
 	for _, foot := range footers {
 		if differ := sameTypes(footers[0].columns, foot.columns); differ != "" {
-			return nil, fmt.Errorf("read %s: %s in %s; export both alike, or load them by jobs of their own",
+			return nil, refusef("read %s: %s in %s; export both alike, or load them by jobs of their own",
 				foot.file.Path, differ, footers[0].file.Path)
 		}
 		splits = foot.cut(splits, size)

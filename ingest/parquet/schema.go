@@ -22,14 +22,14 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 	leaves := leavesOf(s)
 	columns := make([]column, len(f.Columns))
 	for i, name := range f.Columns {
-		at, ok := leaves[name]
+		at, ok := leaves.of(name)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("it has no column %s%s", name, nearest(name, s))
+			return nil, refusef("it has no column %s%s", name, nearest(name, s))
 		case at == nested:
-			return nil, fmt.Errorf("column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
+			return nil, refusef("column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
 		case at == twice:
-			return nil, fmt.Errorf("it has two columns %s", name)
+			return nil, refusef("it has two columns %s, as far as their names in lower case go", name)
 		}
 		descr := s.Column(at)
 		kind, err := f.kindOf(name, descr)
@@ -41,28 +41,46 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 	return columns, nil
 }
 
-// What leavesOf says of a column that can't be read.
+// The places of columns that can't be read.
 const (
 	nested = -1
 	twice  = -2
 )
 
-// leavesOf finds the place of each column by its name.
-func leavesOf(s *schema.Schema) map[string]int {
-	leaves := map[string]int{}
+// leaves are the places of columns by their names.
+type leaves struct {
+	exact map[string]int
+	lower map[string]int // by the names in lower case
+}
+
+func leavesOf(s *schema.Schema) leaves {
+	l := leaves{map[string]int{}, map[string]int{}}
 	for i := range s.NumColumns() {
 		c := s.Column(i)
-		name := c.ColumnPath()[0]
-		switch _, seen := leaves[name]; {
-		case len(c.ColumnPath()) > 1 || c.MaxRepetitionLevel() > 0:
-			leaves[name] = nested
-		case seen:
-			leaves[name] = twice
-		default:
-			leaves[name] = i
+		name, at := c.ColumnPath()[0], i
+		if len(c.ColumnPath()) > 1 || c.MaxRepetitionLevel() > 0 {
+			at = nested
 		}
+		put(l.exact, name, at)
+		put(l.lower, strings.ToLower(name), at)
 	}
-	return leaves
+	return l
+}
+
+func put(places map[string]int, name string, at int) {
+	if had, seen := places[name]; seen && (had != nested || at != nested) {
+		at = twice
+	}
+	places[name] = at
+}
+
+// of finds a column: by its name as it is written or, where there is none, in any case.
+func (l leaves) of(name string) (at int, found bool) {
+	if at, found = l.exact[name]; found {
+		return at, true
+	}
+	at, found = l.lower[strings.ToLower(name)]
+	return at, found
 }
 
 // nearest names the column that was probably meant, or the first ones there are.
@@ -79,7 +97,7 @@ func nearest(name string, s *schema.Schema) string {
 		}
 	}
 	if best != "" {
-		return fmt.Sprintf("; did you mean %s? (names are told apart by case)", best)
+		return fmt.Sprintf("; did you mean %s?", best)
 	}
 	const shown = 10
 	if len(all) > shown {
@@ -122,7 +140,7 @@ func (c *column) checkEncoding(e int32) error {
 	if e == streamSplit {
 		name = "BYTE_STREAM_SPLIT"
 	}
-	return fmt.Errorf("encoding %s of %s can't be read; write the file without it", name, c.descr.PhysicalType())
+	return refusef("encoding %s of %s can't be read; write the file without it", name, c.descr.PhysicalType())
 }
 
 // sameTypes says which column of two files is not of the same type; "" where all are.
