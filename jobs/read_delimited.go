@@ -69,11 +69,14 @@ func markOf(s *section, key string) byte {
 	return 0
 }
 
-// compressionOf is how the files are compressed; by default each file tells. The rejects of a run are plain text, whatever
-// the files were that they come from.
+// namesRejects says whether the input is what another run has rejected.
+func namesRejects(s *section) bool { return path.Base(s.undated("path")) == ingest.RejectsFile }
+
+// compressionOf is how the files are compressed; by default each file tells. Rejects are plain text, whatever the files
+// were that they come from.
 func compressionOf(s *section) compressed.Codec {
 	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
-	if path.Base(s.undated("path")) == ingest.RejectsFile {
+	if namesRejects(s) {
 		return compressed.None
 	}
 	return codec

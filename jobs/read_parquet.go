@@ -23,5 +23,8 @@ func readParquet(s *section, columns []string) ingest.Form {
 	if s.has("charset") && !charsetOf(s).IsUTF8() {
 		s.fail("charset", "is for text files: the text in a Parquet file is UTF-8")
 	}
+	if namesRejects(s) {
+		return form.Rejects()
+	}
 	return form
 }

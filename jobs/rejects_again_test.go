@@ -73,6 +73,33 @@ func TestRejectsAreInputAgain(t *testing.T) {
 	}
 }
 
+// TestParquetRejectsAreInput: rows of Parquet that have no row key are kept as text, which the same job reads again.
+func TestParquetRejectsAreInput(t *testing.T) {
+	dir := t.TempDir()
+	in, err := filepath.Abs("../ingest/parquet/testdata/small.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(path, output string) string {
+		return fmt.Sprintf("table: t\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s, format: parquet, max_rejects: 100%%, columns: [id, text, price, at, flag]}\n"+
+			"rowkey: text + '-' + id\nregions: {from: splits, splits: []}\nhfile: {compression: none}\noutput: %s\n", path, output)
+	}
+	first := runRejecting(t, dir, job(in, "first"))
+	if first.Books.Read != 300 || first.Books.Rejected != 33 { // every ninth text is null
+		t.Errorf("%d rejected of %d", first.Books.Rejected, first.Books.Read)
+	}
+	second := runRejecting(t, dir, job(filepath.Join(dir, "first", ".rejects", ingest.RejectsFile), "second"))
+	if second.Books.Read != 33 || second.Books.Rejected != 33 {
+		t.Errorf("again %d rejected of %d", second.Books.Rejected, second.Books.Read)
+	}
+	if got, want := rejectReasons(t, dir, "second"), rejectReasons(t, dir, "first"); !reflect.DeepEqual(got, want) {
+		t.Errorf("again\n%v, want\n%v", got, want)
+	}
+	if kept := readText(t, filepath.Join(dir, "second", ".rejects", ingest.RejectsFile)); !strings.HasPrefix(kept, "4\x01\\N\x011\x012026-11-20 00:04:00.0\x01true\n") {
+		t.Errorf("kept %.80q", kept)
+	}
+}
+
 func writeInput(t *testing.T, name, content string, zip bool) {
 	t.Helper()
 	var b bytes.Buffer
