@@ -93,11 +93,11 @@ func (d *Delimited) Splits(fsys storage.FS, files []File, size int64) ([]Split, 
 	for _, f := range files {
 		whole := size <= 0 || d.wantsScanner() || overlapsItself(d.RecordDelimiter)
 		if !whole && 2*f.Size > 3*size {
-			packed, err := d.compressed(fsys, f)
+			codec, err := d.look(fsys, f)
 			if err != nil {
 				return nil, err
 			}
-			whole = packed
+			whole = codec != compressed.None
 		}
 		for start := int64(0); start < f.Size; {
 			end := start + size
@@ -112,16 +112,30 @@ func (d *Delimited) Splits(fsys storage.FS, files []File, size int64) ([]Split, 
 	return splits, nil
 }
 
-// compressed says whether a file is.
-func (d *Delimited) compressed(fsys storage.FS, f File) (bool, error) {
+// lookAt is how much of a file is looked at to tell what it is.
+const lookAt = 64 << 10
+
+// look tells how a file is compressed, and refuses one that is no text.
+func (d *Delimited) look(fsys storage.FS, f File) (compressed.Codec, error) {
+	file, err := fsys.Open(f.Path)
+	if err != nil {
+		return compressed.None, err
+	}
+	defer file.Close() // only read
+	head := make([]byte, min(f.Size, lookAt))
+	if n, err := file.ReadAt(head, 0); n < len(head) {
+		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, err)
+	}
 	codec := d.Compression
 	if codec == compressed.Auto {
-		var err error
-		if codec, err = compressed.DetectFile(fsys, f.Path); err != nil {
-			return false, err
+		if codec, err = compressed.Detect(f.Path, head); err != nil {
+			return codec, err
 		}
 	}
-	return codec != compressed.None, nil
+	if codec == compressed.None {
+		err = Recognise(f.Path, head)
+	}
+	return codec, err
 }
 
 // RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is

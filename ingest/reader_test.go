@@ -190,7 +190,7 @@ func TestSplits(t *testing.T) {
 		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
 	} {
 		var all []part
-		for _, s := range splitsOf(t, memory{content: []byte("text")}, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
+		for _, s := range splitsOf(t, memory{content: []byte("0123456789")}, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
 			all = append(all, part{s.File.Path, s.Start, s.End})
 		}
 		if !reflect.DeepEqual(all, c.want) {

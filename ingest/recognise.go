@@ -33,7 +33,7 @@ var recognised = []struct {
 // Recognise answers a file that is no text, by the first bytes of what is in it, decompressed; nil for text. The error
 // is a *compressed.RefusedError that says what the file is and what to do.
 func Recognise(name string, head []byte) error {
-	head = head[:min(len(head), 64<<10)]
+	head = head[:min(len(head), lookAt)]
 	for _, r := range recognised {
 		if r.is(name, head) {
 			return &compressed.RefusedError{Name: name, What: r.what, Do: r.do}

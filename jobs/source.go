@@ -10,6 +10,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/ingest/csv"
 	"bulkload/internal/storage"
 )
 
@@ -83,7 +84,10 @@ func (s *source) find(name string) (err error) {
 
 // compression is what the job file says of all files.
 func (s *source) compression() compressed.Codec {
-	if form, ok := s.job.Input.Form.(*ingest.Delimited); ok {
+	switch form := s.job.Input.Form.(type) {
+	case *ingest.Delimited:
+		return form.Compression
+	case *csv.Form:
 		return form.Compression
 	}
 	return compressed.Auto

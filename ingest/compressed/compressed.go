@@ -84,20 +84,6 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 	return r, nil
 }
 
-// DetectFile tells the codec of a file by its content and name, without reading on. An empty file is None.
-func DetectFile(fsys storage.FS, name string) (Codec, error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return None, err
-	}
-	defer file.Close() // only read
-	head := make([]byte, min(file.Size(), headSize))
-	if _, err := io.ReadFull(file, head); err != nil && len(head) > 0 {
-		return None, fmt.Errorf("read the start of %s: %w", name, err)
-	}
-	return Detect(name, head)
-}
-
 // Read reads on in the text. An error names the file, and how far in the file and in the text reading came.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
@@ -121,10 +107,12 @@ func (r *Reader) failure(err error) error {
 	case r.in.err != nil: // the file, not what is in it
 		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: it was probably cut short, copy or export it again: %w",
+		return fmt.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: "+
+			"it was probably cut short, copy or export it again: %w",
 			r.name, r.codec, r.Consumed(), r.at, io.ErrUnexpectedEOF)
 	}
-	return fmt.Errorf("read %s: the %s data are damaged before byte %d of the file, behind byte %d of the text; copy or export it again: %w",
+	return fmt.Errorf("read %s: the %s data are damaged before byte %d of the file, behind byte %d of the text; "+
+		"copy or export it again: %w",
 		r.name, r.codec, r.Consumed(), r.at, err)
 }
 

@@ -50,6 +50,16 @@ func hadoopHeader(head []byte) bool {
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4
 }
 
+// looksLikeHadoop wants a block of at most 1 MiB whose first chunk is no longer than its text may become: zero bytes in
+// two places, at least, which no text has, and not as text in UTF-16 has them.
+func looksLikeHadoop(head []byte) bool {
+	if len(head) < 9 || head[0] != 0 || head[4] != 0 {
+		return false
+	}
+	text, chunk := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
+	return text > 0 && chunk > 0 && chunk <= text+text/6+64 && head[1] < 0x10 && head[5] < 0x10
+}
+
 func (b *blocks) Read(p []byte) (int, error) {
 	for len(b.unread) == 0 && len(p) > 0 {
 		if err := b.next(); err != nil {

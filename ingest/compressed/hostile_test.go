@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -185,6 +186,61 @@ func TestErrorsOfTheFile(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestDetect(t *testing.T) {
+	framed := string(block(1000, make([]byte, 60)))
+	for _, c := range []struct {
+		name, head string
+		want       Codec
+		refused    string
+	}{
+		{"/a", "1,2\n", None, ""}, {"/a.csv", "", None, ""}, {"/a.gz", "", None, ""}, {"/a.lzo", "", None, ""},
+		{"/a", "\x1f\x8b\x08", Gzip, ""}, {"/a.bz2", "\x1f\x8b\x08", Gzip, ""}, {"/a.snappy", "\x1f\x8b\x08", Gzip, ""},
+		{"/a.gz", "BZh91AY&SY", Bzip2, ""}, {"/a", "BZh9\x17\x72\x45\x38\x50\x90", Bzip2, ""}, {"/a", "BZh9 is a name", None, ""},
+		{"/a", "\x28\xb5\x2f\xfd", Zstd, ""}, {"/a", "\x52\x2a\x4d\x18", Zstd, ""}, {"/a.lz4", "\x52\x2a\x4d\x18", LZ4Frames, ""},
+		{"/a.lz4", "\x04\x22\x4d\x18", LZ4Frames, ""}, {"/a.LZ4", framed, HadoopLZ4, ""}, {"/a.snappy", framed, HadoopSnappy, ""},
+		{"/a.snappy", "\xff\x06\x00\x00sNaPpY", SnappyFrames, ""}, {"/a.snappy", "\x00\x00\x00\x00", HadoopSnappy, ""},
+		{"/a.deflate", "\x78\x9c\x01", Deflate, ""}, {"/a", "\x78\x9c\x01", None, ""},
+		{"/a", framed, None, "in Hadoop's block framing, and nothing says with which"},
+		{"/a", "\x001\x00,\x002\x00\n\x003", None, ""},
+		{"/a.gz", "1,2\n", None, "named .gz and its content is not"}, {"/a.deflate", "1,2\n", None, "named .deflate"}, {"/a.sz", framed, None, "named .sz"},
+		{"/a.snappy", "1,2,3,4,5,6\n", None, "neither of Hadoop's block framing nor of snappy's frame format"},
+		{"/a.snappy", string(snappy.Encode(nil, make([]byte, 4000))), None, "probably a raw snappy block"},
+		{"/a.lzo", "x", None, "compressed with lzo by its name"}, {"/a", "\x89LZO\x00\r\n\x1a\n", None, "compressed with lzop"},
+		{"/a", "Salted__12345678", None, "encrypted with openssl enc"}, {"/a.enc", "xyz", None, "encrypted by its name"},
+		{"/a", "\x85\x02\x0c\x03abc", None, "encrypted with GPG"}, {"/a", "\x8c\x0d\x04\x09", None, "encrypted with GPG"},
+		{"/a", "-----BEGIN PGP MESSAGE-----\n", None, "encrypted with PGP"}, {"/a", "age-encryption.org/v1\n", None, "encrypted with age"},
+		{"/a", "7z\xbc\xaf\x27\x1c", None, "a 7z archive"}, {"/a", "\xfd7zXZ\x00", None, "compressed with xz"},
+		{"/a", "PK\x03\x04\x14\x00\x00\x00", None, "a zip archive"}, {"/a", "PK\x03\x04\x14\x00\x01\x00", None, "an encrypted zip archive"},
+		{"/a", "PK\x03\x04\x14\x00\x06\x00[Content_Types].xml", None, "an Excel workbook"}, {"/a.xlsx", "PK\x03\x04\x14\x00\x00\x00", None, "an Excel workbook"},
+		{"/a", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "an old Office document"},
+		{"/a", "…\x01规则", None, ""}, {"/a", "\xc1\xcb\xbd\xe2\n", None, ""}, {"/a", "\xb9\xe6\xd4\xf2|\n", None, ""},
+	} {
+		codec, err := Detect(c.name, []byte(c.head))
+		var refused *RefusedError
+		errors.As(err, &refused)
+		if codec != c.want || (err != nil) != (c.refused != "") || refused != nil && !strings.Contains(refused.What, c.refused) {
+			t.Errorf("%s %q: %s, %v; want %s %s", c.name, c.head[:min(len(c.head), 20)], codec, err, c.want, c.refused)
+		}
+	}
+}
+
+// What the commands that encrypt files write is refused.
+func TestEncrypted(t *testing.T) {
+	text := []byte("1\x01规则\x10")
+	for _, command := range [][]string{
+		{"openssl", "enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:x"},
+		{"gpg", "--batch", "--homedir", t.TempDir(), "--pinentry-mode", "loopback", "--passphrase", "x", "-c"},
+	} {
+		if _, err := exec.LookPath(command[0]); err != nil {
+			continue // the magic numbers are tested above
+		}
+		_, err := Detect("/part", tool(t, text, command[0], command[1:]...))
+		if err == nil || !strings.Contains(err.Error(), "decrypt it first") {
+			t.Errorf("%s: %v", command[0], err)
+		}
+	}
+}
 
 // FuzzUnpack: no content gives a panic, a hang, or text without end; and what a codec can't be told from is refused.
 func FuzzUnpack(f *testing.F) {

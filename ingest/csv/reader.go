@@ -64,6 +64,9 @@ func (r *reader) begin() error {
 	if err := r.more(); err != nil {
 		return err
 	}
+	if err := ingest.Recognise(r.path, r.rest()); err != nil {
+		return err
+	}
 	if err := r.form.Charset.CheckMark(r.rest()); err != nil {
 		return fmt.Errorf("read %s: %w", r.path, err)
 	}
