@@ -106,7 +106,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
 		}
 	}
-	if _, failed := os.Stat(c.Compare); c.Compare != "" && failed == nil {
+	if isFile(c.Compare) {
 		if options.Job, err = c.read(c.Compare, false); err != nil {
 			return nil, err
 		}
@@ -119,6 +119,15 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 		writePlan(s.answers(), r)
 	}
 	return r, err
+}
+
+// isFile tells a job file from a row key.
+func isFile(text string) bool {
+	if strings.HasSuffix(text, ".yaml") || strings.HasSuffix(text, ".yml") {
+		return true
+	}
+	_, err := os.Stat(text)
+	return text != "" && err == nil
 }
 
 type loadCommand struct {
