@@ -62,10 +62,12 @@ func readAll(form *Form, files []ingest.File, size int64) (rows []row, bad []*in
 func drain(r ingest.Records, visit func(*ingest.Record), reject func(*ingest.BadRecord)) error {
 	for {
 		rec, err := r.Next()
+		if err == nil {
+			visit(rec)
+			continue
+		}
 		var bad *ingest.BadRecord
 		switch {
-		case err == nil:
-			visit(rec)
 		case errors.As(err, &bad):
 			reject(bad)
 		case err == io.EOF:
