@@ -72,14 +72,22 @@ func newColumnRule(c *Column, i int) columnRule {
 // want gives errFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
 func (r *columnRules) want(record *ingest.Record) error {
 	wanted, err := r.filter.Wanted(record.Fields)
-	var fault *filter.Fault
 	switch {
-	case errors.As(err, &fault):
-		return reject(record, r.job, fault.Column, fault.Reason)
-	case err == nil && !wanted:
+	case err != nil:
+		return r.unjudged(record, err)
+	case !wanted:
 		return errFiltered
 	}
-	return err
+	return nil
+}
+
+// unjudged is a record that the filter can't judge.
+func (r *columnRules) unjudged(record *ingest.Record, err error) error {
+	var fault *filter.Fault
+	if !errors.As(err, &fault) {
+		return err
+	}
+	return reject(record, r.job, fault.Column, fault.Reason)
 }
 
 // apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold

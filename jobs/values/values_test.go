@@ -80,7 +80,7 @@ func TestByHand(t *testing.T) {
 		{keys.KindBoolean, "", "", "F", "00"},
 		{keys.KindBoolean, "", "", "No", "00"},
 		{keys.KindBoolean, "", "", "", "(neither true nor false)"},
-		{keys.KindBoolean, "", "", "truely", "(neither true nor false)"},
+		{keys.KindBoolean, "", "", "trues", "(neither true nor false)"},
 		{keys.KindBoolean, "", "", "2", "(neither true nor false)"},
 		{keys.KindHex, "", "", "0a 1f", "0a1f"},
 		{keys.KindHex, "", "", "", ""},
