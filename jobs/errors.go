@@ -7,7 +7,9 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
+	"bulkload/ingest/charset"
 	"bulkload/ingest/compressed"
+	"bulkload/ingest/csv"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/storage"
 	"bulkload/load"
@@ -63,6 +65,8 @@ func KindOf(err error) Kind {
 	var limit *ingest.LimitError
 	var refused *compressed.RefusedError
 	var unreadable *parquet.RefusedError
+	var noCSV *csv.RefusedError
+	var marked *charset.MarkError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -72,7 +76,7 @@ func KindOf(err error) Kind {
 		return kinded.kind
 	case errors.As(err, &limit):
 		return Rejects
-	case errors.Is(err, load.ErrNotFound), errors.As(err, &refused), errors.As(err, &unreadable):
+	case errors.Is(err, load.ErrNotFound), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
 		return Refused
 	}
 	return Failed

@@ -65,13 +65,19 @@ func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
 	return c.append(dst, text)
 }
 
-// CheckMark looks at a file's first bytes: an error where they are the byte order mark of another charset.
+// MarkError says that a file begins with the byte order mark of another charset.
+type MarkError struct{ reason string }
+
+// Error says which mark it is, without the file.
+func (e *MarkError) Error() string { return e.reason }
+
+// CheckMark looks at a file's first bytes: a *MarkError where they are the byte order mark of another charset.
 func (c *Charset) CheckMark(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return fmt.Errorf("it begins with the byte order mark of UTF-16, and input.charset is %s; export it in UTF-8", c.Name())
+		return &MarkError{fmt.Sprintf("it begins with the byte order mark of UTF-16, and input.charset is %s; export it in UTF-8", c.Name())}
 	case c != nil && bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		return fmt.Errorf("it begins with the byte order mark of UTF-8, and input.charset is %s", c.Name())
+		return &MarkError{fmt.Sprintf("it begins with the byte order mark of UTF-8, and input.charset is %s", c.Name())}
 	}
 	return nil
 }

@@ -32,10 +32,10 @@ func (r *reader) readHeading() error {
 		case kind == blank:
 		case kind != noNoise:
 			if err := r.noisy(kind, raw); err != nil {
-				return fmt.Errorf("read the heading: %w", err)
+				return refusef("read the heading: %v", err)
 			}
 		case what != complete:
-			return fmt.Errorf("read the heading of %s: %s", r.path, r.quoteReason(raw, what))
+			return refusef("read the heading of %s: %s", r.path, r.quoteReason(raw, what))
 		default:
 			return r.resolve(raw)
 		}
@@ -45,7 +45,7 @@ func (r *reader) readHeading() error {
 // resolve finds the form's columns in the heading.
 func (r *reader) resolve(raw []byte) error {
 	if r.count > maxColumns {
-		return fmt.Errorf("read the heading of %s: it has %d columns, more than any table", r.path, r.count)
+		return refusef("read the heading of %s: it has %d columns, more than any table", r.path, r.count)
 	}
 	r.spans = slices.Clone(r.spans[:r.count])
 	for _, v := range r.spans {
@@ -55,7 +55,7 @@ func (r *reader) resolve(raw []byte) error {
 		}
 		text, bad := r.decode(name)
 		if bad >= 0 {
-			return fmt.Errorf("read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
+			return refusef("read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
 		}
 		r.names = append(r.names, strings.TrimSpace(string(text)))
 	}
@@ -66,7 +66,7 @@ func (r *reader) resolve(raw []byte) error {
 			if len(r.names) == 1 {
 				other = r.otherDelimiter(raw)
 			}
-			return fmt.Errorf("read the heading of %s: %w%s", r.path, err, other)
+			return refusef("read the heading of %s: %v%s", r.path, err, other)
 		}
 		r.places = append(r.places, place)
 	}
@@ -89,7 +89,7 @@ func find(names []string, name string) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("there is no column %s, only %s", name, listed(names))
+	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listed(names))
 }
 
 // listed are the first names.
@@ -130,7 +130,7 @@ func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 		case first == "":
 			first, heading = file.Path, found
 		case found != heading:
-			return fmt.Errorf("read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
+			return refusef("read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (r *reader) noisy(kind noise, line []byte) error {
 		if r.form.SkipErrors {
 			return nil
 		}
-		return fmt.Errorf("read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
+		return refusef("read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
 			r.path, r.rec.Offset, text)
 	}
 	if r.form.SkipNoise {

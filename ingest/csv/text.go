@@ -3,7 +3,6 @@ package csv
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"bulkload/ingest"
@@ -91,5 +90,5 @@ func (t *text) line() (line []byte, next int) {
 
 // tooLong says that a line goes on and on.
 func (t *text) tooLong() error {
-	return fmt.Errorf("read %s: the line at byte %d is longer than %d bytes; it is probably no CSV", t.path, t.offset(), t.maxRecord)
+	return refusef("read %s: the line at byte %d is longer than %d bytes; it is probably no CSV", t.path, t.offset(), t.maxRecord)
 }
