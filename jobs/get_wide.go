@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"slices"
 
 	"bulkload/keys"
 )
@@ -29,6 +30,17 @@ func newWideQuery(j *Job, fields [][]byte, wholeRow bool) (q wideQuery, err erro
 		}
 	}
 	return q, nil
+}
+
+// rowQuery lists the query columns that ask for rows: those that only a wide table's qualifier uses ask for cells of them.
+func (j *Job) rowQuery() []string {
+	if j.Wide == nil {
+		return j.Query
+	}
+	return slices.DeleteFunc(slices.Clone(j.Query), func(name string) bool {
+		at, _ := j.column(name) // reading the job file has checked that it is there
+		return slices.Contains(j.Wide.Qualifier.Columns(), at) && !slices.Contains(j.RowKey.Columns(), at)
+	})
 }
 
 // end is the first row behind those that a prefix asks for; nil where there is none.

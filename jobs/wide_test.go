@@ -269,8 +269,9 @@ func TestWideTables(t *testing.T) {
 // them those of the test's own reckoning.
 func TestJavaReadsWideTables(t *testing.T) {
 	oracle := testcluster.Java(t)
-	for name, c := range wideCases {
+	for _, name := range []string{"text of all widths", "numbers in binary", "several cells a record"} {
 		t.Run(name, func(t *testing.T) {
+			c := wideCases[name]
 			dir := wideDir(t, c.job, 3000)
 			if strings.Contains(name, "text") {
 				text := strings.Replace(wideHead+c.job+"\n", "bloom: row", "bloom: rowcol", 1)
