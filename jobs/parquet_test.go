@@ -1,0 +1,143 @@
+package jobs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/sample"
+	"bulkload/internal/testcluster"
+)
+
+// TestParquetGivesWhatTextGives: the rows of the check example, written as Parquet in the ways of several programs, give the
+// HFiles that Sqoop's text of them gives, byte for byte.
+func TestParquetGivesWhatTextGives(t *testing.T) {
+	python := testcluster.Python(t, "pyarrow==26.0.1")
+	dir := t.TempDir()
+	text := checkText(t)
+	convert := exec.Command(python, "testdata/as_parquet.py", strings.Join(sample.CheckColumns, ","), dir)
+	convert.Stdin = bytes.NewReader(text)
+	if out, err := convert.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	writeInput(t, filepath.Join(dir, "text"), string(text), false)
+	writeInput(t, filepath.Join(dir, "oracle"), string(withoutZeros(text)), false)
+	job := func(path, keys string) string {
+		return fmt.Sprintf("table: tinawang:check\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s, columns: [%s], %s}\n"+
+			"rowkey: salt(check_id, 10) + md5(check_id) + id\nregions: {from: splits, splits: ['1','2','3','4','5','6','7','8','9']}\n"+
+			"hfile: {compression: snappy, encoding: fast_diff, bloom: row}\noutput: %s-out\n", path, strings.Join(sample.CheckColumns, ", "), keys, path)
+	}
+	want := map[string]string{}
+	for _, name := range []string{"text", "oracle"} {
+		runRejecting(t, dir, job(name, `record_delimiter: '\x10'`))
+		want[name] = hfileBytes(t, filepath.Join(dir, name+"-out"))
+	}
+	for _, c := range []struct{ name, keys, want string }{
+		{"spark", ", decimal_zeros: keep", "text"},
+		{"arrow", ", decimal_zeros: keep, timestamp_zone: Asia/Shanghai", "text"},
+		{"sqoop", ", timestamp_zone: Asia/Shanghai, millis_columns: [created_at, updated_at]", "text"},
+		{"old", ", binary: text", "text"},
+		{"again", "", "oracle"},
+	} {
+		runRejecting(t, dir, strings.Replace(job(c.name+".parquet", "format: parquet"+c.keys), ".parquet-out", "-out", 1))
+		if got := hfileBytes(t, filepath.Join(dir, c.name+"-out")); got != want[c.want] {
+			t.Errorf("%s: other HFiles than those of %s", c.name, c.want)
+		}
+	}
+}
+
+// withoutZeros makes amounts such as 65620.90 those that Sqoop reads from Oracle, which keeps no zeros behind a fraction.
+func withoutZeros(text []byte) []byte {
+	const amount = 13
+	records := strings.Split(string(text), "\x10")
+	for i, record := range records[:len(records)-1] {
+		fields := strings.Split(record, "\x01")
+		if strings.Contains(fields[amount], ".") {
+			fields[amount] = strings.TrimRight(strings.TrimRight(fields[amount], "0"), ".")
+		}
+		records[i] = strings.Join(fields, "\x01")
+	}
+	return []byte(strings.Join(records, "\x10"))
+}
+
+// checkText is the text of the check example.
+func checkText(t *testing.T) (text []byte) {
+	t.Helper()
+	parts, err := filepath.Glob("examples/testdata/check/2026-11-20/part-*")
+	if err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
+	}
+	for _, part := range parts {
+		b, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, b...)
+	}
+	return text
+}
+
+// TestParquetExample: the shipped files give the HFiles of the same rows of the check example.
+func TestParquetExample(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	rows := bytes.SplitAfterN(checkText(t), []byte{0x10}, 201)
+	if err := os.WriteFile(in, bytes.Join(rows[:200], nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, name := range []string{"check", "check-parquet"} {
+		j, err := Read("examples/"+name+".yaml", ReadOptions{Date: date20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "check" {
+			j.Input.Path = in
+		}
+		j.Output = filepath.Join(dir, name)
+		if s := mustRun(t, j, Options{}); s.Books.Written != 200 {
+			t.Errorf("%s: %d rows written", name, s.Books.Written)
+		}
+		files = append(files, hfileBytes(t, j.Output))
+	}
+	if files[0] != files[1] {
+		t.Error("Parquet gives other HFiles than the text")
+	}
+}
+
+// TestParquetRefused: what can't be read is said before anything is written, and is no failure of the run.
+func TestParquetRefused(t *testing.T) {
+	dir := t.TempDir()
+	parquet, err := filepath.Abs("../ingest/parquet/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		file, columns, keys, want string
+	}{
+		"codec":   {"lz4.parquet", "id", "", "lz4.parquet: row group 0, column id: codec LZ4_RAW can't be read"},
+		"column":  {"small.parquet", "id, prise", "", "small.parquet: it has no column prise; did you mean price?"},
+		"charset": {"small.parquet", "id", ", charset: gbk", "input.charset: is for text files"},
+		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", `"Mars" is no time zone`},
+	} {
+		text := fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s/%s, format: parquet, columns: [%s]%s}\n"+
+			"rowkey: id\nregions: {from: splits, splits: []}\noutput: %s\nhfile: {compression: none}\n", parquet, c.file, c.columns, c.keys, name)
+		path := filepath.Join(dir, name+".yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Read(path, ReadOptions{Date: date20})
+		kind := Usage
+		if err == nil {
+			_, err = Run(t.Context(), j, Options{})
+			kind = Refused
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || KindOf(err) != kind {
+			t.Errorf("%s: kind %d, %v, want %q", name, KindOf(err), err, c.want)
+		}
+	}
+}
