@@ -340,6 +340,43 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	l.wantTable(t, "after the crash", l.expected(t, "2026-11-20"))
 }
 
+// TestRowTimestampsIntoHBase: a job with a timestamp a record, of two families, is loaded, also where the process died
+// before it could write down what HBase had taken; HBase's client then reads what Java makes of the same text.
+func TestRowTimestampsIntoHBase(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "d,x", "4,8,c", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	j := readPayments(t, l.out)
+	j.Table, j.Regions, j.Load, j.HFile.Given = l.table, Regions{From: "table"}, true, nil
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, j, o)
+
+	w := l.work(t, j)
+	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.manifest.State = stateLoading
+	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:3], load.Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(files)-3 {
+		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
+	}
+	want := filepath.Join(t.TempDir(), "want")
+	l.oracle(t, "payments", joined(t, t.TempDir(), "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
+	l.wantTable(t, "payments", readLines(t, want))
+	if r, err := VerifyJob(context.Background(), j, l.options(), true); err != nil || r.Missing+r.Different > 0 {
+		t.Errorf("verify --live: %+v, %v", r, err)
+	}
+}
+
 // TestLostFile: a file that is gone and whose rows are not in the table is not taken for loaded.
 func TestLostFile(t *testing.T) {
 	l := newLive(t)
