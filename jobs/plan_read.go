@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -123,9 +124,7 @@ func (p *planner) read(ctx context.Context) error {
 			return err
 		})
 	}
-	err := group.Wait()
-	p.reading.bytes = p.meter.done.Load()
-	return err
+	return group.Wait()
 }
 
 // planLane is one goroutine of the reading.
@@ -134,6 +133,7 @@ type planLane struct {
 	records recordReader
 	rejects planRejects
 	tables  []*tableLane
+	bytes   int64 // of the input that the records read take
 }
 
 func (p *planner) newLane() *planLane {
@@ -150,15 +150,75 @@ func (l *planLane) read(ctx context.Context, piece planPiece) error {
 	for _, t := range l.tables {
 		t.beginPiece()
 	}
-	var seen int64
-	_, err := l.records.readSplit(ctx, piece.split, func(r *ingest.Record) error {
-		if seen++; piece.rows > 0 && seen > piece.rows {
-			l.records.read--
-			return errEnough
-		}
-		return l.add(r)
-	})
+	if piece.rows > 0 {
+		return l.readFirst(ctx, piece)
+	}
+	bytes, err := l.records.readSplit(ctx, piece.split, l.add)
+	l.bytes += bytes
 	return err
+}
+
+// readFirst counts the first rows of a split, and how many of its bytes they take.
+func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
+	in, err := l.records.form.Open(l.records.fsys, piece.split)
+	if err != nil {
+		return fmt.Errorf("open the input: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	last := l.records.read + piece.rows
+	for n := 1; l.records.read < last; n++ {
+		if n%sampleEvery == 0 {
+			err = l.records.nextTimed(in, l.add)
+		} else {
+			err = l.records.next(in, l.add)
+		}
+		if errors.Is(err, io.EOF) {
+			l.bytes += in.Bytes()
+			return ctx.Err()
+		}
+		if err == nil && n%checkEvery == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	bytes, err := bytesOf(in, piece.rows)
+	l.bytes += bytes
+	l.meter.add(bytes)
+	return errors.Join(err, ctx.Err())
+}
+
+// stepsRead is how many steps of reading ahead in a compressed file tell how many bytes its rows take.
+const stepsRead = 8
+
+// bytesOf is how many bytes the records take that were read. A compressed file is read ahead in large steps: then it is
+// the rows between steps that tell, or those of the whole file.
+func bytesOf(in ingest.Records, rows int64) (int64, error) {
+	begun, last := in.Bytes(), in.Bytes()
+	var first, step int64 // rows at the first step, and steps
+	for n := rows + 1; ; n++ {
+		_, err := in.Next()
+		switch {
+		case err == nil, errors.As(err, new(*ingest.BadRecord)):
+		case errors.Is(err, io.EOF):
+			return in.Bytes() * rows / max(n-1, 1), nil
+		default:
+			return 0, err
+		}
+		now := in.Bytes()
+		if now == last {
+			continue
+		}
+		if n == rows+1 { // each record counts
+			return begun, nil
+		}
+		if last, step = now, step+1; step == 1 {
+			begun, first = now, n
+		} else if step > stepsRead {
+			return (now - begun) * rows / (n - first), nil
+		}
+	}
 }
 
 // add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
@@ -193,6 +253,7 @@ func (l *planLane) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rows += l.records.read
+	r.bytes += l.bytes
 	r.rejected += l.rejects.count
 	mergeReasons(r.rejects, l.rejects.reasons)
 	r.times.add(l.records.times)

@@ -2,7 +2,9 @@ package jobs
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -199,6 +201,28 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 		t.Fatal(err)
 	}
 	return p.candidates[0].stats
+}
+
+// TestSampleOfCompressedFiles: what is read ahead of them doesn't count.
+func TestSampleOfCompressedFiles(t *testing.T) {
+	dir := planDir(t, checkJob, nil)
+	for i := range 8 {
+		var b bytes.Buffer
+		zip := gzip.NewWriter(&b)
+		if err := errors.Join(sample.Check(zip, sample.Options{Rows: 20_000, Seed: uint64(i)}), zip.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("in/2026-11-20/part-%d.gz", i+1)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-0")); err != nil {
+		t.Fatal(err)
+	}
+	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 8000})
+	if !r.Sample || r.RowsRead != 8000 || math.Abs(float64(r.Rows)/160_000-1) > 0.1 {
+		t.Errorf("%d of about %d rows read: %s", r.RowsRead, r.Rows, r.How)
+	}
 }
 
 // TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
