@@ -18,6 +18,9 @@ import (
 // sqoopClasses runs lines through Sqoop's own classes: see testdata/java/Sqoop.java.
 func sqoopClasses(t *testing.T, lines []string) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
 	cmd := testcluster.Program(t, os.DirFS("testdata/java"), "300m", "ingest.Sqoop")
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
 	var stderr bytes.Buffer

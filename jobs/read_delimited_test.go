@@ -41,6 +41,8 @@ func TestReadDelimited(t *testing.T) {
 		"nulls of strings, without types": {map[int]string{9: `  {null_string: '\N', null_non_string: 'null'}`}, func(d *ingest.Delimited) bool {
 			return nullsOf(d) == `[["\\N"] ["\\N"] ["\\N"]]`
 		}},
+		"nulls by the type": {map[int]string{9: `  {null_string: '\N', null_non_string: ['null','']}`, 17: "columns_map: {id: {type: int64}, note: {type: text}}"},
+			func(d *ingest.Delimited) bool { return nullsOf(d) == `[["null" ""] ["\\N"] ["\\N"]]` }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := readJob(t, jobWith(inlined(c.lines)), nil)

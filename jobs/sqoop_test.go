@@ -69,6 +69,9 @@ func sqoopText(t *testing.T, text []byte, forms []sqoopForm) [][]byte {
 // TestSqoopFormsGiveTheSame: the rows of the check example, as Sqoop's own classes write them with escapes and enclosures,
 // plain and compressed by Hadoop's own codecs, give the HFiles that plain text of them gives, byte for byte.
 func TestSqoopFormsGiveTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
 	dir := t.TempDir()
 	text, err := os.ReadFile(joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 // TestHadoopCodecs reads what Hadoop's own codecs write, by which the text was handed over in one write, by lines, and
 // with small buffers: see ../testdata/java/Codecs.java.
 func TestHadoopCodecs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
 	dir := t.TempDir()
 	var names []string
 	for name, text := range texts() {
