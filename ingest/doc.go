@@ -5,6 +5,7 @@
 //	delimited.go  the form of delimited text, and how files of it are cut into splits
 //	reader.go     records out of one split
 //	fields.go     columns out of one record
+//	decoded.go    records of files in other charsets than UTF-8; the charsets are in charset/
 //	hint.go       what is probably wrong where every record is bad
 //	record.go     records and bad records
 //	delimiter.go  the notations of a delimiter
