@@ -12,6 +12,11 @@ const hintRecords = 1000
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
+	looked := start[:min(len(start), lookAt)]
+	zeros := bytes.Count(looked, []byte{0})
+	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
+		return fmt.Sprintf("%d of the first %d bytes are zero: is the file text?", zeros, len(looked))
+	}
 	if len(first) >= chunkSize || r.eof && r.pos >= r.fill && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
 		if other := otherDelimiter(first[:min(len(first), chunkSize)], r.form.RecordDelimiter); other != "" {
 			return fmt.Sprintf("the first %d bytes hold no record delimiter %s%s",

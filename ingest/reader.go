@@ -13,8 +13,9 @@ import (
 
 const (
 	chunkSize = 1 << 20
-	// maxRecord is the longest record: HBase's own limit for a value is 10 MB.
-	maxRecord = 256 << 20
+	// maxRecord is the longest record. HBase's own limit for a value is 10 MB, and Sqoop keeps none of more than 16 MB in
+	// its text; each core that reads may have to hold twice as much.
+	maxRecord = 64 << 20
 	// overrun is what is read at a time behind the end of the split, where only the rest of one record is wanted.
 	overrun = 64 << 10
 )
