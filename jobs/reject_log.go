@@ -46,6 +46,7 @@ type loggedReject struct {
 	Reason  string `json:"r"`
 	Hint    string `json:"h,omitempty"`
 	Heading []byte `json:"head,omitempty"`
+	Rows    bool   `json:"rows,omitempty"`
 	Raw     []byte `json:"raw"`
 }
 
@@ -58,7 +59,8 @@ func (l *rejectLog) Add(bad *ingest.BadRecord) error {
 	if err := l.rejectSink.Add(bad); err != nil || l.keeper == nil {
 		return err
 	}
-	line, err := json.Marshal(loggedReject{bad.File.Ordinal, bad.Offset, bad.Number, bad.Column, bad.Reason, bad.Hint, []byte(bad.Heading), bad.Raw})
+	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
+		Reason: bad.Reason, Hint: bad.Hint, Heading: []byte(bad.Heading), Rows: bad.Rows, Raw: bad.Raw})
 	if err != nil {
 		return err
 	}
@@ -163,6 +165,6 @@ func (k *keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
 		return nil, errors.New("it names no file of the input")
 	}
 	position := ingest.PositionIn(k.source.fsys, k.source.files[r.File], r.Offset, r.Number)
-	position.Heading = string(r.Heading)
+	position.Heading, position.Rows = string(r.Heading), r.Rows
 	return &ingest.BadRecord{Position: position, Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
 }

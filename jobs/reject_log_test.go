@@ -1,0 +1,53 @@
+package jobs
+
+import (
+	"reflect"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+)
+
+// gathered is a sink that keeps what it is given.
+type gathered []*ingest.BadRecord
+
+func (g *gathered) Add(b *ingest.BadRecord) error { *g = append(*g, b); return nil }
+func (g *gathered) Count() int64                  { return int64(len(*g)) }
+func (g *gathered) Close(int64) error             { return nil }
+
+// TestRejectLogKeepsAll: a reject that a killed run has kept comes back with all that the files of rejects are made of.
+func TestRejectLogKeepsAll(t *testing.T) {
+	files := []ingest.File{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
+	k := &keeper{source: &source{fsys: storage.Local, files: files}, dir: t.TempDir(), journal: &journal{}}
+	csv := ingest.PositionIn(storage.Local, files[1], 17, 3)
+	csv.Heading = "\"ID\",\"\xd6\xd0\""
+	row := ingest.PositionIn(storage.Local, files[0], 4, 5)
+	row.Rows = true
+	want := gathered{
+		{Position: csv, Column: "id", Reason: "no \"number\"", Hint: "a hint", Raw: []byte("1,\"\xff\n\x00")},
+		{Position: row, Reason: "no row key", Raw: []byte{}},
+	}
+	var now, again gathered
+	log := newRejectLog(k, &now, 0)
+	for _, b := range want {
+		if err := log.Add(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	span, err := log.settle()
+	if err != nil || span == nil {
+		t.Fatal(span, err)
+	}
+	if err := k.checkRejects(span); err != nil {
+		t.Error(err)
+	}
+	if err := k.replay(span, &again); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(now, want) || !reflect.DeepEqual(again, want) {
+		t.Errorf("replayed %+v %+v, want %+v %+v", again[0], again[1], want[0], want[1])
+	}
+	if err := log.close(); err != nil {
+		t.Error(err)
+	}
+}
