@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"bulkload/ingest"
@@ -23,7 +22,7 @@ type planStatistics struct {
 	frequent *planning.Frequent // likewise
 	asks     []*ask
 
-	mu       sync.Mutex // guards what follows, which the lanes add to at their ends
+	// What follows the lanes add to at their ends, with the reading's lock.
 	counts   tableCounts
 	filtered int64
 	rejected int64 // of a key that is only compared

@@ -14,6 +14,8 @@ const (
 	chartTop    = 16
 	rowHeight   = 26
 	nameWidth   = 200
+	letterWidth = 6.5
+	leastHeight = 2 // of a bar that stands for something
 )
 
 // Chart is a picture of bars.
@@ -24,6 +26,8 @@ type Chart struct {
 	Ticks         []Tick
 	Lines         []Line
 	Left, Base    float64
+
+	top float64 // of the axis
 }
 
 // Bar is a rectangle with its name and value. Class chooses its colour.
@@ -63,30 +67,41 @@ func columns(title, says string, values []value, show func(float64) string) *Cha
 		most = math.Max(most, v.size)
 	}
 	step := roundStep(most / 4)
-	for at := 0.0; at <= most+step/2 && step > 0; at += step {
-		c.Ticks = append(c.Ticks, Tick{c.y(at, most), show(at)})
+	for c.top = 0; c.top < most; c.top += step {
+		c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+	}
+	c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+	for i := range c.Ticks {
+		c.Ticks[i].Y = c.y(float64(i) * step)
 	}
 	each := float64(chartWidth-chartLeft) / math.Max(float64(len(values)), 1)
 	gap := each * 0.15
-	nth := int(math.Ceil(float64(len(values)) / 16))
+	longest := 0
+	for _, v := range values {
+		longest = max(longest, len([]rune(v.name)))
+	}
+	nth := max(int(math.Ceil(float64(longest+1)*letterWidth/each)), 1)
 	for i, v := range values {
-		y := c.y(v.size, most)
+		y := c.y(v.size)
+		if v.size > 0 {
+			y = math.Min(y, c.Base-leastHeight)
+		}
 		c.Bars = append(c.Bars, Bar{X: c.Left + float64(i)*each + gap/2, Y: y, Width: each - gap, Height: c.Base - y, Name: v.name, Value: show(v.size), Class: v.class,
 			NameX: c.Left + (float64(i)+0.5)*each, NameY: c.Base + 16, Anchor: "middle", Hidden: i%nth != 0})
 	}
 	return c
 }
 
-func (c *Chart) y(size, most float64) float64 {
-	if most == 0 {
+func (c *Chart) y(size float64) float64 {
+	if c.top == 0 {
 		return c.Base
 	}
-	return c.Base - (c.Base-chartTop)*size/most
+	return c.Base - (c.Base-chartTop)*size/c.top
 }
 
 // across marks a height.
-func (c *Chart) across(size, most float64, text string) {
-	y := c.y(size, most)
+func (c *Chart) across(size float64, text string) {
+	y := c.y(size)
 	c.Lines = append(c.Lines, Line{c.Left, y, c.Width, y, text, c.Width - 4, y - 5})
 }
 

@@ -88,14 +88,14 @@ func charts(r *Report) []*Chart {
 
 func regionChart(r *Report) *Chart {
 	var values []value
-	var all, most float64
+	var all float64
 	for _, region := range r.Regions {
 		start := region.Start
 		if start == "" {
 			start = "first"
 		}
 		v := value{shorten(start, 8), float64(region.HFileBytes), "one"}
-		all, most = all+v.size, max(most, v.size)
+		all += v.size
 		values = append(values, v)
 	}
 	mean := all / float64(len(values))
@@ -105,7 +105,7 @@ func regionChart(r *Report) *Chart {
 		}
 	}
 	c := columns("HFile bytes a region", fmt.Sprintf("The largest region over the mean: %.2f.", r.Skew), values, func(n float64) string { return Size(int64(n)) })
-	c.across(mean, most, "mean")
+	c.across(mean, "mean")
 	return c
 }
 
@@ -155,6 +155,6 @@ func growthChart(f *Forecast) *Chart {
 		values = append(values, value{fmt.Sprintf("day %s", Count(int64(at))), size, "three"})
 	}
 	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return Size(int64(n)) })
-	c.across(float64(f.MaxFileSize), float64(max(f.MaxFileSize, f.LargestRegion)), "hbase.hregion.max.filesize")
+	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }
