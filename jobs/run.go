@@ -55,7 +55,9 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		if err != nil {
 			return r.named(w, err)
 		}
-		if !finished {
+		if finished {
+			w.stands()
+		} else {
 			todo = append(todo, w)
 		}
 	}
@@ -67,9 +69,6 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		return err
 	}
 	for _, w := range r.places {
-		w.report.fill(w.manifest)
-	}
-	for _, w := range r.places {
 		if err := r.end(ctx, w, summary, slices.Contains(todo, w)); err != nil {
 			return r.named(w, err)
 		}
@@ -78,9 +77,20 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	return nil
 }
 
+// stands says what there is of an output whose files are written, should another one fail.
+func (w *workplace) stands() {
+	w.report.fill(w.manifest)
+	w.report.Status = StatusDone
+	if w.wantsLoad() && w.manifest.State != stateLoaded {
+		w.report.Status = StatusWritten
+	}
+}
+
+func (w *workplace) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
+
 // end loads an output that wants it and says how it ended.
 func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, written bool) error {
-	wanted := w.job.Load && !w.options.NoLoad
+	wanted := w.wantsLoad()
 	w.report.Load.Wanted = wanted
 	switch {
 	case wanted && w.manifest.State != stateLoaded:
@@ -105,6 +115,9 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 func (r *jobRun) named(w *workplace, err error) error {
 	if len(r.places) == 1 {
 		return err
+	}
+	if w.report != nil {
+		w.report.Status = StatusFailed
 	}
 	return fmt.Errorf("output %s of table %s: %w", w.job.Output, w.job.Table, err)
 }
@@ -198,6 +211,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 		if err != nil {
 			return r.named(w, err)
 		}
+		w.stands()
 	}
 	return nil
 }

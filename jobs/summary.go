@@ -17,6 +17,8 @@ const (
 	StatusNothing = "nothing to do" // the run was finished before
 	StatusEmpty   = "empty input"
 	StatusFailed  = "failed"
+	StatusWritten = "written"  // of one of several outputs: its files wait for the load, which another one's failure has prevented
+	StatusUndone  = "not done" // of one of several outputs, likewise
 )
 
 // Outcome is how a command ended: every report begins with it.
@@ -120,7 +122,7 @@ type LoadSummary struct {
 func newSummary(j *Job) *Summary {
 	s := &Summary{Outcome: newOutcome(), Run: j.runInfo(), Phases: []Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.outputs() {
-		r := &OutputReport{Status: StatusFailed, Run: out.runInfo(),
+		r := &OutputReport{Status: StatusUndone, Run: out.runInfo(),
 			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary

@@ -38,6 +38,9 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	}
 	fmt.Fprintf(w, "%s: %s\n", title, s.Status)
 	if s.Status == jobs.StatusFailed {
+		for _, out := range s.Outputs {
+			line(w, "table", "%s: %s", out.Run.Table, out.Status)
+		}
 		writeRejects(w, s)
 		return
 	}
