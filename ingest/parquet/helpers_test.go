@@ -37,12 +37,16 @@ func must[T any](t testing.TB, f func() (T, error)) T {
 
 // readAll reads all rows of files, split by split; bad records by their reasons.
 func readAll(form *Form, files []ingest.File, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
-	splits, err := form.Splits(storage.Local, files, size)
+	return readFrom(storage.Local, form, files, size)
+}
+
+func readFrom(fsys storage.FS, form *Form, files []ingest.File, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
+	splits, err := form.Splits(fsys, files, size)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, split := range splits {
-		r, err := form.Open(storage.Local, split)
+		r, err := form.Open(fsys, split)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,0 +1,85 @@
+package parquet
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/internal/sample"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+)
+
+// TestHDFS: a file is read from HDFS as from the local disk, whole and split by split, with streams of its own for long
+// column chunks.
+func TestHDFS(t *testing.T) {
+	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, root, err := storage.Resolve("hdfs:///tests/parquet-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fsys.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+		fsys.Close()
+	})
+	if err := fsys.MkdirAll(root, 0); err != nil {
+		t.Fatal(err)
+	}
+	local := filepath.Join(t.TempDir(), "check.parquet")
+	writeCheck(t, local, 20_000)
+	for _, c := range []struct {
+		file string
+		form *Form
+	}{
+		{local, &Form{Columns: sample.CheckColumns}},
+		{"testdata/small.parquet", &Form{Columns: smallColumns}},
+	} {
+		want, _, err := readAll(c.form, listed(t, c.file), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := path.Join(root, filepath.Base(c.file))
+		putFile(t, fsys, name, c.file)
+		files, err := ingest.List(fsys, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int64{0, 1} {
+			begun := time.Now()
+			got, bad, err := readFrom(fsys, c.form, files, size)
+			if err != nil || len(bad) > 0 {
+				t.Fatal(bad, err)
+			}
+			t.Logf("%s, %d bytes: %d rows in %v", name, files[0].Size, len(got), time.Since(begun))
+			compareRows(t, described{Columns: c.form.Columns, Rows: want}, got)
+		}
+	}
+}
+
+func putFile(t *testing.T, fsys storage.FS, name, from string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := fsys.Create(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
