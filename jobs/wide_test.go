@@ -476,13 +476,7 @@ func TestRowOfAMillionCells(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	var used int64
-	if _, after, found := strings.Cut(string(said), "VmHWM:"); !found {
-		t.Fatalf("the child does not tell its memory:\n%s", said)
-	} else if _, err := fmt.Sscan(after, &used); err != nil {
-		t.Fatal(err)
-	}
-	used <<= 10
+	used := peakMemory(t, said)
 	t.Logf("%s of memory for a row of %s", FormatSize(used), FormatSize(int64(b.Len())))
 	if used > 128<<20 {
 		t.Errorf("a row of %s took %s of memory", FormatSize(int64(b.Len())), FormatSize(used))
