@@ -166,6 +166,9 @@ func made(rows int) []byte {
 
 // TestSampleIsSpread: the first rows of a sorted input would tell nothing of the others.
 func TestSampleIsSpread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes 200,000 rows")
+	}
 	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(200_000))
 	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
 	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
@@ -205,10 +208,16 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 
 // TestSampleOfCompressedFiles: what is read ahead of them doesn't count.
 func TestSampleOfCompressedFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compresses 30 MB")
+	}
 	dir := planDir(t, checkJob, nil)
 	for i := range 8 {
 		var b bytes.Buffer
-		zip := gzip.NewWriter(&b)
+		zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := errors.Join(sample.Check(zip, sample.Options{Rows: 20_000, Seed: uint64(i)}), zip.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -395,5 +404,30 @@ func BenchmarkPlan(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		mustPlan(b, j, PlanOptions{})
+	}
+}
+
+// TestPlanWide: a wide table's cells and files are those of a run, but for records that come twice.
+func TestPlanWide(t *testing.T) {
+	for name, c := range wideCases {
+		t.Run(name, func(t *testing.T) {
+			dir := wideDir(t, c.job, 30_000)
+			j := readWideJob(t, dir, filepath.Join(dir, "out"))
+			j.HFile.SliceSize = 0
+			r := mustPlan(t, j, PlanOptions{})
+			s := mustRun(t, j, Options{WorkDir: dir})
+			var bytes int64
+			for _, f := range s.Files {
+				bytes += f.Bytes
+			}
+			if r.Rows != s.Books.Written+s.Books.Duplicates || r.Rejected != s.Books.Rejected || r.Repeats.Rows != s.Books.Duplicates {
+				t.Errorf("%d records, %d rejected, %d repeated; a run has %+v", r.Rows, r.Rejected, r.Repeats.Rows, s.Books)
+			}
+			off := float64(r.HFiles.Bytes)/float64(bytes) - 1
+			t.Logf("estimated %d, written %d bytes: %+.2f%%", r.HFiles.Bytes, bytes, 100*off)
+			if math.Abs(off) > 0.1 {
+				t.Errorf("off by %+.1f%%", 100*off)
+			}
+		})
 	}
 }
