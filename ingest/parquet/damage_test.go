@@ -80,6 +80,9 @@ func TestDamaged(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	outcomes := map[string]int{}
 	files := append([]string{"testdata/spark/spark-default.parquet", "testdata/spark/spark-v2-delta.parquet"}, readable...)
+	if testing.Short() {
+		files = files[1:2]
+	}
 	for _, name := range files {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -177,6 +180,9 @@ func damages(good []byte, rnd *rand.Rand) (all []damage) {
 
 // TestDamagedPages flips every bit of the pages of a file whose pages have checksums: each time that must be found.
 func TestDamagedPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a file again and again")
+	}
 	form := &Form{Columns: smallColumns}
 	for _, name := range []string{"testdata/small.parquet", "testdata/v2.parquet", "testdata/plain.parquet"} {
 		content, err := os.ReadFile(name)

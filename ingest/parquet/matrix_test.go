@@ -47,6 +47,9 @@ func latin1(s string) string {
 // TestEveryWayToWrite reads what pyarrow writes in every combination of types, encodings, codecs, page versions, page and
 // row group sizes, dictionaries and nulls. The values expected come from Python.
 func TestEveryWayToWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads many files")
+	}
 	python := testcluster.Python(t, pyarrow)
 	dir := t.TempDir()
 	if out, err := exec.Command(python, "testdata/matrix.py", dir).CombinedOutput(); err != nil {

@@ -129,18 +129,19 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. Levels are named there, too.
+// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. Levels are named there, too, and old
+// Impalas name dictionaries that they don't write: what a page really has is looked at when it is read.
 func (c *column) checkEncoding(e int32) error {
 	const bitPacked, streamSplit = 4, 9
 	encoding := parquet.Encoding(e)
-	if e == bitPacked || encoding == parquet.Encodings.RLE || encodingReadable(c.descr.PhysicalType(), encoding) {
+	switch {
+	case e == bitPacked, encoding == parquet.Encodings.RLE, encoding == parquet.Encodings.PlainDict, encoding == parquet.Encodings.RLEDict,
+		encodingReadable(c.descr.PhysicalType(), encoding):
 		return nil
+	case e == streamSplit:
+		return refusef("encoding BYTE_STREAM_SPLIT of %s can't be read; write the file without it", c.descr.PhysicalType())
 	}
-	name := encoding.String()
-	if e == streamSplit {
-		name = "BYTE_STREAM_SPLIT"
-	}
-	return refusef("encoding %s of %s can't be read; write the file without it", name, c.descr.PhysicalType())
+	return refusef("encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
 }
 
 // sameTypes says which column of two files is not of the same type; "" where all are.
