@@ -5,6 +5,7 @@
 //	Sorted, all entries by region                   sorted.go, fit.go, block.go
 //	Slice, a part of a region                       slice.go, cuts.go, places.go
 //	Run, a region's or slice's entries in order     sorted.go, cursor.go, tree.go
+//	Kept, runs that outlive the process             kept.go
 //
 // What comes out depends on the entries alone: not on memory, lanes or timing.
 //
@@ -31,4 +32,11 @@
 // sort, evenly spread over its distinct rows. A key's entries are never in two slices. A spilled run has a sparse index,
 // a key for every 256 KiB and at most 64 KiB of keys, so that a slice of it is found without reading what is before. Both
 // stand beside the budget: at most 3 MiB a lane and 64 KiB a run, and usually a tenth of that.
+//
+// # Runs that outlive the process
+//
+// With Options.Kept the caller says when lanes are spilled, between two records, and keeps account of what each run holds.
+// A kept run describes itself behind its blocks: where the regions begin, its sparse index, how many entries, the
+// candidates for cuts among them. A later sort begins with such runs as if its own lanes had spilled them. Runs that are
+// merged are deleted only when the caller has recorded the one that takes their place.
 package partition
