@@ -668,6 +668,7 @@ func TestCheckpointHoldsTheAccounts(t *testing.T) {
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`), 3, byte(1))
 	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`), 500, byte(0))
+	name := filepath.Join(f.TempDir(), "journal")
 	f.Fuzz(func(t *testing.T, text []byte, at int, flip byte) {
 		if line, err := parseLine(text); err == nil {
 			if state := newKeptState([]int{2, 0}); state.take(line, 3) == nil {
@@ -675,7 +676,7 @@ func FuzzJournal(f *testing.F) {
 				state.bytes()
 			}
 		}
-		name := filepath.Join(t.TempDir(), "journal")
+		_ = os.Remove(name)
 		j, err := createJournal(name)
 		if err != nil {
 			t.Fatal(err)
