@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"bulkload/ingest/charset"
@@ -124,7 +126,7 @@ func (d *Delimited) look(fsys storage.FS, f File) (compressed.Codec, error) {
 	defer file.Close() // only read
 	head := make([]byte, min(f.Size, lookAt))
 	if n, err := file.ReadAt(head, 0); n < len(head) {
-		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, err)
+		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	codec := d.Compression
 	if codec == compressed.Auto {
