@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"unicode/utf8"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
@@ -27,6 +29,7 @@ type records struct {
 	file    storage.File // shared by the columns, for what is read at once
 	groups  []rowGroup   // of the split, in the order of the file
 	cursors []cursor
+	byRow   bool // text is checked a row at a time: nothing in a row may be other than UTF-8
 
 	group   int // the next one
 	rows    int64
@@ -54,12 +57,13 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 			r.groups = append(r.groups, g)
 		}
 	}
+	r.byRow = !slices.ContainsFunc(foot.columns, func(c column) bool { return c.kind.shape == binaryBytes })
 	for i := range r.cursors {
 		c := &r.cursors[i]
 		c.column = foot.columns[i]
 		c.init(&r.unpack, &r.scratch)
 		if r.err == nil {
-			c.show, r.err = c.shower(f, foot.legacy)
+			c.show, r.err = c.shower(f, foot.legacy, r.byRow)
 			r.err = r.in(c, r.err)
 		}
 	}
@@ -122,7 +126,20 @@ func (r *records) readRow() (bad int, problem string, err error) {
 		c.at++
 	}
 	r.line = line
+	if bad < 0 && r.byRow && !utf8.Valid(line) {
+		bad, problem = r.invalid()
+	}
 	return bad, problem, nil
+}
+
+// invalid is the first field that is not UTF-8, and where it goes wrong.
+func (r *records) invalid() (bad int, problem string) {
+	for i, s := range r.spans {
+		if s.start >= 0 && !utf8.Valid(r.line[s.start:s.end]) {
+			return i, notUTF8(r.line[s.start:s.end])
+		}
+	}
+	return -1, ""
 }
 
 // cut makes the fields of the record views of line. What a reject would be is line as it is, save where values have the

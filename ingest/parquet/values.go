@@ -69,10 +69,13 @@ func (v *values) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (i
 // show appends the text of a value of the batch, or says what is wrong with it.
 type show func(dst []byte, value int) (out []byte, problem string)
 
-// shower gives what shows a column's values.
-func (c *cursor) shower(f *Form, old legacy) (show, error) {
+// shower gives what shows a column's values. Text that is checked a row at a time is not checked here.
+func (c *cursor) shower(f *Form, old legacy, byRow bool) (show, error) {
 	v, k := &c.buffer, c.kind
 	var s show
+	if byRow && k.shape == text && v.arrays != nil {
+		return func(dst []byte, i int) ([]byte, string) { return append(dst, v.arrays[i]...), "" }, nil
+	}
 	switch c.descr.PhysicalType() {
 	case parquet.Types.Boolean:
 		s = v.showBoolean
