@@ -115,6 +115,9 @@ func BenchmarkShapes(b *testing.B) {
 // TestManyRegionsAndFamilies: 300 regions of three families take no more file handles and memory than ten of one do. The
 // run is a process of its own, which may open 64 files.
 func TestManyRegionsAndFamilies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, which goes with -short, takes several times the memory")
+	}
 	s := shapes[2]
 	dir, _ := s.dir(t, 120_000)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestManyRegionsChild$")
