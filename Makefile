@@ -1,7 +1,7 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint unit race fuzz microbench bench build clean
+.PHONY: test lint unit race fuzz microbench profile bench build clean
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 20000x
@@ -49,10 +49,15 @@ fuzz:
 microbench:
 	go test -run '^$$' -bench . -benchmem ./...
 
+# The profile by which the compiler arranges the hot path (default.pgo: go build takes it by itself). To be made again where
+# the hot path has changed, on a quiet machine.
+profile:
+	go test ./jobs -run '^$$' -bench 'Shapes/(check$$|opinion)' -benchtime 12x -cpuprofile cmd/bulkload/default.pgo -o out/jobs.test
+
 # bulkload beside the Spark job that it replaces, on generated rows in a real HDFS: make bench ROWS=1000000,5000000
 ROWS ?= 1000000
 bench: build
-	go run ./internal/peer/compare -rows $(ROWS) -bulkload bin/bulkload -svg out/compare.svg
+	go run ./internal/peer/compare -rows $(ROWS) -bulkload bin/bulkload -svg docs/compare.svg
 
 clean:
 	rm -rf bin out
