@@ -124,9 +124,16 @@ func verifyHFile(ctx context.Context, in storage.File) (*hfilewriter.Report, dig
 		return nil, digest.Sum{}, err
 	}
 	var cells digest.Stream
-	report, err := r.Verify(interruptible(ctx, func(c *keys.Cell, again hfilewriter.Again) error {
+	rows := 0
+	report, err := r.Verify(func(c *keys.Cell, again hfilewriter.Again) error {
 		cells.AddAgain(c, again.Row, again.Column)
+		if again.Row {
+			return nil
+		}
+		if rows++; rows%checkEvery == 0 {
+			return ctx.Err()
+		}
 		return nil
-	}))
+	})
 	return report, cells.Sum, err
 }

@@ -37,7 +37,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, user
 		User:                user,
 		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
 		NamenodeDialFunc:    p.dialer(p.nameNode),
-		DatanodeDialFunc:    p.dialer(p.dataNode),
+		DatanodeDialFunc:    p.packets(),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err

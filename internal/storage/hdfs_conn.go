@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bufio"
 	"context"
 	"net"
 	"strconv"
@@ -61,16 +62,43 @@ func (c *timedConn) Write(p []byte) (int, error) {
 // SetDeadline does nothing: the library sets "never" on every new connection.
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
+// smallReads is how much is read at once where less is asked for. A packet of a block begins with three small pieces, its
+// lengths, its header and its checksums; the data behind them are read past the buffer.
+const smallReads = 4 << 10
+
+// packetConn is a connection to a DataNode.
+type packetConn struct {
+	timedConn
+	small *bufio.Reader
+}
+
+func newPacketConn(c net.Conn, wait time.Duration) *packetConn {
+	p := &packetConn{timedConn: timedConn{c, wait}}
+	p.small = bufio.NewReaderSize(&p.timedConn, smallReads)
+	return p
+}
+
+func (c *packetConn) Read(p []byte) (int, error) { return c.small.Read(p) }
+
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // dialer connects within p.dial and gives what is said over the connection the time wait.
 func (p patience) dialer(wait time.Duration) dialFunc {
+	return p.connect(func(c net.Conn) net.Conn { return &timedConn{c, wait} })
+}
+
+// packets is dialer for DataNodes.
+func (p patience) packets() dialFunc {
+	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode) })
+}
+
+func (p patience) connect(wrap func(net.Conn) net.Conn) dialFunc {
 	d := &net.Dialer{Timeout: p.dial, KeepAlive: 30 * time.Second}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &timedConn{c, wait}, nil
+		return wrap(c), nil
 	}
 }
