@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"bulkload/ingest/charset"
 	"bulkload/ingest/compressed"
@@ -30,6 +29,9 @@ type Delimited struct {
 	// (--enclosed-by, EncloseAll); 0: there is none.
 	Enclosure  byte `json:",omitempty"`
 	EncloseAll bool `json:",omitempty"`
+	// Strict says that this program has written the files, with an escape before each byte of a value that means something:
+	// the text of a null that has escapes is a value, and nothing stands between records.
+	Strict bool `json:",omitempty"`
 	// Compression of the files; Auto, the default, looks at each one.
 	Compression compressed.Codec `json:",omitempty"`
 	// Charset is how the files write characters, delimiters too; nil is UTF-8. Null is UTF-8 in any case.
@@ -143,10 +145,11 @@ func (d *Delimited) look(fsys storage.FS, f File) (compressed.Codec, error) {
 // RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is
 // one that ends a reject whatever is open in it.
 func (d *Delimited) RejectDelimiter() []byte {
-	if !d.wantsScanner() || bytes.IndexByte(d.RecordDelimiter, rejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, rejectSeparator) >= 0 {
+	if !d.wantsScanner() || d.Strict || d.Escape == rejectSeparator || d.Enclosure == rejectSeparator ||
+		bytes.IndexByte(d.RecordDelimiter, rejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, rejectSeparator) >= 0 {
 		return d.RecordDelimiter
 	}
-	return slices.Concat(d.RecordDelimiter, []byte{rejectSeparator}, d.RecordDelimiter)
+	return separated(d.RecordDelimiter)
 }
 
 // overlapsItself says whether two occurrences of delimiter can share bytes: whether it ends as it begins.

@@ -51,7 +51,7 @@ type Reader struct {
 
 func newReader(d *Delimited, file storage.File, split Split) *Reader {
 	r := &Reader{form: d, file: file, split: split, base: split.Start, end: split.End,
-		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d)}
+		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d, split.File.Path)}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
 	r.rec.Fields = make([][]byte, len(d.Columns))
 	r.rec.File = split.File
@@ -183,6 +183,9 @@ func (r *Reader) take(length, next int) {
 		r.rec.Number = r.number
 	}
 	r.pos = next
+	if r.scan != nil && r.scan.rejects {
+		r.rec.Raw = Unstuffed(r.rec.Raw)
+	}
 }
 
 // invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.

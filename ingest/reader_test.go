@@ -65,8 +65,15 @@ func texts(fields [][]byte) []string {
 
 func read(t testing.TB, d *Delimited, content string) []got {
 	t.Helper()
+	return readNamed(t, d, "/memory", content)
+}
+
+func readNamed(t testing.TB, d *Delimited, name, content string) []got {
+	t.Helper()
 	m := memory{content: []byte(content)}
-	return readAll(t, d, m, Split{File: m.file(), End: int64(len(content))})
+	file := m.file()
+	file.Path = name
+	return readAll(t, d, m, Split{File: file, End: file.Size})
 }
 
 func sqoop(columns ...string) *Delimited {

@@ -49,7 +49,11 @@ func (o *rejectFiles) begin(heading string) error {
 }
 
 func (o *rejectFiles) write(file string, k reject) error {
-	if _, err := o.data.Write(k.raw); err != nil {
+	raw := k.raw
+	if isSeparated(o.delimiter) {
+		raw = stuffed(raw)
+	}
+	if _, err := o.data.Write(raw); err != nil {
 		return err
 	}
 	if _, err := o.data.Write(o.delimiter); err != nil {

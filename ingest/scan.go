@@ -18,10 +18,6 @@ const (
 	separates // rejects, between two record delimiters: see rejectSeparator
 )
 
-// rejectSeparator stands, as a record, behind each reject of a form with escapes or enclosures. It ends the one before it
-// even where that ends with an escape, or in an enclosed value.
-const rejectSeparator = 0x1e
-
 // scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
 // a part of a character. It goes by the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the next
 // character stand for itself, anywhere; an enclosure begins a value where it is its first character and ends it where it
@@ -29,7 +25,8 @@ const rejectSeparator = 0x1e
 // enclosure that the end of the file cuts off for an error.
 type scanner struct {
 	form    *Delimited
-	ends    []byte    // what ends a reject: a delimiter, rejectSeparator and a delimiter
+	rejects bool      // the file is one of rejects, with separators
+	ends    []byte    // what ends a reject there: a delimiter, rejectSeparator and a delimiter
 	means   [256]byte // outside of enclosures
 	within  [256]byte // inside: escapes and characters only, and the enclosure as endsField
 	spans   []span    // of the fields of the last record, one more than there are columns at most
@@ -54,12 +51,12 @@ type badSyntax struct {
 func (b *badSyntax) Error() string { return b.reason }
 
 // newScanner gives nil where a form needs none.
-func newScanner(d *Delimited) *scanner {
+func newScanner(d *Delimited, file string) *scanner {
 	if !d.wantsScanner() {
 		return nil
 	}
 	s := &scanner{form: d, ends: d.RejectDelimiter()}
-	if len(s.ends) > len(d.RecordDelimiter) {
+	if s.rejects = IsRejects(file) && len(s.ends) > len(d.RecordDelimiter); s.rejects {
 		s.within[rejectSeparator] |= separates
 	}
 	if d.Escape != 0 {
@@ -274,7 +271,7 @@ func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 
 // endsReject says whether a reject ends at a place. The last delimiter may be missing at the end of the file.
 func (s *scanner) endsReject(text []byte, at int) bool {
-	if at < 0 || len(s.ends) == len(s.form.RecordDelimiter) {
+	if at < 0 || !s.rejects {
 		return false
 	}
 	rest := text[at:]
@@ -285,9 +282,18 @@ func (s *scanner) bad(at int, format string, args ...any) error {
 	return &badSyntax{at, s.columns, fmt.Sprintf(format, args...)}
 }
 
+// whole reads a record that is all of raw; a *badSyntax where it can't be read.
+func (s *scanner) whole(raw []byte) error {
+	rejects := s.rejects
+	s.rejects = false
+	_, _, err := s.record(raw, true)
+	s.rejects = rejects
+	return err
+}
+
 // count is the number of columns of a whole record; -1 where it can't be read.
 func (s *scanner) count(raw []byte) int {
-	if _, _, err := s.record(raw, true); err != nil {
+	if s.whole(raw) != nil {
 		return -1
 	}
 	return s.columns

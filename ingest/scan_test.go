@@ -64,6 +64,11 @@ func TestScannedRecords(t *testing.T) {
 			{0, 1, "\x81\x5c,\\\x81\x5c\\,", []string{"乗", "乗,"}, ""}, {9, 2, "\xff\x5c,x", nil, "1 column, want 2"}}},
 		{"an escape at the end of the buffer", gbk, "a,\\", []got{{0, 1, "a,\\", nil, `it ends with the escape character \x5c, and nothing that it escapes`}}},
 		{"no character", gbk, "a\\,\xff\xff,x\n", []got{{0, 1, "a\\,\xff\xff,x", nil, "not gbk: ff ff 2c 78 at byte 3 of the record"}}},
+		{"what separates rejects is a value in all other files", enclosedForm(false), "\x1e\n\"a\n\x1e\nb\",c\\\n\x1e\n\n", []got{
+			{0, 1, "\x1e", nil, "1 column, want 2"}, {2, 2, "\"a\n\x1e\nb\",c\\\n\x1e", []string{"a\n\x1e\nb", "c\n\x1e"}, ""},
+			{15, 3, "", nil, "1 column, want 2"}}},
+		{"strict: an escaped text of a null is a value", &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte{1},
+			RecordDelimiter: []byte("\n"), Escape: '\\', Null: []byte(`\N`), Strict: true}, "\\\\N\x01\\N\n", []got{{0, 1, "\\\\N\x01\\N", []string{`\N`, "<nil>"}, ""}}},
 		{"nothing", escapedForm(), "", nil},
 		{"a byte order mark", enclosedForm(true), "\xef\xbb\xbf\"a\",\"b\"\n", []got{{3, 1, `"a","b"`, []string{"a", "b"}, ""}}},
 	} {
@@ -254,7 +259,7 @@ func FuzzScanner(f *testing.F) {
 			comparePlain(t, d, content)
 			return
 		}
-		s := newScanner(d)
+		s := newScanner(d, "/memory")
 		end, next, err := s.record(content, true)
 		whole := fmt.Sprint(end, next, err, s.spans)
 		for n := range content {

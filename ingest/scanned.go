@@ -20,7 +20,11 @@ func (r *Reader) nextScanned() (*Record, error) {
 	if err != nil {
 		return nil, r.unreadable(err)
 	}
-	r.take(length, next)
+	if r.take(length, next); r.scan.rejects && len(r.rec.Raw) < length {
+		if err := r.scan.whole(r.rec.Raw); err != nil { // the spans are those of the record itself
+			return nil, r.unreadableWhole(err)
+		}
+	}
 	if r.scan.columns != len(r.form.Columns) {
 		return nil, r.bad()
 	}
@@ -34,7 +38,7 @@ func (r *Reader) nextScanned() (*Record, error) {
 // skipSeparators goes to the next record that is no separator of rejects.
 func (r *Reader) skipSeparators() error {
 	d := r.form.RecordDelimiter
-	for len(r.scan.ends) > len(d) {
+	for r.scan.rejects {
 		for r.fill-r.pos < 1+len(d) && !r.eof {
 			if err := r.more(); err != nil {
 				r.err = err
@@ -59,7 +63,7 @@ func (r *Reader) plainRecord() (length int, plain bool) {
 	}
 	text := r.buf[r.pos:r.fill]
 	n := bytes.IndexByte(text, d.RecordDelimiter[0])
-	if n < 0 || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 && bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
+	if n < 0 || r.scan.rejects || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 && bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
 		return 0, false
 	}
 	return n, true
@@ -74,6 +78,16 @@ func (r *Reader) unreadable(err error) error {
 			r.take(length, next)
 			return r.badSyntax(wrong)
 		}
+	}
+	r.err = err
+	return err
+}
+
+// unreadableWhole is the same for a record whose end is known.
+func (r *Reader) unreadableWhole(err error) error {
+	var wrong *badSyntax
+	if errors.As(err, &wrong) {
+		return r.badSyntax(wrong)
 	}
 	r.err = err
 	return err
@@ -134,7 +148,7 @@ func (r *Reader) fillFields() error {
 }
 
 // unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
-// \\N, and others leave it as it is.
+// \\N, and others leave it as it is. In strict text what has escapes is a value.
 func (r *Reader) unescaped(column int, value []byte, escaped bool) []byte {
 	if r.form.isNull(column, value) {
 		return nil
@@ -145,7 +159,7 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) []byte {
 	begin := len(r.plain)
 	r.plain = unescape(r.plain, value, r.form.Escape)
 	value = r.plain[begin:len(r.plain):len(r.plain)]
-	if r.form.isNull(column, value) {
+	if !r.form.Strict && r.form.isNull(column, value) {
 		return nil
 	}
 	return value
@@ -154,7 +168,7 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) []byte {
 // badSyntax makes the BadRecord of a record that can't be read.
 func (r *Reader) badSyntax(wrong *badSyntax) error {
 	// In the file the fault may be behind the record's end; said is what is wrong with the record alone.
-	if _, _, err := r.scan.record(r.rec.Raw, true); err != nil {
+	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}
 	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}

@@ -7,12 +7,14 @@ import (
 	"testing"
 )
 
+const keptIn = "/out/.rejects/" + RejectsFile
+
 // rejectsOf are a file's rejects, and the file that keeps them.
-func rejectsOf(t testing.TB, d *Delimited, content string) (bad []got, file string) {
+func rejectsOf(t testing.TB, d *Delimited, name, content string) (bad []got, file string) {
 	t.Helper()
-	for _, g := range read(t, d, content) {
+	for _, g := range readNamed(t, d, name, content) {
 		if g.reason != "" {
-			file += g.raw + string(d.RejectDelimiter())
+			file += strings.ReplaceAll(g.raw, "\x1e", "\x1e\x1e") + string(d.RejectDelimiter())
 			g.offset, g.number = 0, 0
 			bad = append(bad, g)
 		}
@@ -37,9 +39,9 @@ func TestScannedRejectsAreInput(t *testing.T) {
 			b.WriteString(pieces[rng.IntN(len(pieces))])
 		}
 		d := forms[rng.IntN(len(forms))]
-		bad, file := rejectsOf(t, d, b.String())
-		again, fileAgain := rejectsOf(t, d, file)
-		if !reflect.DeepEqual(again, bad) || fileAgain != file || len(read(t, d, file)) != len(bad) {
+		bad, file := rejectsOf(t, d, "/memory", b.String())
+		again, fileAgain := rejectsOf(t, d, keptIn, file)
+		if !reflect.DeepEqual(again, bad) || fileAgain != file || len(readNamed(t, d, keptIn, file)) != len(bad) {
 			t.Fatalf("%q of %q:\n rejects %+v\n in file %q\n again %+v", d.FieldDelimiter, b.String(), bad, file, again)
 		}
 	}

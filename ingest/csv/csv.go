@@ -30,6 +30,7 @@ type Form struct {
 	Delimiter   byte             // between values
 	Quote       byte             // 0: values are never quoted
 	Null        []byte           // an unquoted value that is a null, in UTF-8, beside the empty one; nil: only that
+	Nulls       [][]byte         `json:",omitempty"` // several such values, in place of Null
 	QuotedEmpty string           // what a quoted empty value is: "value" or "null"
 	SkipNoise   bool             // skip headings that come again, prompts and feedback; else they are rejects
 	SkipErrors  bool             // skip Oracle's error messages; else they end the reading
@@ -37,8 +38,8 @@ type Form struct {
 	Compression compressed.Codec `json:",omitempty"` // Auto: told by content and name
 }
 
-// separator is the line that follows each record in the file of the rejects: a byte that stands in no text, so that a
-// record whose quotes don't match ends there all the same.
+// separator is the line that follows each record in the file of the rejects, and there alone: a record whose quotes don't
+// match ends there all the same. See ingest.Unstuffed.
 const separator = 0x1e
 
 // Check says what makes the form unusable.

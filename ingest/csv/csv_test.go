@@ -56,7 +56,12 @@ func read(t testing.TB, f *Form, content string) ([]got, error) {
 
 func readWindow(t testing.TB, f *Form, content string, window, longest int) ([]got, error) {
 	t.Helper()
-	file := ingest.File{Path: "/memory", Size: int64(len(content))}
+	return readNamed(t, f, "/memory", content, window, longest)
+}
+
+func readNamed(t testing.TB, f *Form, name, content string, window, longest int) ([]got, error) {
+	t.Helper()
+	file := ingest.File{Path: name, Size: int64(len(content))}
 	if err := f.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +161,10 @@ func TestRecords(t *testing.T) {
 		{"one that the next record's quote seems to close", two, "ID,NOTE\n1,\"a\n2,\"b\"\n", []got{
 			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
 			{13, "2,\"b\"", "2|b", "", ""}}},
-		{"the separator of rejects", two, "ID,NOTE\n1,\"a\n\x1e\n2,\"b\"\n\x1e\n", []got{
-			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
-			{15, "2,\"b\"", "2|b", "", ""}}},
+		{"what separates rejects is a value in all other files", two, "ID,NOTE\n1,\"p\n\x1e\nq\"\n\x1e\n\x1e,\x1e\n", []got{
+			{8, "1,\"p\n\x1e\nq\"", "1|p\n\x1e\nq", "", ""}, {18, "\x1e", "", "", "1 column, want 2"}, {20, "\x1e,\x1e", "\x1e|\x1e", "", ""}}},
+		{"and without a heading", with(form("id"), func(f *Form) { f.NoHeading = true }), "1\n\x1e\n3\n", []got{
+			{0, "1", "1", "", ""}, {2, "\x1e", "\x1e", "", ""}, {4, "3", "3", "", ""}}},
 		{"no UTF-8", two, "ID,NOTE\n1,\"a\"\"\xff\"\n\xc3,2\n", []got{
 			{8, "1,\"a\"\"\xff\"", "", "note", "not UTF-8: ff at byte 2 of the value"},
 			{17, "\xc3,2", "", "id", "not UTF-8: c3 at byte 0 of the value"}}},

@@ -16,11 +16,12 @@ func (r *reader) faulty() (*ingest.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	line = r.unstuffed(line)
 	if kind := r.tell(line, false); kind != noNoise {
 		return nil, r.noisy(kind, line)
 	}
 	r.begun(line)
-	_, what := r.scan(line, true)
+	_, what := r.scanWhole(line)
 	return nil, r.bad(r.columnAt(r.count), r.quoteReason(line, what))
 }
 
@@ -56,7 +57,7 @@ func (r *reader) quoteReason(line []byte, what outcome) string {
 	if what == unclosed {
 		return fmt.Sprintf("the quote at byte %d of the record is not closed, or a quote in the value is not written twice", start)
 	}
-	at, _ := r.scan(line, true)
+	at, _ := r.scanWhole(line)
 	if start < len(line) && line[start] == r.form.Quote {
 		return fmt.Sprintf("a quote at byte %d of the record, within a quoted value, is not written twice", at)
 	}

@@ -29,7 +29,7 @@ func (r *reader) readHeading() error {
 			return err
 		}
 		switch kind := r.tell(raw, false); {
-		case kind == blank:
+		case kind == blank, r.isSeparator(raw):
 		case kind != noNoise:
 			if err := r.noisy(kind, raw); err != nil {
 				return refusef("read the heading: %v", err)

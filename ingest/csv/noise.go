@@ -13,7 +13,7 @@ type noise int
 
 const (
 	noNoise  noise = iota
-	blank          // nothing, or the separator of rejects
+	blank          // nothing, or the separator in a file of rejects
 	again          // the heading, as SQL*Plus writes it for each page
 	prompt         // "SQL> spool off", and the lines of the statement that follow it
 	feedback       // "5 rows selected." and the like
@@ -41,9 +41,9 @@ var (
 // it is the heading or a prompt: a value may well say ORA-00942.
 func (r *reader) tell(line []byte, right bool) noise {
 	switch {
-	case len(line) == 0, len(line) == 1 && line[0] == '\r', separates(line) && bytes.IndexByte(line, '\n') < 0:
+	case len(line) == 0, len(line) == 1 && line[0] == '\r':
 		return blank
-	case len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
+	case r.names != nil && len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
 		return again
 	case line[0] == 'S' && bytes.HasPrefix(line, []byte("SQL>")):
 		r.prompted = true

@@ -45,7 +45,7 @@ func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int)
 	r := &reader{form: f, file: file, text: newText(in, file, window, longest)}
 	r.rec.File = file
 	r.rec.Fields = make([][]byte, len(f.Columns))
-	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote, quoting: f.Quote != 0}
+	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote, quoting: f.Quote != 0, rejects: ingest.IsRejects(file.Path)}
 	if !r.quoting {
 		r.quote = f.Delimiter
 	}
@@ -112,6 +112,10 @@ func (r *reader) next() (*ingest.Record, error) {
 		return r.faulty()
 	}
 	raw := r.take(end)
+	if r.isSeparator(raw) {
+		return nil, nil
+	}
+	raw = r.unstuffed(raw)
 	switch kind := r.tell(raw, r.count == len(r.spans)); {
 	case kind == blank:
 		return nil, nil
@@ -132,6 +136,23 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.good = true
 	return &r.rec, nil
+}
+
+// isSeparator says whether a line stands between two rejects.
+func (r *reader) isSeparator(line []byte) bool {
+	return r.rejects && separates(line) && bytes.IndexByte(line, '\n') < 0
+}
+
+// unstuffed is a record as it was before it became a reject.
+func (r *reader) unstuffed(raw []byte) []byte {
+	if !r.rejects {
+		return raw
+	}
+	text := ingest.Unstuffed(raw)
+	if len(text) < len(raw) {
+		r.scanWhole(text) // its quotes match, as they did with the bytes that are gone
+	}
+	return text
 }
 
 // begun counts a record.

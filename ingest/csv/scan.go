@@ -18,6 +18,7 @@ type span struct {
 type scanner struct {
 	delimiter, quote byte
 	quoting          bool // values may be quoted; else quote is the delimiter
+	rejects          bool // the file is one of rejects: a separator ends what it follows
 	spans            []span
 	count            int // of the record's values; those beyond len(spans) are only counted
 
@@ -75,17 +76,21 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 
 // quoted finds where the quoted value ends whose opening quote is before b[from]: end is behind its closing quote.
 func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool, what outcome) {
-	quotes, separators := ones*uint64(s.quote), uint64(ones*separator)
+	stop := s.quote
+	if s.rejects {
+		stop = separator
+	}
+	quotes, stops := ones*uint64(s.quote), ones*uint64(stop)
 	for at := from; ; {
 		i := at
 		for ; i+8 <= len(b); i += 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
-			if marks := zeros(x^quotes) | zeros(x^separators); marks != 0 {
+			if marks := zeros(x^quotes) | zeros(x^stops); marks != 0 {
 				i += bits.TrailingZeros64(marks) / 8
 				break
 			}
 		}
-		for i < len(b) && b[i] != s.quote && b[i] != separator {
+		for i < len(b) && b[i] != s.quote && b[i] != stop {
 			i++
 		}
 		switch {
@@ -93,9 +98,9 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 			return i, doubled, unclosed
 		case i == len(b), i+1 == len(b) && !atEnd:
 			return i, doubled, cut
-		case b[i] == separator && i > 0 && b[i-1] == '\n' && separates(b[i:]):
+		case b[i] != s.quote && i > 0 && b[i-1] == '\n' && separates(b[i:]):
 			return i, doubled, unclosed
-		case b[i] == separator:
+		case b[i] != s.quote:
 			at = i + 1
 		case i+1 < len(b) && b[i+1] == s.quote:
 			doubled, at = true, i+2
@@ -159,6 +164,15 @@ func (s *scanner) begins(b []byte, from, at int) bool {
 	}
 	s.known = from
 	return from == at
+}
+
+// scanWhole reads a record that is all of raw.
+func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
+	rejects := s.rejects
+	s.rejects = false
+	end, what = s.scan(raw, true)
+	s.rejects = rejects
+	return end, what
 }
 
 // separates says whether a line begins that is the separator of rejects.

@@ -42,7 +42,15 @@ func (r *reader) isNull(value []byte, quoted bool) bool {
 	if quoted {
 		return len(value) == 0 && r.form.QuotedEmpty == "null"
 	}
-	return len(value) == 0 || r.form.Null != nil && bytes.Equal(value, r.form.Null)
+	if len(value) == 0 || r.form.Null != nil && bytes.Equal(value, r.form.Null) {
+		return true
+	}
+	for _, null := range r.form.Nulls {
+		if bytes.Equal(value, null) {
+			return true
+		}
+	}
+	return false
 }
 
 // unquote gives what is between the quotes, doubled ones once.
