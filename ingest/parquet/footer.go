@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bulkload/ingest"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -62,7 +63,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		return nil, fmt.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
 			listed.Size, file.Size())
 	}
-	raw, end, err := footerBytes(file)
+	raw, end, err := footerBytes(file, listed.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 }
 
 // footerBytes reads the footer, and says where it begins.
-func footerBytes(file storage.File) (raw []byte, start int64, err error) {
+func footerBytes(file storage.File, name string) (raw []byte, start int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
 		return nil, 0, refusef("it has %d bytes and is no Parquet file", size)
@@ -93,6 +94,9 @@ func footerBytes(file storage.File) (raw []byte, start int64, err error) {
 	}
 	if string(tail[4:]) == magicEncrypted {
 		return nil, 0, refusef("it is encrypted, which this program can't read; export it without encryption")
+	}
+	if codec, err := compressed.Detect(name, head[:]); err == nil && codec != compressed.None {
+		return nil, 0, refusef("it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
 		return nil, 0, refusef("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)

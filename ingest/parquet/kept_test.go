@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,6 +89,18 @@ func TestOtherTypes(t *testing.T) {
 	}
 	if _, err := (&Form{Columns: []string{"id", "at"}}).Splits(storage.Local, files, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCompressedWhole names a file that gzip has packed.
+func TestCompressedWhole(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.parquet.gz")
+	if err := os.WriteFile(name, append([]byte("\x1f\x8b\x08\x00"), make([]byte, 100)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&Form{Columns: []string{"id"}}).Splits(storage.Local, listed(t, name), 0)
+	if want := "it is compressed with gzip as a whole; unpack it first"; !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
 	}
 }
 

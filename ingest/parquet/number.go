@@ -1,12 +1,14 @@
 package parquet
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
 
 // appendFloat appends a number as Java's Float.toString and Double.toString do since Java 19: the fewest digits that tell
-// it from its neighbours, one on each side of the point at least; an exponent below 10^-3 and from 10^7 on.
+// it from its neighbours, one on each side of the point at least, and where one would do the nearest number of two; an
+// exponent below 10^-3 and from 10^7 on.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -44,12 +46,12 @@ func withPoint(dst []byte, start int) []byte {
 func appendExponent(dst []byte, f float64, bits int) []byte {
 	var room [32]byte
 	text := strconv.AppendFloat(room[:0], f, 'e', -1, bits)
-	e := len(text) - 1
-	for text[e] != 'e' {
-		e--
+	e := bytes.LastIndexByte(text, 'e')
+	if bytes.IndexByte(text[:e], '.') < 0 {
+		text = strconv.AppendFloat(room[:0], f, 'e', 1, bits) // 4.9E-324, not 5.0E-324
+		e = bytes.LastIndexByte(text, 'e')
 	}
-	start := len(dst)
-	dst = withPoint(append(dst, text[:e]...), start)
+	dst = append(dst, text[:e]...)
 	dst = append(dst, 'E')
 	if text[e+1] == '-' {
 		dst = append(dst, '-')
