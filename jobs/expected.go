@@ -29,7 +29,6 @@ type expected struct {
 	next   *partition.Entry // read ahead; nil at the end
 	values [][]byte
 	row    []byte
-	room   []byte
 	cells  []keys.Cell // of the present row that are still to come
 	all    []keys.Cell
 	rows   int64
@@ -85,7 +84,7 @@ func (e *expected) nextRow() error {
 		}
 		entry = next
 	}
-	row, named, err := e.target.splitKey(e.room[:0], entry.Key)
+	row, named, err := e.target.splitKey(entry.Key)
 	if err != nil {
 		return err
 	}

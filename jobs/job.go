@@ -86,7 +86,7 @@ type Input struct {
 
 // Regions says where the table's region boundaries come from.
 type Regions struct {
-	From   string // "splits", "file" or "table"
+	From   string // "splits", "file", "table" or "plan"
 	Splits [][]byte
 }
 

@@ -56,7 +56,7 @@ func (c *candidate) estimate(unique float64, scale float64) error {
 		report.SampleRaw += s.raw
 		report.SampleSize += s.bytes
 		raw := int64(float64(c.stats.counts.raw[i]) * scale)
-		size := int64(s.of(float64(raw)*unique, c.files(i)))
+		size := int64(s.of(float64(raw)*unique, c.files()))
 		report.Bytes += size
 		settings := c.target.families[i].settings
 		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.families[i].name, RawBytes: raw, Bytes: size,
@@ -69,7 +69,7 @@ func (c *candidate) estimate(unique float64, scale float64) error {
 }
 
 // files is how many files a run makes of a family, at least: one a region with rows.
-func (c *candidate) files(int) int {
+func (c *candidate) files() int {
 	n := 0
 	for _, r := range c.stats.counts.regions {
 		if r.rows > 0 {
@@ -151,7 +151,7 @@ func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byt
 	if !e.target.layout.wide {
 		return w.AppendRow(family.columns, key, timestamp, e.values[family.first:family.last])
 	}
-	row, named, err := e.target.splitKey(nil, key)
+	row, named, err := e.target.splitKey(key)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (e *encoding) replay() error {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.regions, Memory: 4*all + 1<<20, Lanes: 1})
+	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.sorted, Memory: 4*all + 1<<20, Lanes: 1})
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (e *encoding) replay() error {
 	for i := range e.sample.Len() {
 		// The sample is sorted, a run's rows are not.
 		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
-		row, named, err := e.target.splitKey(nil, key)
+		row, named, err := e.target.splitKey(key)
 		var timestamp int64
 		if err == nil {
 			timestamp, err = e.target.layout.unpack(payload, e.values)

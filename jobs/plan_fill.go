@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"bulkload/jobs/planning"
-	"bulkload/partition"
 )
 
 // fill turns what was read into a candidate's report.
@@ -88,12 +87,10 @@ func (c *candidate) reopen() error {
 	if !c.open || sameSplits(splits, c.target.splits) {
 		return nil
 	}
-	regions, err := partition.NewRegions(splits)
-	if err != nil {
-		return refusef("region boundaries: %w", err)
+	if err := c.target.setSplits(splits, c.job.Wide != nil); err != nil {
+		return err
 	}
 	old := c.stats.counts.regions
-	c.target.splits, c.target.regions = splits, regions
 	c.stats.counts.regions = c.sampledRegions(old)
 	return nil
 }

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"bulkload/jobs/planning"
@@ -12,7 +11,7 @@ import (
 // facts are what the checks need beside the report.
 func (p *planner) facts(c *candidate) *planning.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(),
+	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(),
 		MajorPeriod: time.Duration(p.site.number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	parts := j.RowKey.Parts()
 	if i := slices.IndexFunc(parts, func(p keys.Part) bool { return !p.Literal }); i >= 0 {
@@ -52,9 +51,26 @@ func (c *candidate) keyFindings() []planning.Finding {
 func (c *candidate) reversed() []planning.Widths {
 	var found []planning.Widths
 	for _, p := range c.job.RowKey.Parts() {
-		turned := strings.HasPrefix(p.Text, "reverse") || strings.HasPrefix(p.Text, "rotate")
-		if turned && !p.Width.Fixed() && len(p.Columns) == 1 && c.report.Rows > 0 {
-			found = append(found, c.stats.counts.widths[p.Columns[0]])
+		if p.Width.Fixed() || c.report.Rows == 0 {
+			continue
+		}
+		for _, column := range p.Turned {
+			found = append(found, c.stats.counts.widths[column])
+		}
+	}
+	return found
+}
+
+// beyond are the columns of which desc can't be taken.
+func (c *candidate) beyond() []planning.Beyond {
+	var found []planning.Beyond
+	for i, rows := range c.stats.counts.beyond {
+		switch {
+		case rows == 0:
+		case i < len(c.job.Columns):
+			found = append(found, planning.Beyond{Column: c.job.Columns[i].Name, Rows: rows})
+		default:
+			found = append(found, planning.Beyond{Column: "the row key", Rows: rows})
 		}
 	}
 	return found

@@ -52,9 +52,10 @@ func (j *Job) planSplits(ctx context.Context, src *source, o Options) ([][]byte,
 	}
 	sample := planning.NewSample(keySampleBytes)
 	m := &meter{watch: o.Watch, phase: "plan", total: src.bytes, bytes: true}
+	rejects := &countedRejects{} // which nobody reads: the run says what it can't use
 	var size atomic.Int64
 	lanes := sync.Pool{New: func() any {
-		return &splitLane{records: newRecordReader(j.Input.Form, src.fsys, &planRejects{reasons: map[rejectReason]*planning.RejectReason{}}, m),
+		return &splitLane{records: newRecordReader(j.Input.Form, src.fsys, rejects, m),
 			key: newRecordKey(j), layout: layout, sample: sample}
 	}}
 	group, running := errgroup.WithContext(ctx)

@@ -48,6 +48,7 @@ type tableCounts struct {
 	entries  int64 // bytes of keys and packed columns
 	order    planning.Order
 	widths   []planning.Widths // an input column each
+	beyond   []int64           // records whose key was refused for a number beyond desc's base: a column each, and all others
 	oldest   int64
 	newest   int64
 	keyTime  time.Duration // of one record in sampleEvery
@@ -59,7 +60,7 @@ type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
 	counts := tableCounts{regions: make([]regionCounts, c.target.regions.Len()), raw: make([]int64, len(c.target.layout.families)),
-		shortest: math.MaxInt, widths: make([]planning.Widths, len(c.job.Columns)), oldest: math.MaxInt64}
+		shortest: math.MaxInt, widths: make([]planning.Widths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
 	for i := range counts.widths {
 		counts.widths[i] = planning.Widths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
 	}
@@ -91,6 +92,9 @@ func (t *tableCounts) add(o *tableCounts) {
 	for i := range t.widths {
 		t.widths[i].Shortest = min(t.widths[i].Shortest, o.widths[i].Shortest)
 		t.widths[i].Longest = max(t.widths[i].Longest, o.widths[i].Longest)
+	}
+	for i, n := range o.beyond {
+		t.beyond[i] += n
 	}
 	t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
 	t.keyTime += o.keyTime
@@ -179,6 +183,7 @@ func (t *tableLane) begin(r *ingest.Record) error {
 	timed := t.n%sampleEvery == 0
 	t.n++
 	begun := clockIf(timed)
+	t.key.fault = nil
 	err := t.key.build(t.entry[:0], r)
 	if timed {
 		t.counts.keyTime += time.Since(begun)
@@ -188,7 +193,18 @@ func (t *tableLane) begin(r *ingest.Record) error {
 	if t.unwanted {
 		return nil
 	}
+	if fault := t.key.fault; fault != nil && fault.Beyond {
+		t.counts.beyond[columnOrRest(fault.Column, len(t.job.Columns))]++
+	}
 	return err
+}
+
+// columnOrRest is a column's place among n, or the one behind them where it is none of them.
+func columnOrRest(column, n int) int {
+	if column < 0 || column >= n {
+		return n
+	}
+	return column
 }
 
 func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // which never fails

@@ -36,7 +36,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	}
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
-		suggested.Regions = Regions{From: "splits", Splits: p.saltSplits(j)}
+		suggested.Regions = Regions{From: "splits", Splits: splitsAtSalts(j)}
 		suggested.HFile = suggestedHFile(j.HFile)
 		table = nil
 	}
@@ -46,8 +46,8 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	return err
 }
 
-// saltSplits begins a region with every salt.
-func (p *planner) saltSplits(j *Job) [][]byte {
+// splitsAtSalts begins a region with every salt.
+func splitsAtSalts(j *Job) [][]byte {
 	salts := j.RowKey.Salts()
 	if len(salts) == 0 {
 		return nil

@@ -315,6 +315,8 @@ func TestPlanFinds(t *testing.T) {
 		"the same key twice":       {"salt(user, 3) + pad(user, 10)", string(made(300)), now, "key-repeated", ""},
 		"reversed, two widths":     {"reverse(user) + '-' + id", string(made(300)), now, "key-reverse", "key-turned-unfixed"},
 		"reversed, one width":      {"reverse(id) + user", string(made(300)), now, "key-turned-unfixed", "key-reverse"},
+		"a reversed part of one":   {"upper(reverse(user)) + '-' + id", string(made(300)), now, "key-reverse", "key-turned-unfixed"},
+		"beyond a number's range":  {"int32(desc(id)) + user", "3|7|c\n", now, "rejects", "key-complement"},
 		"beyond the base":          {"desc(id, 100) + '-' + user", string(made(300)), now, "key-complement", ""},
 		"a bad record":             {"salt(user, 3) + id", "1|2|c\n3|4\n", now, "rejects", ""},
 		"a user with 60 rows":      {"salt(user, 3) + id", strings.ReplaceAll(string(made(60)), "|1|", "|0|") + strings.Repeat("7|0|c\n", 45), now, "query-rows", ""},

@@ -22,6 +22,8 @@ type recordKey struct {
 
 	values    [][]byte // of the present record, in the order of Job.valueColumns
 	timestamp int64    // likewise
+
+	fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
 }
 
 func newRecordKey(j *Job) recordKey {
@@ -88,6 +90,7 @@ func (k *recordKey) refuse(record *ingest.Record, err error, qualifier bool) err
 	if !errors.As(err, &value) {
 		return fmt.Errorf("build the row key of the record at %s, byte %d: %w", record.File.Path, record.Offset, err)
 	}
+	k.fault = value
 	if qualifier {
 		return reject(record, k.job, value.Column, ofQualifier(value.Reason))
 	}

@@ -100,7 +100,7 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 	if err != nil {
 		return err
 	}
-	row, named, err := r.target.splitKey(r.wide.room[:0], last.Key)
+	row, named, err := r.target.splitKey(last.Key)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 
 // keyText shows a key of the sort.
 func (r *sliceWriter) keyText(key []byte) string {
-	row, named, err := r.target.splitKey(nil, key)
+	row, named, err := r.target.splitKey(key)
 	switch {
 	case err != nil:
 		return Printable(key)

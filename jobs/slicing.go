@@ -30,7 +30,7 @@ func (rows *sortedRows) units(j *Job, t *target) []unit {
 	for region := range rows.regions {
 		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
-			start, _, _ := t.splitKey(nil, s.Start) // no key for the first slice
+			start, _, _ := t.splitKey(s.Start) // no key for the first slice
 			all = append(all, unit{s, start, i, rows.regions[region].bytes / int64(len(cut))})
 		}
 	}

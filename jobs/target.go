@@ -32,15 +32,12 @@ type targetFamily struct {
 // planTarget takes boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
 // is nil where no cluster is asked.
 func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
-	t := &target{splits: j.Regions.Splits}
+	t, splits := &target{}, j.Regions.Splits
 	if j.Regions.From == "table" {
-		t.splits = table.Splits()
+		splits = table.Splits()
 	}
-	var err error
-	if t.regions, err = partition.NewRegions(t.splits); err != nil {
-		return nil, refusef("region boundaries: %w", err)
-	}
-	if t.sorted, err = sortRegions(t, j.Wide != nil); err != nil {
+	err := t.setSplits(splits, j.Wide != nil)
+	if err != nil {
 		return nil, err
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
@@ -73,25 +70,32 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 	return t, err
 }
 
-// sortRegions are the regions by the keys of the sort, which in a wide table are more than rows.
-func sortRegions(t *target, wide bool) (*partition.Regions, error) {
-	if !wide {
-		return t.regions, nil
+// setSplits sets the boundaries: of rows, and of the sort's keys, which in a wide table are more than rows.
+func (t *target) setSplits(splits [][]byte, wide bool) (err error) {
+	t.splits = splits
+	if t.regions, err = partition.NewRegions(splits); err != nil {
+		return refusef("region boundaries: %w", err)
 	}
-	splits := make([][]byte, len(t.splits))
-	for i, s := range t.splits {
-		splits[i] = partition.AppendRow(nil, s)
+	if t.sorted = t.regions; !wide {
+		return nil
 	}
-	return partition.NewRegions(splits)
+	of := make([][]byte, len(splits))
+	for i, s := range splits {
+		of[i] = partition.AppendRow(nil, s)
+	}
+	if t.sorted, err = partition.NewRegions(of); err != nil {
+		return refusef("region boundaries of a wide table: %w", err)
+	}
+	return nil
 }
 
-// splitKey takes a key of the sort apart: the row, and what the record's qualifiers begin with. The row stands in room where
-// it can't be a view.
-func (t *target) splitKey(room, key []byte) (row, named []byte, err error) {
+// splitKey takes a key of the sort apart: the row, a view of it where it has no zero byte, and what the record's qualifiers
+// begin with.
+func (t *target) splitKey(key []byte) (row, named []byte, err error) {
 	if !t.layout.wide {
 		return key, nil, nil
 	}
-	row, named, ok := partition.CutRow(room, key)
+	row, named, ok := partition.CutRow(nil, key)
 	if !ok {
 		return nil, nil, errPayload
 	}

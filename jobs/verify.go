@@ -284,10 +284,10 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*keys.Cell) error) error {
 	start, end := v.target.regions.Start(slice.Region), v.target.regions.End(slice.Region)
 	if len(slice.Start) > 0 {
-		start, _, _ = v.target.splitKey(nil, slice.Start)
+		start, _, _ = v.target.splitKey(slice.Start)
 	}
 	if len(slice.End) > 0 {
-		end, _, _ = v.target.splitKey(nil, slice.End)
+		end, _, _ = v.target.splitKey(slice.End)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

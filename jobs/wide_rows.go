@@ -12,7 +12,6 @@ import (
 type wideRow struct {
 	key       []byte // the row, as it stands in the sort's keys
 	row       []byte
-	room      []byte // for the row of a duplicate
 	qualifier []byte
 	begun     []bool // a family each: whether the row has a cell in it
 }
@@ -42,7 +41,7 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 
 // beginWideRow ends files that are large enough, which is done between rows only.
 func (r *sliceWriter) beginWideRow(key []byte) error {
-	row, named, err := r.target.splitKey(nil, key)
+	row, named, err := r.target.splitKey(key)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (e *Expr) append(dst []byte, fields [][]byte, last []remembered) ([]byte, e
 
 func checkLength(n int) error {
 	if n == 0 || n > MaxRowLen {
-		return &ValueError{-1, fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func checkLength(n int) error {
 // evaluate appends what steps make of a record.
 func (e *Expr) evaluate(steps []step, dst []byte, fields [][]byte, last []remembered) ([]byte, error) {
 	if len(fields) < len(e.columns) {
-		return dst, &ValueError{-1, fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
+		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
 	}
 	var marks [maxDepth]int
 	depth := 0
@@ -114,7 +114,7 @@ func (e *Expr) valueError(s *step, problem string) *ValueError {
 		name = "column " + e.columns[s.column].Name
 	}
 	if problem == problemNull {
-		return &ValueError{s.column, fmt.Sprintf("%s is null and the row key needs it", name)}
+		return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s is null and the row key needs it", name)}
 	}
-	return &ValueError{s.column, fmt.Sprintf("%s: %s, in %s of the row key", name, problem, s.text)}
+	return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s: %s, in %s of the row key", name, problem, s.text), Beyond: problem == problemBase}
 }

@@ -199,6 +199,7 @@ func (e *Expr) String() string { return e.text }
 type ValueError struct {
 	Column int    // index of the column at fault; -1 where it is the whole key
 	Reason string // what is wrong, without the value
+	Beyond bool   // it is a number that desc can't count down to from its base
 }
 
 func (e *ValueError) Error() string { return e.Reason }

@@ -220,9 +220,9 @@ func TestFaultyValues(t *testing.T) {
 		column      int
 		want        string
 	}{
-		{"desc(rule_no)", "-1", 2, "column rule_no: number out of range, in desc(rule_no)"},
-		{"desc(rule_no)", "9223372036854775808", 2, "out of range"},
-		{"desc(rule_no, 99)", "100", 2, "out of range"},
+		{"desc(rule_no)", "-1", 2, "column rule_no: " + problemBase + ", in desc(rule_no)"},
+		{"desc(rule_no)", "9223372036854775808", 2, problemBase},
+		{"desc(rule_no, 99)", "100", 2, problemBase},
 		{"desc(rule_no)", "", 2, "no whole number"},
 		{"desc(rule_no)", "+", 2, "no whole number"},
 		{"desc(rule_no)", "1.0", 2, "no whole number"},
@@ -259,6 +259,9 @@ func TestFaultyValues(t *testing.T) {
 		}
 		if !errors.As(err, &fault) || fault.Column != c.column || !strings.Contains(fault.Reason, c.want) || string(got) != "dst" {
 			t.Errorf("%s of %.20q gives %q, %#v; want column %d, %s", c.text, c.value, got, err, c.column, c.want)
+		}
+		if fault != nil && fault.Beyond != strings.Contains(c.want, problemBase) {
+			t.Errorf("%s of %.20q: beyond the base of desc: %v", c.text, c.value, fault.Beyond)
 		}
 		if len(c.value) > 2 && fault != nil && strings.Contains(fault.Reason, c.value) {
 			t.Errorf("%q holds the value", fault.Reason)

@@ -30,7 +30,7 @@ func (f *findings) addCall(code string, warning bool, t *term, reason, remedy st
 
 func (f *findings) turned(t *term) {
 	c := t.call
-	if (c.name == "reverse" && len(c.numbers) > 0) || f.expr.widthOfValue(c).Fixed() {
+	if !f.expr.turnsUnfixed(c) {
 		return
 	}
 	remedy := fmt.Sprintf("declare the width of its column in columns_map, or %s(pad(x, width))", c.name)
@@ -40,6 +40,31 @@ func (f *findings) turned(t *term) {
 	f.addCall(FindingTurnedUnfixed, true, t,
 		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)",
 			f.expr.textOfValue(c)), remedy)
+}
+
+// turnsUnfixed tells whether a function turns a value round that may have several widths.
+func (e *Expr) turnsUnfixed(c *call) bool {
+	switch {
+	case c.name == "reverse" && len(c.numbers) > 0: // which fills up first
+		return false
+	case c.name == "reverse", c.name == "rotate":
+		return !e.widthOfValue(c).Fixed()
+	}
+	return false
+}
+
+// turnedColumns appends the columns that a term hands to such functions as they are.
+func (e *Expr) turnedColumns(t *term, columns []int) []int {
+	if t.call == nil || !t.call.takesValue {
+		return columns
+	}
+	if value := t.call.value; e.turnsUnfixed(t.call) && len(value) == 1 && value[0].column >= 0 {
+		return append(columns, value[0].column)
+	}
+	for i := range t.call.value {
+		columns = e.turnedColumns(&t.call.value[i], columns)
+	}
+	return columns
 }
 
 func (e *Expr) widthOfValue(c *call) Width {

@@ -97,6 +97,34 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestTurned: which columns a part turns round as they are, wherever in it that is.
+func TestTurned(t *testing.T) {
+	columns := []Column{{Name: "reverse_id"}, {Name: "rotated"}, {Name: "id", Width: 10}}
+	for text, want := range map[string][]int{
+		"reverse_id":                        nil,
+		"upper(reverse_id)":                 nil,
+		"reverse(reverse_id)":               {0},
+		"upper( reverse(rotated) )":         {1},
+		"upper(reverse(rotated) + 'x')":     {1},
+		"rotate(reverse_id, 2)":             {0},
+		"reverse(reverse_id, 12)":           nil,
+		"reverse(id)":                       nil,
+		"reverse(substr(reverse_id, 0, 3))": nil,
+		"reverse(rotated + id)":             nil,
+		"md5(reverse(reverse_id), 4)":       {0},
+		"random_salt(3)":                    nil,
+		"'reverse(id)'":                     nil,
+	} {
+		e, err := Parse(text, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Parts()[0].Turned; !slices.Equal(got, want) {
+			t.Errorf("%s turns columns %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestCycles(t *testing.T) {
 	const day = 24 * time.Hour
 	for layout, want := range map[string]time.Duration{"yyyyMMdd": 0, "ddMMyy": 0, "MMdd": 365 * day, "DDD": 365 * day, "dd": 28 * day, "HHmm": day, "mm": time.Hour, "ss SSS": time.Minute, "SSS": time.Second} {

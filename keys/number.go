@@ -8,6 +8,7 @@ import (
 const (
 	problemNumber = "no whole number"
 	problemRange  = "number out of range"
+	problemBase   = "number below 0 or above the base"
 )
 
 // digits is how many decimal digits n, which is not negative, is written with.
@@ -88,8 +89,8 @@ func applyMod(s *step, dst, x []byte) ([]byte, string) {
 
 func applyDesc(s *step, dst, x []byte) ([]byte, string) {
 	n, problem := parseLong(x)
-	if problem == "" && (n < 0 || n > s.n) {
-		problem = problemRange
+	if problem == problemRange || problem == "" && (n < 0 || n > s.n) {
+		problem = problemBase
 	}
 	if problem != "" {
 		return dst, problem

@@ -7,6 +7,7 @@ type Part struct {
 	Text     string        // as it was written
 	Position int           // where it begins in the expression, in characters from 1
 	Columns  []int         // that it rests on, in order of first use
+	Turned   []int         // columns whose values it turns round as they are (reverse, rotate), though they have no fixed width
 	Record   bool          // it rests on every column of the record: random_salt
 	Literal  bool          // it is the same in every key
 	Width    Width         // in bytes
@@ -33,7 +34,7 @@ func (e *Expr) Parts() []Part {
 	for i := range e.parts {
 		p := &e.parts[i]
 		parts[i] = Part{
-			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Record: p.everything,
+			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Turned: e.turnedColumns(p.term, nil), Record: p.everything,
 			Literal: p.literal(), Width: p.width, Values: p.nature.spread.count, Even: p.nature.spread.known(),
 			Order: p.nature.order, Moment: p.nature.moment, Cycle: p.nature.cycle,
 		}

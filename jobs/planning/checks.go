@@ -35,6 +35,7 @@ type Facts struct {
 	Cycle          time.Duration // after which the key's first part repeats itself; 0: it is no part of a calendar
 	Order          Order
 	Reversed       []Widths      // of the columns that the key reverses without a width
+	Beyond         []Beyond      // what desc can't be taken of
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
 }
@@ -46,6 +47,12 @@ type Order struct{ Up, Down int64 }
 type Widths struct {
 	Column            string
 	Shortest, Longest int
+}
+
+// Beyond is a column with numbers that desc can't count down to from its base.
+type Beyond struct {
+	Column string
+	Rows   int64 // of those read
 }
 
 // Vary tells whether they are not all as long.
@@ -221,20 +228,15 @@ func checkReversed(_ *Report, f *Facts) []Finding {
 	return found
 }
 
-func checkComplement(r *Report, _ *Facts) []Finding {
+func checkComplement(_ *Report, f *Facts) []Finding {
 	var found []Finding
-	for _, reject := range r.Rejects {
-		if strings.Contains(reject.Reason, "desc(") && strings.Contains(reject.Reason, outOfRange) {
-			found = append(found, one(Problem, "take a larger base: desc(x) counts down from Long.MAX_VALUE",
-				"%s has %s values that desc can't be taken of, as they are beyond its base or negative: their complement would sort wrongly, so the records are rejects",
-				reject.Column, Count(reject.Rows))...)
-		}
+	for _, b := range f.Beyond {
+		found = append(found, one(Problem, "take a larger base: desc(x) counts down from Long.MAX_VALUE",
+			"%s has %s values that desc can't be taken of, as they are beyond its base or negative: their complement would sort wrongly, so the records are rejects",
+			b.Column, Count(b.Rows))...)
 	}
 	return found
 }
-
-// outOfRange is what package keys says of a number that a function can't take.
-const outOfRange = "number out of range"
 
 func checkCycle(r *Report, f *Facts) []Finding {
 	if f.Cycle == 0 {
