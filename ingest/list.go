@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"bulkload/internal/storage"
@@ -23,6 +24,9 @@ type File struct {
 
 // ErrNoFile says that an input is neither a file nor a directory.
 var ErrNoFile = errors.New("is a pipe, a socket or a device; the input is read from files only")
+
+// ErrLink says that an input is a symbolic link without anything behind it.
+var ErrLink = errors.New("is a symbolic link that leads nowhere, or in a circle; mend it, or move it away")
 
 // List finds the input files of a path: a file, a directory (all files directly in it and below, save names that begin
 // with _ or .) or a glob (of *, ? and [a-z] in any element; what it finds may be files or directories, and hidden names
@@ -75,6 +79,9 @@ func match(fsys storage.FS, name string) ([]found, error) {
 	info, err := fsys.Stat(name)
 	if err == nil {
 		return []found{{name, info}}, nil // also a file whose name looks like a glob
+	}
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("find the input: %s: %w", name, ErrLink)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(name, `*?[`) {
 		return nil, fmt.Errorf("find the input: %w", err)
@@ -141,6 +148,9 @@ func oneIf(b bool) int {
 func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
 func collect(fsys storage.FS, at found, files []File) ([]File, error) {
+	if at.Mode&fs.ModeSymlink != 0 { // the storage has followed those that lead somewhere
+		return nil, fmt.Errorf("%s: %w", at.path, ErrLink)
+	}
 	if at.Mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0 {
 		return nil, fmt.Errorf("%s: %w", at.path, ErrNoFile)
 	}

@@ -272,9 +272,9 @@ func (s *sorting) checkRows(read int64) error {
 	switch {
 	case read == 0 && in.EmptyFails:
 		return refusef("the input %s holds no record, and input.empty is fail", in.Path)
-	case in.Rows >= 0 && read < in.Rows:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
-	case in.Rows >= 0 && read > in.Rows && !in.RowsAtLeast:
+	case in.RowsAtLeast && read < in.Rows:
+		return refusef("the input %s holds %d records; input.expect_rows wants at least %d", in.Path, read, in.Rows)
+	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
 		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
 	}
 	return nil

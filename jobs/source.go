@@ -35,7 +35,7 @@ func openSource(j *Job, s *site) (*source, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
 		}
-		if errors.Is(err, ingest.ErrNoFile) {
+		if errors.Is(err, ingest.ErrNoFile) || errors.Is(err, ingest.ErrLink) {
 			err = refusef("%w", err)
 		}
 		return nil, errors.Join(err, fsys.Close())
