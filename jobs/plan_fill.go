@@ -12,7 +12,7 @@ import (
 func (p *planner) fill(c *candidate) error {
 	r, s, reading := c.report, c.stats, &p.reading
 	counts := &s.counts
-	r.Key, r.Sample, r.How = c.job.RowKey.String(), reading.sample, reading.how
+	r.Key, r.Wide, r.Sample, r.How = c.job.RowKey.String(), c.job.Wide != nil, reading.sample, reading.how
 	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.files), p.source.bytes, reading.bytes, reading.rows
 	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
 	r.Filtered = s.filtered

@@ -63,7 +63,7 @@ func writeKey(w io.Writer, p *planning.Report) {
 	if p.Repeats.Share < 1 {
 		among = fmt.Sprintf("one in %.0f", 1/p.Repeats.Share)
 	}
-	line(w, "unique", "%s of %s row keys come more than once; %s compared", count(p.Repeats.Repeated), count(p.Repeats.Keys), among)
+	line(w, "unique", "%s of %s %s come more than once; %s compared", count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among)
 }
 
 func percent(n int64, s *planning.ByteShares) float64 {

@@ -146,10 +146,10 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 			return nil
 		}
 		return one(Note, "nothing, or give the plan more --memory to compare more of them",
-			"no row key was found twice among %s, one in %.0f of all; if 100 came twice, the odds of having missed them all are %.1g",
-			Count(p.Keys), 1/p.Share, p.Missed(100))
+			"none was found twice among %s %s, one in %.0f of all; if 100 came twice, the odds of having missed them all are %.1g",
+			Count(p.Keys), r.Unique(), 1/p.Share, p.Missed(100))
 	}
-	severity, what := Warning, "all the same: one row of each is written"
+	severity, what := Warning, "all the same: one of each is written"
 	if p.Differing > 0 {
 		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
 	}
@@ -157,8 +157,11 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if p.Share < 1 {
 		among = fmt.Sprintf("of %s, one in %.0f of all", Count(p.Keys), 1/p.Share)
 	}
-	return one(severity, "add a column that makes rows unique to the end of the key, or say duplicates: error",
-		"%s row keys %s come more than once, %s", Count(p.Repeated), among, what)
+	remedy := "add a column that makes rows unique to the end of the key, or say duplicates: error"
+	if r.Wide {
+		remedy = "add a column that makes records unique to the end of wide.qualifier, or say duplicates: error"
+	}
+	return one(severity, remedy, "%s %s %s come more than once, %s", Count(p.Repeated), r.Unique(), among, what)
 }
 
 func checkInTable(r *Report, _ *Facts) []Finding {

@@ -48,7 +48,7 @@ func Compare(a, b *Report) []Compared {
 		add("rows read a day", a.A.Rows, b.A.Rows, number)
 		add("bytes read a day", a.A.Bytes, b.A.Bytes, size)
 	}
-	add("row keys that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
+	add(a.Unique()+" that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
 	for _, s := range []Severity{Problem, Warning, Note} {
 		add(string(s)+"s", a.found(s), b.found(s), number)
 	}

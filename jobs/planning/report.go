@@ -3,9 +3,10 @@ package planning
 // Report says what the input is, what a run of the job would make of it, and what is worth a thought before the first one.
 // Figures of the whole input are estimates where Sample is true.
 type Report struct {
-	Key    string `json:"rowkey"` // the expression
-	Sample bool   `json:"sample"` // not all of the input was read
-	How    string `json:"how"`    // which part of the input was read
+	Key    string `json:"rowkey"`         // the expression
+	Wide   bool   `json:"wide,omitempty"` // many records meet in a row, told apart by their qualifiers
+	Sample bool   `json:"sample"`         // not all of the input was read
+	How    string `json:"how"`            // which part of the input was read
 
 	InputFiles int            `json:"input_files"`
 	InputBytes int64          `json:"input_bytes"`
@@ -40,6 +41,14 @@ type Report struct {
 
 	Forecast Forecast  `json:"forecast"`
 	Checks   []Finding `json:"checks"`
+}
+
+// Unique names what tells a record from all others.
+func (r *Report) Unique() string {
+	if r.Wide {
+		return "pairs of row key and qualifier"
+	}
+	return "row keys"
 }
 
 // RejectReason is why records can't be used, and how many.
