@@ -111,7 +111,7 @@ type fileScan struct {
 }
 
 // scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
-// order. Scans may run side by side.
+// order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
 func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) (err error) {
 	var open, all []fileScan
 	defer func() {
@@ -129,6 +129,13 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*key
 		}
 		s := fileScan{in.Seek(start), f, in}
 		all = append(all, s)
+		if oneRow(start, end) {
+			if may, err := in.MayContainRow(start); err != nil {
+				return unsoundf("read %s: %w", f.path, err)
+			} else if !may {
+				continue
+			}
+		}
 		if s.Next() {
 			open = append(open, s)
 		} else if err := s.Err(); err != nil {
@@ -136,6 +143,11 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*key
 		}
 	}
 	return merge(ctx, open, end, visit)
+}
+
+// oneRow tells whether start is the only row from it to before end.
+func oneRow(start, end []byte) bool {
+	return len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start)
 }
 
 // merge visits the cells of scans that stand at a cell each, up to end.

@@ -74,6 +74,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 // query is the key prefixes of its rows, and the columns that tell whose rows they are where the prefixes do not.
 type query struct {
 	prefixes [][]byte
+	wholeRow bool // the prefixes are whole row keys
 	wanted   []wantedCell
 	wide     wideQuery
 	shown    shownCells
@@ -96,7 +97,7 @@ func newQuery(j *Job, values []string) (*query, error) {
 	if err != nil {
 		return nil, usagef("rowkey %s: %w", j.RowKey, err)
 	}
-	q := &query{shown: shownCells{j.binaryCells(), j.Wide != nil}}
+	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{j.binaryCells(), j.Wide != nil}}
 	fields := make([][]byte, len(j.Columns))
 	for i, name := range j.Query {
 		at, _ := j.column(name) // reading the job file has checked that it is there
@@ -113,9 +114,17 @@ func newQuery(j *Job, values []string) (*query, error) {
 		return nil, usagef("build the key of %v: %w", values, err)
 	}
 	if j.Wide != nil {
-		q.wide, err = newWideQuery(j, fields, rows.String() == j.RowKey.String())
+		q.wide, err = newWideQuery(j, fields)
 	}
 	return q, err
+}
+
+// end is the first row behind those that a prefix asks for; nil where there is none.
+func (q *query) end(prefix []byte) []byte {
+	if q.wholeRow {
+		return append(bytes.Clone(prefix), 0)
+	}
+	return after(prefix)
 }
 
 // after is the first row behind all rows with a prefix; nil where there is none.
@@ -169,7 +178,7 @@ func (q *query) scan(ctx context.Context, scan rangeScan) error {
 		a := &answers[i]
 		a.wanted, a.wide, a.shown = q.wanted, &q.wide, &q.shown
 		group.Go(func() error {
-			err := scan(running, prefix, q.wide.end(prefix), a.visit)
+			err := scan(running, prefix, q.end(prefix), a.visit)
 			a.endRow()
 			return err
 		})

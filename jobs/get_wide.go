@@ -9,13 +9,11 @@ import (
 
 // wideQuery says which cells a query of a wide table asks for; the zero value is for all cells of all rows with a prefix.
 type wideQuery struct {
-	wholeRow bool            // the prefixes are whole row keys
-	begin    []byte          // of the qualifiers
-	exact    map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
+	begin []byte          // of the qualifiers
+	exact map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
 }
 
-func newWideQuery(j *Job, fields [][]byte, wholeRow bool) (q wideQuery, err error) {
-	q.wholeRow = wholeRow
+func newWideQuery(j *Job, fields [][]byte) (q wideQuery, err error) {
 	begin, err := j.Wide.Qualifier.Prefix(j.Query)
 	if err != nil {
 		return q, nil // the values say nothing of the qualifiers
@@ -41,14 +39,6 @@ func (j *Job) rowQuery() []string {
 		at, _ := j.column(name) // reading the job file has checked that it is there
 		return slices.Contains(j.Wide.Qualifier.Columns(), at) && !slices.Contains(j.RowKey.Columns(), at)
 	})
-}
-
-// end is the first row behind those that a prefix asks for; nil where there is none.
-func (q *wideQuery) end(prefix []byte) []byte {
-	if q.wholeRow {
-		return append(bytes.Clone(prefix), 0)
-	}
-	return after(prefix)
 }
 
 func (q *wideQuery) has(c *keys.Cell) bool {

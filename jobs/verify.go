@@ -66,6 +66,7 @@ type verification struct {
 	target  *target
 	cluster *load.Cluster // nil where files are looked at
 	files   *directory    // nil where the table is
+	record  *manifest     // of the files; nil where there is none
 	report  *VerifyReport
 }
 
@@ -114,8 +115,8 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	if v.files, err = openDirectory(fsys, dir); err != nil {
 		return err
 	}
-	m, err := readManifest(fsys, dir)
-	if err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
+	v.record, err = readManifest(fsys, dir)
+	if m := v.record; err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
 		err = refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
@@ -192,7 +193,8 @@ func (r *VerifyReport) addUp() {
 	}
 }
 
-// run joins the sorted source with what is there, slice by slice.
+// run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
+// sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
 func (v *verification) run(ctx context.Context, rows *sortedRows) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
@@ -213,11 +215,16 @@ func (v *verification) run(ctx context.Context, rows *sortedRows) error {
 	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
 	report.Differences = append(report.Differences, found.listed...)
 	if n := found.count(); n > 0 {
-		return differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+		err = differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
 			report.Against, n, found.missing, found.different, found.extra)
 	}
-	report.Status = StatusDone
-	return nil
+	if v.files != nil {
+		err = errors.Join(err, v.files.verifySound(ctx, v.record, report))
+	}
+	if err == nil {
+		report.Status = StatusDone
+	}
+	return err
 }
 
 func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *differences) ([]*joiner, error) {
