@@ -32,7 +32,8 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 // handOver loads files and records in the manifest, if there is one, each file that the table has.
 func (w *workplace) handOver(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
 	if w.manifest == nil {
-		return w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
+		report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
+		return report, w.refusal(report, err)
 	}
 	if err := w.reread(ctx); err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (w *workplace) handOver(ctx context.Context, table string, files []load.HFi
 	if len(files) > 0 {
 		var err error
 		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, w.recordLoad()); err != nil {
-			return report, refusal(report, err)
+			return report, w.refusal(report, err)
 		}
 	}
 	if missing := w.manifest.notLoaded(); missing != nil {
@@ -92,11 +93,15 @@ func (m *manifest) notLoaded() []string {
 }
 
 // refusal tells a load that was refused before HBase took anything from one that failed half-way.
-func refusal(report *load.Report, err error) error {
-	if errors.Is(err, load.ErrRefused) && report.Files == 0 {
-		return refusef("%w; nothing was loaded. Where the table was split since the files were written, --force writes them again", err)
+func (w *workplace) refusal(report *load.Report, err error) error {
+	if !errors.Is(err, load.ErrRefused) || report != nil && report.Files > 0 {
+		return err
 	}
-	return err
+	remedy := "--force writes them again"
+	if w.job == nil {
+		remedy = "their job's run writes them again with --force"
+	}
+	return refusef("%w; nothing was loaded. Where the table was split since the files were written, %s", err, remedy)
 }
 
 // settleGone looks for files that an interrupted load has left in doubt: HBase moves a file away when it takes it, and

@@ -185,11 +185,21 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, err
 	})
 	at.sumRejects(summary, s.rejects.Count())
 	if err != nil {
+		r.countFailed(rows)
 		return nil, err
 	}
 	summary.sorted(rows)
 	summary.Resumed = r.keeper.resumed()
 	return rows, nil
+}
+
+// countFailed says of a reading that failed how far it came: what was read until then, and what of it can't be used.
+func (r *jobRun) countFailed(rows []*sortedRows) {
+	for i, w := range r.places {
+		if w.target != nil && i < len(rows) && rows[i] != nil {
+			w.report.Books = Books{Read: rows[i].read, Rejected: rows[i].rejected, Filtered: rows[i].filtered, Columns: len(w.job.cellColumns())}
+		}
+	}
 }
 
 // writeAll writes one output after the other, and frees what is written of rows.

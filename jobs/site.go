@@ -68,12 +68,22 @@ func isRemote(path string) bool { return strings.HasPrefix(path, "hdfs:") }
 
 // resolve finds a path's file system.
 func (s *site) resolve(path, base string) (storage.FS, string, error) {
-	return storage.Resolve(path, base, s.conf, s.user)
+	fsys, name, err := storage.Resolve(path, base, s.conf, s.user)
+	return fsys, name, beforehand(err)
 }
 
 // connect reaches HBase.
 func (s *site) connect(ctx context.Context) (*load.Cluster, error) {
-	return load.Connect(ctx, s.conf, s.user)
+	c, err := load.Connect(ctx, s.conf, s.user)
+	return c, beforehand(err)
+}
+
+// beforehand gives an error its kind that comes when nothing was changed yet, such as that of missing site files.
+func beforehand(err error) error {
+	if err != nil && KindOf(err) == Failed {
+		return &kindError{Refused, err}
+	}
+	return err
 }
 
 // adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
