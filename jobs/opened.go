@@ -246,37 +246,40 @@ func (w *workplace) checkContent() error {
 	for _, f := range w.present().files() {
 		known[f.Path] = f
 	}
-	var foreign []string
+	var foreign, changed []string
 	for _, info := range infos {
 		switch {
 		case info.Dir && strings.HasPrefix(info.Name, "."), !info.Dir && strings.HasPrefix(info.Name, "_"):
 		case !info.Dir:
 			foreign = append(foreign, info.Name)
 		default:
-			strange, err := w.checkFamilyDir(info.Name, known)
+			strange, other, err := w.checkFamilyDir(info.Name, known)
 			if err != nil {
 				return err
 			}
-			foreign = append(foreign, strange...)
+			foreign, changed = append(foreign, strange...), append(changed, other...)
 		}
 	}
 	if foreign != nil {
 		return refusef("%s holds what this run did not write: %s. Move it away or choose another output",
 			w.fsys.URI(w.dir), some(foreign))
 	}
+	if changed != nil {
+		return refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
+			w.fsys.URI(w.dir), some(changed))
+	}
 	return w.checkKnown(known)
 }
 
-// checkFamilyDir lists what is foreign in a family's folder.
-func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) ([]string, error) {
+// checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
+func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.present(), family); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	infos, err := list(w.fsys, path.Join(w.dir, family))
 	if err != nil {
-		return nil, fmt.Errorf("list the output: %w", err)
+		return nil, nil, fmt.Errorf("list the output: %w", err)
 	}
-	var foreign []string
 	for _, info := range infos {
 		name := path.Join(family, info.Name)
 		f := known[name]
@@ -284,12 +287,12 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 		case f == nil:
 			foreign = append(foreign, name)
 		case f.Bytes != info.Size && w.replaced == nil:
-			foreign = append(foreign, fmt.Sprintf("%s (changed: %d bytes, written were %d)", name, info.Size, f.Bytes))
+			changed = append(changed, fmt.Sprintf("%s (%d bytes, written were %d)", name, info.Size, f.Bytes))
 		default:
 			delete(known, name)
 		}
 	}
-	return foreign, nil
+	return foreign, changed, nil
 }
 
 // removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could

@@ -8,7 +8,7 @@ func (j *Job) readHFile(top, s *section) {
 	h.Given = map[string]bool{}
 	if s == nil {
 		if j.Regions.From != "table" {
-			top.doc.fail(top.node, "hfile is missing: it says compression, encoding and bloom where regions.from is not table")
+			top.doc.fail(top.node, "hfile is missing: it says compression, encoding and bloom where regions.from is not table; hfile: {} is none, none and row")
 		}
 		return
 	}

@@ -168,7 +168,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"empty split":                  {map[int]string{14: "  splits: ['']"}, ":14: regions.splits: a split must not be empty"},
 		"splits beside a live table":   {map[int]string{13: "  from: table"}, ":14: regions.splits: is given, but regions.from is table"},
 		"split file that is not there": {map[int]string{13: "  from: file", 14: "  file: nowhere"}, ":14: regions.file: open "},
-		"no hfile without a table":     {map[int]string{15: "-"}, ":1: hfile is missing"},
+		"no hfile without a table":     {map[int]string{15: "-"}, ":1: hfile is missing: it says compression, encoding and bloom where regions.from is not table; hfile: {} is none, none and row"},
 		"unknown column in the key":    {map[int]string{10: "rowkey: md5(chek_id) + id"}, ":10: rowkey: "},
 		"unknown function in the key":  {map[int]string{10: "rowkey: md6(id)"}, ":10: rowkey: "},
 		"unknown query column":         {map[int]string{11: "query: [check]"}, ":11: query: input.columns has no column check"},

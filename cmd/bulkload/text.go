@@ -46,7 +46,7 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	}
 	for _, out := range s.Outputs {
 		fmt.Fprintf(w, "table %s: %s\n", out.Run.Table, out.Status)
-		writeOutput(w, &out.OutputSummary)
+		writeOutput(w, &out.OutputSummary, out.Status)
 		writeLoadLine(w, &out.OutputSummary, out.Status, verbose)
 	}
 	if s.OutputSummary == nil {
@@ -55,14 +55,14 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 		writePhases(w, s, took, verbose)
 		return
 	}
-	writeOutput(w, s.OutputSummary)
+	writeOutput(w, s.OutputSummary, s.Status)
 	writeRejects(w, s)
 	writePhases(w, s, took, verbose)
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
 }
 
 // writeOutput says what was written for one output.
-func writeOutput(w io.Writer, s *jobs.OutputSummary) {
+func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books
 	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
@@ -83,7 +83,11 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary) {
 		}
 	}
 	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
-	line(w, "digest", "%v; equal at sorting and in the files read back", s.Digest)
+	how := "equal at sorting and in the files read back"
+	if status == jobs.StatusNothing {
+		how = "recorded when the files were written; bulkload verify reads them again"
+	}
+	line(w, "digest", "%v; %s", s.Digest, how)
 }
 
 // place writes a local file's URI as a path, from the present folder where it is below it.
@@ -275,9 +279,10 @@ func unencoded(r *jobs.InspectReport) string {
 	return fmt.Sprintf(", %.1f without encoding", float64(r.Unencoded)/float64(max(r.Cells, 1)))
 }
 
+// writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value stands in quotes.
 func writeCell(w io.Writer, c *keys.Cell) error {
-	_, err := fmt.Fprintf(w, "%s %s:%s %d type=%d %s\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
-		c.Timestamp, c.Type, oneLine(string(c.Value)))
+	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
+		c.Timestamp, c.Type, c.Value)
 	return err
 }
 
