@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/metadata"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 
 	// maxFooter is the longest footer: in memory it needs a multiple of that.
 	maxFooter = 256 << 20
+	// footersAtOnce is how many bytes of footers are held at a time.
+	footersAtOnce = 32 << 20
 	// maxElements is how many columns and groups of columns a schema may have: v15 descends into it.
 	maxElements = 100_000
 )
@@ -49,6 +53,24 @@ type chunk struct {
 	codec      compress.Compression
 }
 
+// footerRoom bounds the bytes of footers that are held at a time in the process: parsing them takes a multiple of that.
+type footerRoom struct {
+	bytes int64
+	held  *semaphore.Weighted
+}
+
+func newFooterRoom(bytes int64) footerRoom { return footerRoom{bytes, semaphore.NewWeighted(bytes)} }
+
+// take waits until a footer may be read; a longer one than there is room for is read alone. The call that it gives makes
+// the room free again.
+func (r footerRoom) take(length int64) (free func()) {
+	length = min(length, r.bytes)
+	_ = r.held.Acquire(context.Background(), length) // which never fails: nothing ends this context
+	return func() { r.held.Release(length) }
+}
+
+var footers = newFooterRoom(footersAtOnce)
+
 // readFooter reads a file's footer for the columns of a form. The file must be as long as when it was listed.
 func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, err error) {
 	defer func() {
@@ -63,8 +85,16 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		return nil, fmt.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
 			listed.Size, file.Size())
 	}
-	raw, end, err := footerBytes(file, listed.Path)
+	end, length, err := footerPlace(file, listed.Path)
 	if err != nil {
+		return nil, err
+	}
+	defer footers.take(length)()
+	raw := make([]byte, length)
+	if err := readAt(file, raw, end); err != nil {
+		return nil, err
+	}
+	if err := checkFooter(raw); err != nil {
 		return nil, err
 	}
 	meta, err := metadata.NewFileMetaData(raw, nil)
@@ -81,36 +111,32 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	return foot, nil
 }
 
-// footerBytes reads the footer, and says where it begins.
-func footerBytes(file storage.File, name string) (raw []byte, start int64, err error) {
+// footerPlace finds the footer.
+func footerPlace(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
-		return nil, 0, refusef("it has %d bytes and is no Parquet file", size)
+		return 0, 0, refusef("it has %d bytes and is no Parquet file", size)
 	}
 	var head [len(magic)]byte
 	var tail [tailLength]byte
 	if err := errors.Join(readAt(file, head[:], 0), readAt(file, tail[:], size-tailLength)); err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	if string(tail[4:]) == magicEncrypted {
-		return nil, 0, refusef("it is encrypted, which this program can't read; export it without encryption")
+		return 0, 0, refusef("it is encrypted, which this program can't read; export it without encryption")
 	}
 	if codec, err := compressed.Detect(name, head[:]); err == nil && codec != compressed.None {
-		return nil, 0, refusef("it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
+		return 0, 0, refusef("it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return nil, 0, refusef("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return 0, 0, refusef("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
-	length := int64(binary.LittleEndian.Uint32(tail[:]))
+	length = int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length
 	if start < int64(len(magic)) || length > maxFooter {
-		return nil, 0, fmt.Errorf("it is damaged: its footer claims %d bytes, the file has %d", length, size)
+		return 0, 0, fmt.Errorf("it is damaged: its footer claims %d bytes, the file has %d", length, size)
 	}
-	raw = make([]byte, length)
-	if err := readAt(file, raw, start); err != nil {
-		return nil, 0, err
-	}
-	return raw, start, checkFooter(raw)
+	return start, length, nil
 }
 
 // checkFooter goes over the footer (FileMetaData of parquet.thrift) before v15 does, which makes room for as many

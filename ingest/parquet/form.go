@@ -77,8 +77,8 @@ func location(zone string) (*time.Location, error) {
 // where a value has \x01, a newline or a backslash, a backslash is put before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
 
-// footersAtOnce is how many footers are read side by side.
-const footersAtOnce = 8
+// filesAtOnce is how many files' footers are read side by side.
+const filesAtOnce = 8
 
 // Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all
 // files, and cuts files between row groups. A row group belongs to the split that has its middle. Files without rows give
@@ -87,37 +87,54 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	footers := make([]*footer, len(files))
-	group := errgroup.Group{}
-	group.SetLimit(footersAtOnce)
-	for i := range files {
-		group.Go(func() (err error) {
-			footers[i], err = f.open(fsys, files[i])
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	all, err := f.outlines(fsys, files)
+	if err != nil {
 		return nil, err
 	}
 	var splits []ingest.Split
-	for _, foot := range footers {
-		if differ := sameTypes(footers[0].columns, foot.columns); differ != "" {
+	for _, foot := range all {
+		if differ := sameTypes(all[0].columns, foot.columns); differ != "" {
 			return nil, refusef("read %s: %s in %s; export both alike, or load them by jobs of their own",
-				foot.file.Path, differ, footers[0].file.Path)
+				foot.file.Path, differ, all[0].file.Path)
 		}
 		splits = foot.cut(splits, size)
 	}
 	return splits, nil
 }
 
-// open reads a file's footer.
-func (f *Form) open(fsys storage.FS, listed ingest.File) (*footer, error) {
+// outlines reads the footers of all files, and keeps what cutting them into splits takes.
+func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
+	all := make([]*footer, len(files))
+	group := errgroup.Group{}
+	group.SetLimit(filesAtOnce)
+	for i := range files {
+		group.Go(func() (err error) {
+			all[i], err = f.outline(fsys, files[i])
+			return err
+		})
+	}
+	return all, group.Wait()
+}
+
+// outline reads a file's footer without the places of the columns and the schema: a file with many row groups and columns
+// has many of them, and whoever opens a split reads the footer again.
+func (f *Form) outline(fsys storage.FS, listed ingest.File) (*footer, error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return f.readFooter(file, listed)
+	foot, err := f.readFooter(file, listed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range foot.groups {
+		foot.groups[i].chunks = nil
+	}
+	for i := range foot.columns {
+		foot.columns[i].descr = nil // which holds the whole schema
+	}
+	return foot, nil
 }
 
 // cut appends the splits of a file, each of about size bytes.
