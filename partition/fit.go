@@ -176,8 +176,11 @@ func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRu
 		size += r.size()
 	}
 	w := s.newWriter()
-	found := cuts{zeros: s.cuts.zeros}
-	merged, err := w.write(size, &found, func() error { return w.merge(ctx, from, &found) })
+	found, err := s.cutsOf(from)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := w.write(size, found, func() error { return w.merge(ctx, from) })
 	if err != nil {
 		return nil, err
 	}
@@ -191,18 +194,18 @@ func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRu
 	return merged, errors.Join(errs...)
 }
 
-// merge adds all entries of some runs, in order, and looks for candidates for cuts among them.
-func (w *runWriter) merge(ctx context.Context, runs []*spilledRun, found *cuts) error {
+// merge adds all entries of some runs, in order.
+func (w *runWriter) merge(ctx context.Context, runs []*spilledRun) error {
 	sorted := &Sorted{regions: w.regions, runs: runs}
 	for region := range w.regions.Len() {
-		if err := w.copyRegion(ctx, sorted, region, found); err != nil {
+		if err := w.copyRegion(ctx, sorted, region); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *runWriter) copyRegion(ctx context.Context, sorted *Sorted, region int, found *cuts) error {
+func (w *runWriter) copyRegion(ctx context.Context, sorted *Sorted, region int) error {
 	in, err := sorted.Region(region)
 	if err != nil {
 		return err
@@ -211,9 +214,6 @@ func (w *runWriter) copyRegion(ctx context.Context, sorted *Sorted, region int, 
 		var e *Entry
 		if e, err = in.Next(); err != nil {
 			break
-		}
-		if w.folder.kept {
-			found.offer(e.Key)
 		}
 		if err = w.add(e); err == nil && n%lookEvery == 0 {
 			err = ctx.Err()

@@ -239,3 +239,20 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	}
 	return s.kept.Replace(names, to.file())
 }
+
+// cutsOf joins the candidates for cuts of kept runs, as their descriptions have them: which part of a key is the row, only
+// the lanes know.
+func (s *Sorter) cutsOf(runs []*spilledRun) (*cuts, error) {
+	all := new(cuts)
+	if s.kept == nil {
+		return all, nil
+	}
+	for _, r := range runs {
+		_, t, err := openKept(s.kept.Folder, r.file(), s.regions.Len())
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrKept, r.name, err)
+		}
+		all.join(t.cuts())
+	}
+	return all, nil
+}
