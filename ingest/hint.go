@@ -42,11 +42,31 @@ func (r *Reader) driftHint(rest []byte) string {
 	if seen < 2 {
 		return ""
 	}
-	hint := fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 	if columns == 1 {
-		hint += fmt.Sprintf(": is %s the field delimiter?", FormatDelimiter(r.form.FieldDelimiter))
+		return fmt.Sprintf("none of the first %d records has the field delimiter %s%s",
+			seen, FormatDelimiter(r.form.FieldDelimiter), r.otherField())
 	}
-	return hint
+	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
+}
+
+// otherField looks in the first record, which has no field delimiter, for what may be the real one: what would give as many
+// columns as there are, else what is there and likely.
+func (r *Reader) otherField() string {
+	text, _ := r.form.Charset.Append(nil, r.rec.Raw)
+	likely, found := "", 0
+	for _, c := range []string{"\x01", "\t", "|", ";", ",", "\x02", "^"} {
+		switch n := bytes.Count(text, []byte(c)); {
+		case n == 0:
+		case n+1 == len(r.form.Columns):
+			return fmt.Sprintf(", but the first one %d times %s: is that it?", n, FormatDelimiter([]byte(c)))
+		case likely == "":
+			likely, found = c, n
+		}
+	}
+	if likely == "" {
+		return ""
+	}
+	return fmt.Sprintf(", but the first one %d times %s: is that it?", found, FormatDelimiter([]byte(likely)))
 }
 
 // otherDelimiter looks in a piece of a file, where delimiter does not occur, for a byte that may be the real one.

@@ -239,7 +239,9 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"drift", strings.Repeat("a\x01b\x01c\x10", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
 		{"a long drift", strings.Repeat("a\x01b\x01c\x10", 5000), "every one of the first 1000 records has 3 columns, the job file names 2"},
-		{"another field delimiter", strings.Repeat("a,b\x10", 5), `every one of the first 5 records has 1 columns, the job file names 2: is \x01 the field delimiter?`},
+		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times ,: is that it?`},
+		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times |: is that it?`},
+		{"no field delimiter", strings.Repeat("ab\x10", 5), `none of the first 5 records has the field delimiter \x01`},
 		{"no text", strings.Repeat("a\x00\x00\x07\x10", 20), "40 of the first 100 bytes are zero: is the file text?"},
 		{"only the first", "a\x10b\x01c\x10", ""},
 		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but 9 times \n: is that it?`},

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -20,7 +21,7 @@ var recognised = []struct {
 }{
 	{isExport, "a dump of Oracle's old exp", strings.Replace(exportAgain, "%s", "imp", 1)},
 	{isDataPump, "an Oracle Data Pump dump (expdp, or an ORACLE_DATAPUMP external table)", strings.Replace(exportAgain, "%s", "impdp", 1)},
-	{magic("PAR1", "\x00"), "a Parquet file", "read it with format: parquet"},
+	{magic("PAR1", "\x00"), "a Parquet file", "read it with format: parquet, unpacked where it is packed as a whole"},
 	{magic("PARE", "\x00"), "an encrypted Parquet file", "export it without encryption and read it with format: parquet"},
 	{magic("ORC", "\x00"), "an ORC file", "export it as Parquet or text"},
 	{magic("Obj\x01", "avro."), "an Avro file", "export it as text (sqoop import --as-textfile) or Parquet"},
@@ -38,6 +39,16 @@ func Recognise(name string, head []byte) error {
 		if r.is(name, head) {
 			return &compressed.RefusedError{Name: name, What: r.what, Do: r.do}
 		}
+	}
+	return recogniseTwice(name, head)
+}
+
+// recogniseTwice answers what is compressed when it should be text by now.
+func recogniseTwice(name string, head []byte) error {
+	switch codec, _ := compressed.Detect("", head); codec {
+	case compressed.Gzip, compressed.Bzip2, compressed.Zstd:
+		return &compressed.RefusedError{Name: name, What: fmt.Sprintf("%s inside of what was unpacked, or input.compression is not the file's", codec),
+			Do: "unpack it once first, or leave out input.compression"}
 	}
 	return nil
 }

@@ -21,6 +21,14 @@ type Position struct {
 	fsys storage.FS // that holds File; nil in a position no reader made
 }
 
+// Place is the file and the byte, or the row from 1 on.
+func (p Position) Place() string {
+	if p.Rows {
+		return fmt.Sprintf("%s, row %d", p.File.Path, p.Offset+1)
+	}
+	return fmt.Sprintf("%s, byte %d", p.File.Path, p.Offset)
+}
+
 // PositionIn is the position of a record as a reader of that file gives it.
 func PositionIn(fsys storage.FS, file File, offset, number int64) Position {
 	return Position{File: file, Offset: offset, Number: number, fsys: fsys}

@@ -211,6 +211,8 @@ func TestRecognise(t *testing.T) {
 		{"/x", "a.txt" + zeros[:252] + "ustar  " + zeros[:300], "a tar archive"},
 		{"/x", "\x01EXPORT: a value\x10", ""},
 		{"/x", `"SYS"."T"` + "\x10", ""},
+		{"/x.gz", "\x1f\x8b\x08\x00", "gzip inside of what was unpacked, or input.compression is not the file's"},
+		{"/x.csv", "(\xb5/\xfd", "zstd inside"},
 		{"/x", "", ""},
 	} {
 		err := Recognise(c.name, []byte(c.head))

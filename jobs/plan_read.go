@@ -276,7 +276,7 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 		if len(p.reasons) >= rejectedLanes {
 			return nil
 		}
-		known = &planning.RejectReason{Column: bad.Column, Reason: bad.Reason, First: fmt.Sprintf("%s, byte %d", bad.File.Path, bad.Offset)}
+		known = &planning.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Place()}
 		p.reasons[reason] = known
 	}
 	known.Rows++

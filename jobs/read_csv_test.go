@@ -25,6 +25,8 @@ func TestReadCSV(t *testing.T) {
 		", quote: none":                         func(f *csv.Form) { f.Quote = 0 },
 		`, quote: "'"`:                          func(f *csv.Form) { f.Quote = '\'' },
 		`, null: 'NULL', quoted_empty: "null"`:  func(f *csv.Form) { f.Null, f.QuotedEmpty = []byte("NULL"), "null" },
+		", null: null, quoted_empty: null":      func(f *csv.Form) { f.Null, f.QuotedEmpty = []byte("null"), "null" },
+		", null: [N/A, '-', null]":              func(f *csv.Form) { f.Nulls = [][]byte{[]byte("N/A"), []byte("-"), []byte("null")} },
 		", skip_noise: true, skip_errors: true": func(f *csv.Form) { f.SkipNoise, f.SkipErrors = true, true },
 	} {
 		j, err := Read(writeJob(t, csvJob(keys)), ReadOptions{})
@@ -48,6 +50,8 @@ func TestReadCSVRefuses(t *testing.T) {
 		", quote: ','":                           "can't be both the field delimiter and the quote",
 		", header: maybe":                        "input.header",
 		", record_delimiter: '\\n'":              "record_delimiter",
+		", quoted_empty: ":                       "input.quoted_empty is empty",
+		", null: []":                             "input.null: is an empty list",
 		", quoted_empty: nothing":                `"nothing" is none of value, null`,
 		", charset: gbk, quote: '|'":             "can't be the quote in gbk",
 		", charset: latin1":                      `charset "latin1" is not known; there are utf-8, cesu-8,`,

@@ -30,12 +30,7 @@ func (j *Job) readInput(s *section) {
 	if s == nil {
 		return
 	}
-	name := s.oneOf("format", "delimited", "csv", "parquet")
-	format, built := formats[name]
-	if !built {
-		s.fail("format", "%s is not built yet; delimited is", name)
-		format = formats["delimited"]
-	}
+	format := s.format()
 	s.known(append(inputKeys, format.keys...)...)
 	s.require("path", "columns")
 	in := &j.Input
@@ -55,6 +50,19 @@ func (j *Job) readInput(s *section) {
 	in.Rows, in.RowsAtLeast = s.rows("expect_rows")
 	in.EmptyFails = s.oneOf("empty", "ok", "fail") == "fail"
 	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
+}
+
+// format is the input's; where the file names one that there is not, and says so, delimited text with the keys of all.
+func (s *section) format() format {
+	name := s.oneOf("format", "delimited", "csv", "parquet")
+	if f, known := formats[name]; known {
+		return f
+	}
+	unknown := format{read: readDelimited}
+	for _, f := range formats {
+		unknown.keys = append(unknown.keys, f.keys...)
+	}
+	return unknown
 }
 
 func (j *Job) readColumns(s *section) {

@@ -88,7 +88,7 @@ func (k *recordKey) named() []byte {
 func (k *recordKey) refuse(record *ingest.Record, err error, qualifier bool) error {
 	var value *keys.ValueError
 	if !errors.As(err, &value) {
-		return fmt.Errorf("build the row key of the record at %s, byte %d: %w", record.File.Path, record.Offset, err)
+		return fmt.Errorf("build the row key of the record at %s: %w", record.Place(), err)
 	}
 	k.fault = value
 	if qualifier {

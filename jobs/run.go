@@ -133,6 +133,7 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	if err != nil {
 		return err
 	}
+	r.source.sayDoubts(r.options)
 	r.keeper, err = openKeeper(r, splits)
 	defer func() { err = errors.Join(err, r.keeper.close(ctx, err)) }()
 	if err != nil {

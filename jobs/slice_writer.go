@@ -9,6 +9,8 @@ import (
 	"path"
 	"time"
 
+	"bulkload/ingest"
+	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
 	"bulkload/partition"
 )
@@ -129,10 +131,14 @@ func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 }
 
 func (r *sliceWriter) place(e *partition.Entry) Place {
-	return Place{r.source.files[e.File].Path, e.Offset}
+	_, rows := r.source.job.Input.Form.(*parquet.Form)
+	return Place{r.source.files[e.File].Path, e.Offset, rows}
 }
 
-func (p Place) String() string { return fmt.Sprintf("%s, byte %d", p.File, p.Offset) }
+// String is the file and the byte or, counted from 1, the row.
+func (p Place) String() string {
+	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Place()
+}
 
 // append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {

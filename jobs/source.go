@@ -33,7 +33,7 @@ func openSource(j *Job, s *site) (*source, error) {
 	src := &source{job: j, root: name, fsys: fsys}
 	if err = src.find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = refusef("the input %s is not there; check input.path, --date and whether the export has run", fsys.URI(name))
+			err = refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))
 		}
 		if errors.Is(err, ingest.ErrNoFile) || errors.Is(err, ingest.ErrLink) {
 			err = refusef("%w", err)
@@ -41,6 +41,23 @@ func openSource(j *Job, s *site) (*source, error) {
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return src, nil
+}
+
+// noBraces says of a path that was not found what shells and Hadoop would have made of it.
+func noBraces(name string) string {
+	if open := strings.Index(name, "{"); open < 0 || !strings.Contains(name[open:], "}") {
+		return ""
+	}
+	return "; {a,b} is no glob here, only *, ? and [a-z] are"
+}
+
+// sayDoubts says what the files look like, if that is hardly what the job file says.
+func (s *source) sayDoubts(o Options) {
+	if form, ok := s.job.Input.Form.(*ingest.Delimited); ok {
+		if doubt := form.LineEnds(s.fsys, s.files); doubt != "" {
+			sayf(o, "%s", doubt)
+		}
+	}
 }
 
 // checkApart refuses an output inside the input, whose files the next run would read, and an input inside the output.

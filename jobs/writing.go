@@ -28,6 +28,7 @@ type DuplicateSample struct {
 type Place struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
+	Rows   bool   `json:"rows,omitempty"` // Offset is the row's number from 0, as in Parquet
 }
 
 // writing is the stage from sorted rows to verified files.

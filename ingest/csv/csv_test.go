@@ -163,6 +163,8 @@ func TestRecords(t *testing.T) {
 			{13, "2,\"b\"", "2|b", "", ""}}},
 		{"what separates rejects is a value in all other files", two, "ID,NOTE\n1,\"p\n\x1e\nq\"\n\x1e\n\x1e,\x1e\n", []got{
 			{8, "1,\"p\n\x1e\nq\"", "1|p\n\x1e\nq", "", ""}, {18, "\x1e", "", "", "1 column, want 2"}, {20, "\x1e,\x1e", "\x1e|\x1e", "", ""}}},
+		{"several texts of a null", with(two, func(f *Form) { f.Nulls = [][]byte{[]byte("-"), []byte("N/A")} }), "ID,NOTE\n-,\"-\"\nN/A,NA\n", []got{
+			{8, "-,\"-\"", "NULL|-", "", ""}, {14, "N/A,NA", "NULL|NA", "", ""}}},
 		{"and without a heading", with(form("id"), func(f *Form) { f.NoHeading = true }), "1\n\x1e\n3\n", []got{
 			{0, "1", "1", "", ""}, {2, "\x1e", "\x1e", "", ""}, {4, "3", "3", "", ""}}},
 		{"no UTF-8", two, "ID,NOTE\n1,\"a\"\"\xff\"\n\xc3,2\n", []got{
@@ -248,6 +250,9 @@ func TestHeadings(t *testing.T) {
 		{"ID,NOTE,note,NOTE\n", ""},
 		{"ID,Note,NOTE\n", "column note stands there twice"},
 		{"ID;NOTE\n", "is ; the field delimiter?"},
+		{"ID\x01NOTE\n", `only "ID\x01NOTE" (input.header: false where that is a record); is \x01 the field delimiter?`},
+		{"ID,NOTE\r1,a\r2,b\r", `it holds CR; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`},
+		{"\"ID\",\"NOTE\"\r\"1\",\"a\"\r", "is not written twice; do its lines end with CR alone?"},
 		{"ID,\"NOTE\n", "the quote at byte 3 of the record is not closed"},
 		{"\xff\xfeI\x00", "UTF-16"},
 		{"ID,\xff,NOTE", "is not utf-8"},

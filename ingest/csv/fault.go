@@ -110,9 +110,15 @@ func (r *reader) columnAt(place int) string {
 	return ""
 }
 
-// delimiterHint asks whether another delimiter is meant where the first record is all one value.
+// delimiterHint asks whether another delimiter is meant where the first record is all one value, or all of the file.
 func (r *reader) delimiterHint() string {
-	if r.good || r.number > 1 || r.count != 1 {
+	if r.good || r.number > 1 {
+		return ""
+	}
+	if cr := loneCR(r.rec.Raw); cr != "" && r.eof && r.pos == r.fill {
+		return "all of " + r.path + " is one line" + cr
+	}
+	if r.count != 1 {
 		return ""
 	}
 	if other := r.otherDelimiter(r.rec.Raw); other != "" {

@@ -1,9 +1,12 @@
 package csv
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
@@ -35,7 +38,7 @@ func (r *reader) readHeading() error {
 				return refusef("read the heading: %v", err)
 			}
 		case what != complete:
-			return refusef("read the heading of %s: %s", r.path, r.quoteReason(raw, what))
+			return refusef("read the heading of %s: %s%s", r.path, r.quoteReason(raw, what), loneCR(raw))
 		default:
 			return r.resolve(raw)
 		}
@@ -58,6 +61,9 @@ func (r *reader) resolve(raw []byte) error {
 			return refusef("read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
 		}
 		r.names = append(r.names, strings.TrimSpace(string(text)))
+	}
+	if slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(name, "\r") }) {
+		return refusef("read the heading of %s: it holds CR%s", r.path, loneCR(raw))
 	}
 	for _, name := range r.form.Columns {
 		place, err := find(r.names, name)
@@ -92,17 +98,33 @@ func find(names []string, name string) (int, error) {
 	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listed(names))
 }
 
-// listed are the first names.
+// listed are the first names, in quotes where they hold what a terminal would obey.
 func listed(names []string) string {
-	if len(names) > 20 {
-		return strings.Join(names[:20], ", ") + fmt.Sprintf(" and %d more", len(names)-20)
+	var shown []string
+	for _, name := range names[:min(len(names), 20)] {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			name = strconv.Quote(name)
+		}
+		shown = append(shown, name)
 	}
-	return strings.Join(names, ", ")
+	more := ""
+	if len(names) > len(shown) {
+		more = fmt.Sprintf(" and %d more", len(names)-len(shown))
+	}
+	return strings.Join(shown, ", ") + more
+}
+
+// loneCR asks whether the lines of a file end with CR alone, as the line that it begins with looks; "" where it doesn't.
+func loneCR(line []byte) string {
+	if i := bytes.IndexByte(line, '\r'); i < 0 || i == len(line)-1 {
+		return ""
+	}
+	return `; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`
 }
 
 // otherDelimiter asks whether a delimiter is meant that stands in a line of one value; "" where there is none.
 func (r *reader) otherDelimiter(line []byte) string {
-	for _, d := range []string{",", ";", "|", "\t"} {
+	for _, d := range []string{",", ";", "|", "\t", "\x01"} {
 		if strings.Contains(string(line), d) && d[0] != r.form.Delimiter {
 			return fmt.Sprintf("; is %s the field delimiter?", ingest.FormatDelimiter([]byte(d)))
 		}

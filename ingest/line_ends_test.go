@@ -1,0 +1,35 @@
+package ingest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+)
+
+func TestLineEnds(t *testing.T) {
+	for content, want := range map[string]string{
+		"1,a\r\n2,\r\n":     `the first 2 records of NAME end with CR, which becomes a part of column b: is the record delimiter \r\n?`,
+		"1,a\r\nbad\n2,b\r": `the first 2 records of NAME end with CR`,
+		"1,a\r\n2,b\n":      "",
+		"1,a\n":             "",
+		"1\r\n2\r\n":        "", // all of them are rejects, for which there is another answer
+	} {
+		dir := tree(t, map[string]string{"a": "", "b": content})
+		files, err := List(storage.Local, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "b")
+		d := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n")}
+		got := strings.ReplaceAll(d.LineEnds(storage.Local, files), name, "NAME")
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: %s, want %s", content, got, want)
+		}
+		d.RecordDelimiter = []byte("\r\n")
+		if got := d.LineEnds(storage.Local, files); got != "" {
+			t.Errorf("%q by CR LF: %s", content, got)
+		}
+	}
+}
