@@ -288,7 +288,9 @@ func TestKilledAtAnyTime(t *testing.T) {
 	begun := time.Now()
 	want := mustRun(t, base.job(t), base.options())
 	took := time.Since(begun)
-	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	seed := uint64(begun.UnixNano())
+	t.Logf("seed %d; an undisturbed run takes %v", seed, took)
+	r := rand.New(rand.NewPCG(1, seed))
 	rounds := 4
 	if testing.Short() {
 		rounds = 1
@@ -300,9 +302,11 @@ func TestKilledAtAnyTime(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Duration(r.Int64N(int64(took))))
-			_ = cmd.Process.Kill()
+			after := time.Duration(r.Int64N(int64(took)))
+			t.Logf("killed after %v, with %d bytes of memory", after, k.Memory)
+			end := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 			_ = cmd.Wait() // killed, or at its end
+			end.Stop()
 		}
 		got := mustRun(t, k.job(t), k.options())
 		sameRun(t, k, base.Out, want, got)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,33 +69,41 @@ func awaitFile(t *testing.T, name string) {
 	t.Fatalf("%s does not appear", name)
 }
 
-// TestSecondSignal: what the first signal does not stop, here a file that never opens, the second one does.
+// TestSecondSignal: what the first signal does not stop, here a NameNode that takes calls and never answers, a second one does.
 func TestSecondSignal(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("bulkload", "inspect", pipe)
+	defer func() { _ = silent.Close() }()
+	cmd := exec.Command("bulkload", "inspect", "hdfs://"+silent.Addr().String()+"/file")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	time.Sleep(300 * time.Millisecond)
-	for range 2 {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(300 * time.Millisecond)
+	if err := silent.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
-			t.Errorf("it ended with %v", cmd.ProcessState)
+	call, err := silent.Accept() // from here on signals are caught
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = call.Close() }()
+	again, late := time.NewTicker(10*time.Millisecond), time.After(10*time.Second)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			_ = cmd.Process.Signal(syscall.SIGTERM) // which may have ended
+		case <-ended:
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+				t.Errorf("it ended with %v", cmd.ProcessState)
+			}
+			return
+		case <-late:
+			_ = cmd.Process.Kill()
+			t.Fatal("signals did not end it")
 		}
-	case <-time.After(5 * time.Second):
-		t.Error("two signals did not end it")
-		_ = cmd.Process.Kill()
-		<-ended
 	}
 }
