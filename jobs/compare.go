@@ -153,7 +153,8 @@ func (j *joiner) end() error {
 	return nil
 }
 
-// take adds what was found in other families of the same rows.
+// take adds what was found in other families of the same rows. Extra rows may be the same ones: those of the family that
+// has the most are counted, which are as many as there are at least.
 func (j *joiner) take(o *joiner) {
 	j.matched += o.matched
 	j.extraCells += o.extraCells

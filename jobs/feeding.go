@@ -118,11 +118,12 @@ func (f *feed) begin(r *ingest.Record) error {
 		buffer = f.lane.Buffer()
 	}
 	err := f.key.build(buffer, r)
-	if f.wanted = err != errFiltered; err == nil || !f.wanted {
-		return nil
-	}
+	f.wanted = !errors.Is(err, errFiltered)
 	var bad *ingest.BadRecord
-	if f.several && errors.As(err, &bad) {
+	switch {
+	case !f.wanted:
+		return nil
+	case f.several && errors.As(err, &bad):
 		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
 	}
 	return err

@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/keys"
+	"bulkload/partition"
 )
 
 // layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
@@ -85,7 +85,7 @@ func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
 	return dst
 }
 
-var errPayload = errors.New("a sort entry's payload is damaged")
+var errPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
 
 // unpack fills values with views of a payload, nil for a null, and gives the row's timestamp.
 func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err error) {

@@ -249,20 +249,21 @@ func printables(all [][]byte) []string {
 
 // done is the record of a finished slice, nil where it is not.
 func (m *manifest) done(region, slice int) *sliceRecord {
-	for i := range m.Slices {
-		if r := &m.Slices[i]; r.Region == region && r.Slice == slice {
-			return r
-		}
+	i, found := slices.BinarySearchFunc(m.Slices, sliceRecord{Region: region, Slice: slice}, compareSlices)
+	if !found {
+		return nil
 	}
-	return nil
+	return &m.Slices[i]
 }
 
 // add records a finished slice.
 func (m *manifest) add(r sliceRecord) {
 	m.Slices = append(m.Slices, r)
-	slices.SortFunc(m.Slices, func(a, b sliceRecord) int {
-		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
-	})
+	slices.SortFunc(m.Slices, compareSlices)
+}
+
+func compareSlices(a, b sliceRecord) int {
+	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
 }
 
 // files lists all files of the run.

@@ -160,6 +160,9 @@ func (w *workplace) resume() (finished bool, err error) {
 		if err := w.clean(old); err != nil {
 			return false, err
 		}
+		if old.Run.ID == fresh.Run.ID && !w.options.Force {
+			fresh.Splits, fresh.MaxSize, fresh.Families = old.Splits, old.MaxSize, old.Families // planned boundaries took a reading
+		}
 	case w.options.Force:
 		w.replaced = old
 	case old.Run.ID != fresh.Run.ID:
@@ -304,6 +307,9 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 	infos, err := list(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
+	}
+	if len(infos) == 0 {
+		return nil
 	}
 	present := map[string]bool{}
 	for _, info := range infos {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -90,7 +91,7 @@ type splitLane struct {
 // add takes a record's row key. What a run would reject or filter is passed over: the run says so.
 func (l *splitLane) add(r *ingest.Record) error {
 	if err := l.key.build(l.entry[:0], r); err != nil {
-		if err == errFiltered {
+		if errors.Is(err, errFiltered) {
 			return nil
 		}
 		return l.records.reject(err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +50,9 @@ func (j *Job) addSplit(s *section, line int, text string) {
 	j.Regions.Splits = append(j.Regions.Splits, b)
 }
 
+// maxSplitsFile bounds the bytes of a file of splits: more regions than any table has.
+const maxSplitsFile = 64 << 20
+
 // readSplitsFile reads a split a line, in the form of the HBase shell's SPLITS_FILE.
 func (j *Job) readSplitsFile(s *section) {
 	name := s.text("file")
@@ -66,7 +68,14 @@ func (j *Job) readSplitsFile(s *section) {
 		return
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	lines := bufio.NewScanner(io.LimitReader(f, 64<<20))
+	if info, err := f.Stat(); err != nil {
+		s.fail("file", "%v", err)
+		return
+	} else if info.Size() > maxSplitsFile {
+		s.fail("file", "%s has %s; a file of splits has %s at most", name, FormatSize(info.Size()), FormatSize(maxSplitsFile))
+		return
+	}
+	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
 			j.addSplit(s, s.values["file"].Line, line)

@@ -54,21 +54,23 @@ func (k *recordKey) append(dst []byte, record *ingest.Record) (row []byte, err e
 	return row, nil
 }
 
-// build makes the key of a record as it is sorted, in dst: the row key, and for a wide table the qualifier behind it.
-func (k *recordKey) build(dst []byte, record *ingest.Record) (err error) {
+// build makes the key of a record as it is sorted: the row key, and for a wide table the qualifier behind it. The key
+// takes the place of what the buffer holds, where there is room.
+func (k *recordKey) build(buffer []byte, record *ingest.Record) (err error) {
+	buffer = buffer[:0]
 	if k.qualifier == nil {
-		k.row, err = k.append(dst, record)
+		k.row, err = k.append(buffer, record)
 		k.key, k.rowLen = k.row, len(k.row)
 		return err
 	}
 	if k.row, err = k.append(k.row[:0], record); err != nil {
 		return err
 	}
-	row := partition.AppendRow(dst, k.row)
+	row := partition.AppendRow(buffer, k.row)
 	if k.key, err = k.qualifier.Append(row, record.Fields); err != nil {
 		return k.refuse(record, err, true)
 	}
-	k.rowLen = len(row) - len(dst)
+	k.rowLen = len(row)
 	if len(k.key) > partition.MaxWideKey {
 		return &ingest.BadRecord{Position: record.Position, Raw: record.Raw,
 			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d are possible", len(k.key), partition.MaxWideKey)}

@@ -144,7 +144,8 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
-		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || KindOf(err) == Refused
+		var wrongCount *rowsError // which another expect_rows mends
+		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || KindOf(err) == Refused && !errors.As(err, &wrongCount)
 		return err
 	}
 	r.options.reached(pointSorted)

@@ -266,9 +266,20 @@ func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 	return all
 }
 
-// checkRows holds the number of records against input.empty and input.expect_rows.
+// rowsError says that the input does not hold as many records as the job wants. What was sorted of it is good.
+type rowsError struct{ error }
+
+func (e *rowsError) Unwrap() error { return e.error }
+
+// checkRows holds the number of records against input.empty and input.expect_rows. The error is a *rowsError.
 func (s *sorting) checkRows(read int64) error {
-	in := s.input
+	if err := s.input.checkRows(read); err != nil {
+		return &rowsError{err}
+	}
+	return nil
+}
+
+func (in *Input) checkRows(read int64) error {
 	switch {
 	case read == 0 && in.EmptyFails:
 		return refusef("the input %s holds no record, and input.empty is fail", in.Path)

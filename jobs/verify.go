@@ -16,15 +16,17 @@ import (
 // VerifyReport is what a verification found.
 type VerifyReport struct {
 	Outcome
-	Against     string         `json:"against"` // what was held against the source, or looked at alone
-	Rows        int64          `json:"rows"`
-	Cells       int64          `json:"cells"`
-	Rejected    int64          `json:"rows_rejected"`
-	Filtered    int64          `json:"rows_filtered"`
-	Missing     int64          `json:"cells_missing"`
-	Different   int64          `json:"cells_different"`
-	Extra       int64          `json:"cells_extra"`
-	ExtraRows   int64          `json:"rows_extra"` // of a live table, which may hold more than this source
+	Against   string `json:"against"` // what was held against the source, or looked at alone
+	Rows      int64  `json:"rows"`
+	Cells     int64  `json:"cells"`
+	Rejected  int64  `json:"rows_rejected"`
+	Filtered  int64  `json:"rows_filtered"`
+	Missing   int64  `json:"cells_missing"`
+	Different int64  `json:"cells_different"`
+	Extra     int64  `json:"cells_extra"`
+	// ExtraRows are those of a live table, which may hold more than this source. In a wide table of several families, which
+	// are looked at one by one, there are at least so many.
+	ExtraRows   int64          `json:"rows_extra"`
 	Differences []Difference   `json:"differences"`
 	Files       []VerifiedFile `json:"files,omitempty"`
 	Digest      digest.Sum     `json:"digest"`
