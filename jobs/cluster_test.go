@@ -290,6 +290,22 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	}
 }
 
+// TestLoadDirAcrossRegions: files for other boundaries than the table's are refused, not a failure of the load.
+func TestLoadDirAcrossRegions(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	other := l.UniqueTable(t)
+	l.oracle(t, "create", other, "f", "15,55", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.night(t, "2026-11-20", 1000, 6)
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, l.job(t, "2026-11-20"), o)
+	r, err := LoadDir(context.Background(), l.out+"/2026-11-20", other, l.options())
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "their job's run writes them again with --force") || r.Load.Files != 0 {
+		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, KindOf(err))
+	}
+}
+
 // TestDownClusterIsSaidWithinAMinute: a port where nobody listens.
 func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
 	l := newLive(t)
