@@ -30,10 +30,13 @@ type familySize struct {
 	raw, bytes int64
 	fixed      int64 // of bytes, what a file takes whatever its size
 	fixedRaw   int64 // the KeyValue bytes in fixed
+
+	firstBytes, firstRaw int64   // with one row a query key only; 0 where its rows stand together in the input
+	scatter              float64 // see planning.Sample.Scatter
 }
 
 // estimate fills in how large the HFiles will be.
-func (c *candidate) estimate(unique float64, scale float64) error {
+func (c *candidate) estimate(unique float64) error {
 	e := &encoding{candidate: c, sample: c.stats.rows, values: make([][]byte, len(c.target.layout.sources))}
 	report := &c.report.HFiles
 	report.Families = []planning.FamilyEstimate{}
@@ -41,12 +44,17 @@ func (c *candidate) estimate(unique float64, scale float64) error {
 		return nil
 	}
 	e.sample.Sort()
+	scatter := 1.0
+	if c.report.Sample {
+		scatter = e.sample.Scatter(float64(c.report.Rows))
+	}
+	report.Scattered = scatter < scattered
 	if err := e.replay(); err != nil {
 		return fmt.Errorf("sort a sample: %w", err)
 	}
 	begun := time.Now()
 	for i := range c.target.families {
-		if err := e.encode(i); err != nil {
+		if err := e.encode(i, scatter); err != nil {
 			return fmt.Errorf("encode a sample: %w", err)
 		}
 	}
@@ -55,7 +63,7 @@ func (c *candidate) estimate(unique float64, scale float64) error {
 	for i, s := range e.sizes {
 		report.SampleRaw += s.raw
 		report.SampleSize += s.bytes
-		raw := int64(float64(c.stats.counts.raw[i]) * scale)
+		raw := c.stats.counts.raw[i]
 		size := int64(s.of(float64(raw)*unique, c.files()))
 		report.Bytes += size
 		settings := c.target.families[i].settings
@@ -90,18 +98,38 @@ func (s *familySize) of(raw float64, files int) float64 {
 	}
 	slope := (float64(s.bytes) - fixed) / float64(s.raw-s.fixedRaw)
 	own := fixed - slope*float64(s.fixedRaw) // without its one row
+	if s.firstRaw > 0 && s.firstRaw < s.raw {
+		slope = s.scatteredSlope(own)
+	}
 	return slope*raw + own*float64(files)
 }
 
+// scattered is the part of query keys from which on down they are told to lie scattered over the input.
+const scattered = 0.9
+
+// scatteredSlope is the size of a byte of KeyValues where the sample has fewer rows of a query key than the input. The
+// first row of a query key and the others are as large as in the sample, but the first ones are a smaller part of all.
+func (s *familySize) scatteredSlope(own float64) float64 {
+	first := (float64(s.firstBytes) - own) / float64(s.firstRaw)
+	other := max(float64(s.bytes-s.firstBytes)/float64(s.raw-s.firstRaw), 0)
+	share := float64(s.firstRaw) / float64(s.raw) * s.scatter
+	return share*first + (1-share)*other
+}
+
 // encode writes one family of the sample.
-func (e *encoding) encode(i int) error {
-	var size familySize
+func (e *encoding) encode(i int, scatter float64) error {
+	size := familySize{scatter: scatter}
 	var err error
-	if size.bytes, size.raw, err = e.write(i, e.sample.Len(), io.Discard); err != nil {
+	if size.bytes, size.raw, err = e.write(i, e.sample.Len(), nil, io.Discard); err != nil {
 		return err
 	}
 	if size.raw > 0 {
-		if size.fixed, size.fixedRaw, err = e.write(i, 1, io.Discard); err != nil {
+		if size.fixed, size.fixedRaw, err = e.write(i, 1, nil, io.Discard); err != nil {
+			return err
+		}
+	}
+	if scatter < scattered {
+		if size.firstBytes, size.firstRaw, err = e.write(i, e.sample.Len(), e.sample.Firsts(), io.Discard); err != nil {
 			return err
 		}
 	}
@@ -110,8 +138,8 @@ func (e *encoding) encode(i int) error {
 }
 
 // write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
-// where there is no cell.
-func (e *encoding) write(i, rows int, out io.Writer) (size, raw int64, err error) {
+// where there is no cell. Rows that only does not have are left out, unless it is nil.
+func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
 	w, err := hfilewriter.NewWriter(out, e.target.families[i].settings, hfilewriter.Stamp{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
@@ -120,7 +148,7 @@ func (e *encoding) write(i, rows int, out io.Writer) (size, raw int64, err error
 	var before []byte
 	for at := 0; at < e.sample.Len() && rows > 0; at++ {
 		key, payload := e.sample.Row(at)
-		if bytes.Equal(key, before) { // a run writes one of them
+		if only != nil && !only[at] || bytes.Equal(key, before) { // a run writes one of them
 			continue
 		}
 		before = key
@@ -214,7 +242,7 @@ func (e *encoding) measure() error {
 	e.rates.Write = rate(e.report.HFiles.SampleRaw, e.took)
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer
-	if _, raw, err := e.write(0, max(rows, 1), &file); err != nil || raw == 0 {
+	if _, raw, err := e.write(0, max(rows, 1), nil, &file); err != nil || raw == 0 {
 		return err
 	}
 	begun := time.Now()

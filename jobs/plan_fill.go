@@ -20,39 +20,34 @@ func (p *planner) fill(c *candidate) error {
 		mergeReasons(s.rejects, reading.rejects)
 		r.Rejects = mostReasons(s.rejects)
 	}
-	scale := p.scale()
 	var rows int64
 	for _, region := range counts.regions {
 		rows += region.rows
 	}
-	r.Rows, r.Cells, r.RawBytes, r.SortBytes = scaled(rows, scale), scaled(counts.cells, scale), scaled(counts.shares.All(), scale), scaled(counts.entries, scale)
+	r.Rows, r.Cells, r.RawBytes, r.SortBytes = rows, counts.cells, counts.shares.All(), counts.entries
 	r.Shares, r.KeyBytes = counts.shares, c.keyBytes(rows)
 	r.Repeats = s.seen.Repeats()
 	unique := 1 - float64(r.Repeats.Rows)/math.Max(float64(r.Repeats.Keys+r.Repeats.Rows), 1)
+	if reading.sample {
+		s.rows.Thin(reading.stands)
+		s.keys.Scale(reading.stands)
+	}
 	s.keys.Sort()
-	if err := c.estimate(unique, scale); err != nil {
+	if err := c.estimate(unique); err != nil {
 		return err
 	}
 	p.suggest(c)
 	if err := c.reopen(); err != nil {
 		return err
 	}
-	c.fillRegions(scale)
-	c.fillQueries(scale)
+	c.fillRegions()
+	c.fillQueries()
 	for _, f := range c.target.families {
 		r.Families = append(r.Families, f.name)
 	}
 	r.Splits = printables(c.target.splits)
 	r.Create = c.createStatement()
 	return nil
-}
-
-// scale is how many times what was read the whole input is.
-func (p *planner) scale() float64 {
-	if !p.reading.sample || p.reading.bytes == 0 {
-		return 1
-	}
-	return float64(p.source.bytes) / float64(p.reading.bytes)
 }
 
 func scaled(n int64, by float64) int64 { return int64(math.Round(float64(n) * by)) }
@@ -132,7 +127,7 @@ func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 }
 
 // fillRegions says what each region gets.
-func (c *candidate) fillRegions(scale float64) {
+func (c *candidate) fillRegions() {
 	r, regions := c.report, c.target.regions
 	var all, largest, entries int64
 	for _, counted := range c.stats.counts.regions {
@@ -143,8 +138,8 @@ func (c *candidate) fillRegions(scale float64) {
 	for i, counted := range c.stats.counts.regions {
 		part := float64(counted.raw) / math.Max(float64(all), 1)
 		r.Regions = append(r.Regions, planning.Region{Region: i, Start: Printable(regions.Start(i)), End: Printable(regions.End(i)),
-			Rows: scaled(counted.rows, scale), RawBytes: scaled(counted.raw, scale), HFileBytes: scaled(r.HFiles.Bytes, part),
-			Files: c.job.HFile.plannedSlices(scaled(counted.entries, scale), scaled(entries, scale))})
+			Rows: counted.rows, RawBytes: counted.raw, HFileBytes: scaled(r.HFiles.Bytes, part),
+			Files: c.job.HFile.plannedSlices(counted.entries, entries)})
 	}
 	r.Skew = planning.Skew(largest, all, len(r.Regions))
 }
@@ -157,10 +152,10 @@ func (h *HFile) plannedSlices(region, total int64) int {
 }
 
 // fillQueries says what reading takes.
-func (c *candidate) fillQueries(scale float64) {
+func (c *candidate) fillQueries() {
 	r, s := c.report, c.stats
 	if len(c.job.Query) > 0 {
-		q := &planning.Query{Columns: c.job.Query, Rows: s.groups.Distribution(), Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields)}
+		q := &planning.Query{Columns: c.job.Query, Rows: s.groups.Distribution(), Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields), InSample: r.Sample}
 		q.Prefix, q.Scans, q.Full, q.Error = pathOf(c.job, c.job.Query).found(len(r.Regions))
 		q.Keys, q.Exact = q.Rows.Keys, q.Rows.Share == 1 && !r.Sample
 		if q.Rows.Share < 1 {
@@ -169,9 +164,15 @@ func (c *candidate) fillQueries(scale float64) {
 		r.Query = q
 	}
 	for _, a := range s.asks {
-		asked := planning.AskedFor{Columns: a.Columns, PerDay: a.PerDay, Keys: scaled(a.values.Count(), scale), Prefixes: scaled(a.prefixes.Count(), scale)}
+		asked := planning.AskedFor{Columns: a.Columns, PerDay: a.PerDay}
+		asked.Returned, asked.Read = a.paths.Means()
 		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
-		weighed := planning.Weigh(asked, r.Rows, r.RawBytes)
+		rows := r.Rows
+		if r.Sample { // rows returned can only be counted among those read, so rows read are those, too
+			rows = r.RowsRead - r.Rejected - r.Filtered
+		}
+		weighed := planning.Weigh(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
+		weighed.InSample = r.Sample
 		r.Queries = append(r.Queries, weighed)
 		r.A.Add(weighed.A)
 	}

@@ -30,8 +30,10 @@ const (
 
 // planPiece is a part of the input that one goroutine reads: a split, or its first rows.
 type planPiece struct {
-	split ingest.Split
-	rows  int64 // at most; 0: all
+	split   ingest.Split
+	rows    int64 // at most; 0: all
+	place   int   // of a sample
+	stretch int64 // bytes of the input that the place stands for
 }
 
 // planReading is which part of the input is read, and what was found there whatever the key.
@@ -39,6 +41,7 @@ type planReading struct {
 	pieces []planPiece
 	sample bool
 	how    string
+	stands []float64 // for how many rows of the input a row of each place stands; of a sample
 
 	mu       sync.Mutex
 	rows     int64 // records, rejected ones too
@@ -64,7 +67,8 @@ func (p *planner) choosePieces() error {
 	}
 	switch {
 	case p.Sample > 0 && len(splits) >= fewestPlaces:
-		r.pieces, r.sample = spread(splits, p.Sample), true
+		r.pieces, r.sample = spread(splits, p.Sample, p.source.bytes), true
+		r.stands = make([]float64, len(r.pieces))
 		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", planning.Count(p.Sample),
 			planning.Count(r.pieces[0].rows), len(r.pieces))
 	case p.Sample > 0 && size > smallestPlace:
@@ -78,13 +82,22 @@ func (p *planner) choosePieces() error {
 	return nil
 }
 
-// spread takes rows from splits that lie evenly over the input.
-func spread(splits []ingest.Split, rows int64) []planPiece {
+// spread takes rows from splits that lie evenly over the input. Each place stands for the splits around it, and for
+// their part of the input's bytes: some formats count a split's length in rows.
+func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
+	var all int64
+	for _, s := range splits {
+		all += s.End - s.Start
+	}
 	n := int(min(samplePlaces, int64(len(splits)), rows))
 	pieces := make([]planPiece, n)
 	for i := range pieces {
 		share := rows*int64(i+1)/int64(n) - rows*int64(i)/int64(n)
-		pieces[i] = planPiece{splits[(2*i+1)*len(splits)/(2*n)], share}
+		pieces[i] = planPiece{split: splits[(2*i+1)*len(splits)/(2*n)], rows: share, place: i}
+		for _, s := range splits[i*len(splits)/n : (i+1)*len(splits)/n] {
+			pieces[i].stretch += s.End - s.Start
+		}
+		pieces[i].stretch = int64(float64(bytes) * float64(pieces[i].stretch) / float64(max(all, 1)))
 	}
 	return pieces
 }
@@ -148,14 +161,29 @@ func (p *planner) newLane() *planLane {
 
 func (l *planLane) read(ctx context.Context, piece planPiece) error {
 	for _, t := range l.tables {
-		t.beginPiece()
+		t.beginPiece(piece.place)
 	}
 	if piece.rows > 0 {
-		return l.readFirst(ctx, piece)
+		return l.readPlace(ctx, piece)
 	}
 	bytes, err := l.records.readSplit(ctx, piece.split, l.add)
 	l.bytes += bytes
 	return err
+}
+
+// readPlace reads the rows of a place, and lets them stand for all of its stretch.
+func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
+	before := l.bytes
+	if err := l.readFirst(ctx, piece); err != nil {
+		return err
+	}
+	if read := l.bytes - before; read > 0 {
+		l.reading.stands[piece.place] = float64(piece.stretch) / float64(read)
+	}
+	for _, t := range l.tables {
+		t.endPlace(l.reading.stands[piece.place])
+	}
+	return nil
 }
 
 // readFirst counts the first rows of a split, and how many of its bytes they take.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ type planStatistics struct {
 type ask struct {
 	Query
 	keyPath
-	values, prefixes planning.Distinct
+	paths *planning.Paths
 }
 
 // tableCounts are what is added up without a question.
@@ -101,6 +102,21 @@ func (t *tableCounts) add(o *tableCounts) {
 	t.keyTimed += o.keyTimed
 }
 
+// scale turns what was counted at a place of the input into what it stands for. Extremes and times are left alone, and so
+// is what is only told of the rows read.
+func (t *tableCounts) scale(by float64) {
+	for i := range t.regions {
+		r := &t.regions[i]
+		*r = regionCounts{scaled(r.rows, by), scaled(r.cells, by), scaled(r.raw, by), scaled(r.entries, by)}
+	}
+	for i, n := range t.raw {
+		t.raw[i] = scaled(n, by)
+	}
+	s := &t.shares
+	*s = planning.ByteShares{Row: scaled(s.Row, by), Family: scaled(s.Family, by), Qualifier: scaled(s.Qualifier, by), Frame: scaled(s.Frame, by), Value: scaled(s.Value, by)}
+	t.cells, t.keys, t.entries = scaled(t.cells, by), scaled(t.keys, by), scaled(t.entries, by)
+}
+
 // newPlanStatistics shares out the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
@@ -109,7 +125,7 @@ func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 		counts: newTableCounts(c), rejects: map[rejectReason]*planning.RejectReason{},
 	}
 	for _, q := range c.job.Queries {
-		s.asks = append(s.asks, &ask{Query: q, keyPath: pathOf(c.job, q.Columns)})
+		s.asks = append(s.asks, &ask{Query: q, keyPath: pathOf(c.job, q.Columns), paths: planning.NewPaths(groupsKept)})
 	}
 	return s
 }
@@ -119,6 +135,8 @@ type tableLane struct {
 	*candidate
 	key      recordKey
 	counts   tableCounts
+	places   tableCounts // of the places of a sample that have been read, each with its weight
+	place    int
 	frequent *planning.Frequent
 	distinct planning.Distinct
 	asks     []*askLane
@@ -146,13 +164,12 @@ type tableLane struct {
 
 type askLane struct {
 	*ask
-	columns          []int
-	evaluator        *keys.Evaluator
-	values, prefixes planning.Distinct
+	columns   []int
+	evaluator *keys.Evaluator
 }
 
 func newTableLane(c *candidate) *tableLane {
-	t := &tableLane{candidate: c, key: newRecordKey(c.job), counts: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
+	t := &tableLane{candidate: c, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
 		values: make([][]byte, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
@@ -176,7 +193,14 @@ func (j *Job) columnsOf(names []string) []int {
 	return out
 }
 
-func (t *tableLane) beginPiece() { t.fresh = true }
+func (t *tableLane) beginPiece(place int) { t.place, t.fresh = place, true }
+
+// endPlace counts a place of a sample, each of whose rows stands for so many of the input.
+func (t *tableLane) endPlace(stands float64) {
+	t.counts.scale(stands)
+	t.places.add(&t.counts)
+	t.counts = newTableCounts(t.candidate)
+}
 
 // begin makes the record's key; the error is an *ingest.BadRecord where that can't be done.
 func (t *tableLane) begin(r *ingest.Record) error {
@@ -189,7 +213,7 @@ func (t *tableLane) begin(r *ingest.Record) error {
 		t.counts.keyTime += time.Since(begun)
 		t.counts.keyTimed++
 	}
-	t.usable, t.unwanted = err == nil, err == errFiltered
+	t.usable, t.unwanted = err == nil, errors.Is(err, errFiltered)
 	if t.unwanted {
 		return nil
 	}
@@ -228,8 +252,8 @@ func (t *tableLane) commit(r *ingest.Record) {
 		group = t.hash
 	}
 	t.counts.oldest, t.counts.newest = min(t.counts.oldest, t.key.timestamp), max(t.counts.newest, t.key.timestamp)
-	t.stats.rows.Add(group, hash, t.entry, n, raw)
-	t.stats.keys.Add(row, row, t.key.row, len(t.key.row), raw)
+	t.stats.rows.AddAt(t.place, group, hash, t.entry, n, raw)
+	t.stats.keys.AddAt(t.place, row, row, t.key.row, len(t.key.row), raw)
 	for _, a := range t.asks {
 		a.add(r.Fields, t.key.row, &t.next)
 	}
@@ -394,7 +418,7 @@ func showFields(b []byte) string {
 func (a *askLane) add(fields [][]byte, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	values := planning.Hash(b)
-	a.values.Add(values)
+	prefix := values
 	switch {
 	case a.query == nil:
 	case a.spans != nil:
@@ -402,15 +426,13 @@ func (a *askLane) add(fields [][]byte, row []byte, buffer *[]byte) {
 		for _, s := range a.spans {
 			b = append(b, row[s.from:s.to]...)
 		}
-		a.prefixes.Add(planning.Hash(b))
-	case a.evaluator == nil:
-		a.prefixes.Add(values)
-	default:
-		if prefix, err := a.evaluator.Append(b[:0], fields); err == nil {
-			a.prefixes.Add(planning.Hash(prefix))
-			b = prefix
+		prefix = planning.Hash(b)
+	case a.evaluator != nil:
+		if text, err := a.evaluator.Append(b[:0], fields); err == nil {
+			prefix, b = planning.Hash(text), text
 		}
 	}
+	a.paths.Add(values, prefix)
 	*buffer = b
 }
 
@@ -421,10 +443,7 @@ func (t *tableLane) close() {
 	s.seen.Add(t.seen)
 	s.distinct.Merge(&t.distinct)
 	s.frequent.Merge(t.frequent)
-	for i, a := range t.asks {
-		s.asks[i].values.Merge(&a.values)
-		s.asks[i].prefixes.Merge(&a.prefixes)
-	}
+	s.counts.add(&t.places)
 	s.counts.add(&t.counts)
 	s.filtered += t.filtered
 	s.rejected += t.rejects.count

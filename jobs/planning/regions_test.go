@@ -138,11 +138,11 @@ func TestForecast(t *testing.T) {
 }
 
 func TestWeigh(t *testing.T) {
-	q := Weigh(AskedFor{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Keys: 100, Prefixes: 20}, 1000, 50_000)
+	q := Weigh(AskedFor{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}, 1000, 50)
 	if q.Returned != 10 || q.Read != 50 || q.Bytes != 2500 || q.A != (Day{30, 500, 25_000}) {
 		t.Errorf("%+v", q)
 	}
-	full := Weigh(AskedFor{PerDay: 2, Scans: 6, Full: true, Keys: 100}, 1000, 50_000)
+	full := Weigh(AskedFor{PerDay: 2, Scans: 6, Full: true, Returned: 10}, 1000, 50)
 	if full.Read != 1000 || full.Bytes != 50_000 || full.A != (Day{12, 2000, 100_000}) {
 		t.Errorf("%+v", full)
 	}

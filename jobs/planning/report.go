@@ -27,7 +27,7 @@ type Report struct {
 
 	Query   *Query  `json:"query,omitempty"` // nil where the job names no query columns
 	Queries []Asked `json:"queries"`         // the job's list, weighed
-	A       Day     `json:"a_day"`           // all of the list together
+	A       Day     `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
 
 	Regions    []Region   `json:"regions"`
 	Skew       float64    `json:"skew"` // largest region over the mean, by raw bytes
@@ -100,6 +100,7 @@ type Estimate struct {
 	SampleRows int64            `json:"sample_rows"`
 	SampleRaw  int64            `json:"sample_raw_bytes"`
 	SampleSize int64            `json:"sample_bytes"` // of the HFiles that were made of it
+	Scattered  bool             `json:"scattered"`    // rows of a query key lie apart in the input; what they share is extrapolated
 	Families   []FamilyEstimate `json:"families"`
 }
 
@@ -133,6 +134,8 @@ type Query struct {
 	Rows    Distribution `json:"rows"`   // that a query returns
 	Top     []Frequency  `json:"top"`
 	Error   string       `json:"error,omitempty"` // why no prefix is determined
+
+	InSample bool `json:"in_sample"` // Keys, Rows and Top are those of the rows read, not of the whole input
 }
 
 // Asked is a query of the job's list, and what the row key makes of it.
@@ -146,6 +149,7 @@ type Asked struct {
 	Read     float64  `json:"rows_read"`     // by the server for one query
 	Bytes    float64  `json:"bytes_read"`    // KeyValues, for one query
 	A        Day      `json:"a_day"`
+	InSample bool     `json:"in_sample"` // rows and bytes are those of the rows read, not of the whole input
 }
 
 // Day is what queries cost a day.

@@ -32,6 +32,7 @@ type sampleRow struct {
 	at          int    // in data
 	key, length int    // bytes of the key, and of all
 	weight      int64
+	place       int // of the input, where it was found
 }
 
 // NewSample makes one that keeps about that many bytes.
@@ -40,6 +41,11 @@ func NewSample(budget int) *Sample { return &Sample{budget: budget, same: map[ui
 // Add offers a row: its group's hash, its own, its key's bytes with what stands behind them, and how much it weighs.
 // Rows without anything behind their key are kept once, with the weight of all.
 func (s *Sample) Add(group, row uint64, entry []byte, key int, weight int64) {
+	s.AddAt(0, group, row, entry, key, weight)
+}
+
+// AddAt is Add for a row that was found at one of several places of the input: see Thin and Scale.
+func (s *Sample) AddAt(place int, group, row uint64, entry []byte, key int, weight int64) {
 	if !chosen(group, s.level.Load()) || !chosen(row, s.thin.Load()) {
 		return
 	}
@@ -49,13 +55,13 @@ func (s *Sample) Add(group, row uint64, entry []byte, key int, weight int64) {
 		return
 	}
 	if key == len(entry) {
-		if at, known := s.same[row]; known {
+		if at, known := s.same[sameRow(row, place)]; known {
 			s.rows[at].weight += weight
 			return
 		}
-		s.same[row] = len(s.rows)
+		s.same[sameRow(row, place)] = len(s.rows)
 	}
-	s.rows = append(s.rows, sampleRow{group, row, len(s.data), key, len(entry), weight})
+	s.rows = append(s.rows, sampleRow{group, row, len(s.data), key, len(entry), weight, place})
 	s.data = append(s.data, entry...)
 	for len(s.data) > s.budget && len(s.rows) > 1 && s.thin.Load() < 32 {
 		s.shrink()
@@ -80,12 +86,15 @@ func (s *Sample) shrink() {
 		data = append(data, s.data[r.at:r.at+r.length]...)
 		r.at = at
 		if r.key == r.length {
-			s.same[r.row] = len(kept)
+			s.same[sameRow(r.row, r.place)] = len(kept)
 		}
 		kept = append(kept, r)
 	}
 	s.rows, s.data = kept, data
 }
+
+// sameRow tells the same row at different places apart, which weigh differently.
+func sameRow(row uint64, place int) uint64 { return row + uint64(place)*0x9e3779b97f4a7c15 }
 
 // groups counts the different groups, to fewGroups at most.
 func (s *Sample) groups() int {
