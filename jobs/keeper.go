@@ -118,7 +118,7 @@ func removeFinished(r *jobRun) error {
 		return err
 	}
 	info, err := os.Lstat(k.dir)
-	if err != nil || private(info) != nil {
+	if err != nil || partition.Private(info) != nil {
 		return nil // mostly there is none, and another's is no concern of ours
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
@@ -149,7 +149,7 @@ func (k *keeper) find() error {
 	if err != nil {
 		return nil // where more is wrong than that it is not there, the first spill says so
 	}
-	if err = private(info); err != nil {
+	if err = partition.Private(info); err != nil {
 		return refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
@@ -166,15 +166,6 @@ func (k *keeper) find() error {
 	}
 	all, _ := k.state.bytes()
 	sayf(k.run.options, "going on with %d records, %s of the input, that are sorted already", k.state.read, FormatSize(all))
-	return nil
-}
-
-// private refuses a folder that others could have made.
-func private(info fs.FileInfo) error {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is not a folder that belongs to this user alone", info.Name())
-	}
 	return nil
 }
 
@@ -314,6 +305,9 @@ func removeKept(work string) {
 		if !strings.HasPrefix(e.Name(), keptPrefix) {
 			continue
 		}
+		if info, err := os.Lstat(dir); err != nil || partition.Private(info) != nil {
+			continue // another's, and the work folder may be open to all
+		}
 		info, err := os.Stat(filepath.Join(dir, keptJournal))
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Stat(dir)
@@ -322,7 +316,7 @@ func removeKept(work string) {
 			continue
 		}
 		if lock, err := partition.LockFolder(dir); err == nil {
-			_ = os.RemoveAll(dir) // another user's stays
+			_ = os.RemoveAll(dir)
 			_ = lock.Close()
 		}
 	}

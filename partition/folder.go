@@ -83,10 +83,19 @@ func (f *folder) make() error {
 	return nil
 }
 
+// Private refuses a folder that others could have made or can write to, as os.Lstat describes it.
+func Private(info fs.FileInfo) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder that belongs to this user alone", info.Name())
+	}
+	return nil
+}
+
 // LockFolder makes a folder's lock file if need be and locks it until it is closed: syscall.EWOULDBLOCK where another
 // process has locked it.
 func LockFolder(folder string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +105,8 @@ func LockFolder(folder string) (*os.File, error) {
 	return lock, nil
 }
 
-// RemoveStale removes from a work folder what killed sorts have left that kept nothing. What can't be removed, another
-// user's say, stays.
+// RemoveStale removes from a work folder what this user's killed sorts have left that kept nothing. What can't be removed
+// stays.
 func RemoveStale(work string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
@@ -108,6 +117,9 @@ func RemoveStale(work string) {
 			continue
 		}
 		stale := filepath.Join(work, e.Name())
+		if info, err := os.Lstat(stale); err != nil || Private(info) != nil {
+			continue // the work folder may be open to all
+		}
 		if lock, err := LockFolder(stale); err == nil {
 			_ = os.RemoveAll(stale)
 			_ = lock.Close()
