@@ -49,6 +49,8 @@ def java(f, bits=64):
         shortest = repr(f)
     else:  # the fewest digits that give the same 32 bits
         shortest = next(s for s in ("%.*e" % (n, f) for n in range(0, 9)) if single(float(s)) == f)
+    if len(D(shortest).normalize().as_tuple().digits) == 1 and f != 0:
+        shortest = "%.1e" % f  # of two digits the nearest: 4.9E-324
     sign, digits, exponent = D(shortest).normalize().as_tuple()
     digits = "".join(map(str, digits))
     point = len(digits) + exponent
