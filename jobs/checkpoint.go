@@ -54,8 +54,9 @@ type replacement struct {
 	Run    partition.RunFile `json:"run"`
 }
 
-// journalLine is one of the two, for all lines but the first.
+// journalLine is one of the three, for all lines but the first.
 type journalLine struct {
+	Boot       string       `json:"boot,omitempty"` // of the machine when all that the lines before name was read and found good
 	Checkpoint *checkpoint  `json:"checkpoint,omitempty"`
 	Merged     *replacement `json:"merged,omitempty"`
 }

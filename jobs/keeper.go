@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/jobs/journal"
 	"bulkload/partition"
 )
 
@@ -65,7 +66,7 @@ type keeper struct {
 
 	mu      sync.Mutex
 	lock    *os.File // nil until something is kept
-	journal *journal
+	journal *journal.Journal
 	made    bool // the work folder was not there before
 	useless bool // what is kept: the disk is full of it, or the same command would fail on it again
 }
@@ -171,17 +172,17 @@ func (k *keeper) find() error {
 
 // read reads the journal.
 func (k *keeper) read() error {
-	journal, lines, err := openJournal(filepath.Join(k.dir, keptJournal))
+	record, lines, err := journal.Open(filepath.Join(k.dir, keptJournal))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(lines) == 0 {
 		if err == nil {
-			err = journal.close()
+			err = record.Close()
 		}
 		return errors.Join(errNothing, err)
 	}
 	if err != nil {
 		return err
 	}
-	k.journal = journal
+	k.journal = record
 	var head keptHead
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		return err
@@ -189,23 +190,34 @@ func (k *keeper) read() error {
 	if err := k.fits(head); err != nil {
 		return err
 	}
-	sound, err := k.sound(lines[1:], head.Boot == "" || head.Boot != k.head.Boot)
+	return k.take(head, lines)
+}
+
+// take takes up what a journal records, as far as it is there.
+func (k *keeper) take(head keptHead, texts [][]byte) error {
+	lines, err := linesOf(texts[1:])
 	if err != nil {
 		return err
 	}
+	boot := bootOf(head, lines)
+	blocks := boot == "" || boot != k.head.Boot
+	sound := k.sound(lines, blocks)
 	if len(sound) == 0 {
 		return errNothing
 	}
-	if len(sound) < len(lines)-1 {
-		sayf(k.run.options, "%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-1-len(sound), len(lines)-1, k.dir)
-		if err := journal.cut(lines[:1+len(sound)]); err != nil {
+	if len(sound) < len(lines) {
+		sayf(k.run.options, "%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
 	}
 	for _, line := range sound {
 		if err := k.state.take(line, len(k.splits)); err != nil {
-			return fmt.Errorf("%w: %w", errJournal, err)
+			return fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
+	}
+	if blocks && k.head.Boot != "" { // the next process need not read all blocks again
+		return k.journal.Append(journalLine{Boot: k.head.Boot})
 	}
 	return nil
 }
@@ -283,14 +295,14 @@ func (k *keeper) make() (err error) {
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		return err
 	}
-	journal, err := createJournal(filepath.Join(k.dir, keptJournal))
+	record, err := journal.Create(filepath.Join(k.dir, keptJournal))
 	if err != nil {
 		return err
 	}
-	if err := journal.append(k.head); err != nil {
-		return errors.Join(err, journal.close())
+	if err := record.Append(k.head); err != nil {
+		return errors.Join(err, record.Close())
 	}
-	k.journal = journal
+	k.journal = record
 	return nil
 }
 
@@ -325,7 +337,7 @@ func removeKept(work string) {
 // add records a checkpoint.
 func (k *keeper) add(c *checkpoint) error {
 	k.run.options.reached(pointSpilled)
-	if err := k.journal.append(journalLine{Checkpoint: c}); err != nil {
+	if err := k.journal.Append(journalLine{Checkpoint: c}); err != nil {
 		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)
 	}
 	k.run.options.reached(pointKept)
@@ -336,7 +348,7 @@ func (k *keeper) add(c *checkpoint) error {
 func (k *keeper) kept(output int) *partition.Kept {
 	return &partition.Kept{Folder: k.folder(output), Runs: k.state.outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
 		k.run.options.reached(pointMerged)
-		if err := k.journal.append(journalLine{Merged: &replacement{output, from, to}}); err != nil {
+		if err := k.journal.Append(journalLine{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
 		}
 		k.run.options.reached(pointReplaced)
@@ -387,7 +399,7 @@ func (k *keeper) discard() error {
 func (k *keeper) closeFiles() error {
 	var errs []error
 	if k.journal != nil {
-		errs = append(errs, k.journal.close())
+		errs = append(errs, k.journal.Close())
 	}
 	if k.lock != nil {
 		errs = append(errs, k.lock.Close())

@@ -1,73 +1,115 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"bulkload/jobs/journal"
 	"bulkload/partition"
 )
 
-// sound gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
-// what was kept at an earlier time, and holds by itself.
-func (k *keeper) sound(texts [][]byte, blocks bool) ([]journalLine, error) {
-	var lines []journalLine
+// linesOf reads the lines of a journal behind its head.
+func linesOf(texts [][]byte) (lines []journalLine, err error) {
 	for _, text := range texts {
 		line, err := parseLine(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errJournal, err)
+			return nil, fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
 		lines = append(lines, line)
 	}
-	good := map[string]bool{}
+	return lines, nil
+}
+
+// bootOf is the boot of the machine since which all that a journal names is known to be on the disk; "" where it is not
+// known.
+func bootOf(head keptHead, lines []journalLine) string {
+	boot := head.Boot
+	for _, line := range lines {
+		boot = cmp.Or(line.Boot, boot)
+	}
+	return boot
+}
+
+// sound gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
+// what was kept at an earlier time, and holds by itself.
+func (k *keeper) sound(lines []journalLine, blocks bool) []journalLine {
+	c := runCheck{keeper: k, blocks: blocks, checked: map[runName]error{}}
 	for {
-		bad := slices.IndexFunc(lines, k.unsound(lines, blocks, good))
+		c.replaced = replacedRuns(lines)
+		bad := slices.IndexFunc(lines, func(line journalLine) bool { return !c.line(line) })
 		if bad < 0 {
-			return lines, nil
+			return lines
 		}
 		lines = slices.Clip(lines[:bad]) // and what was merged in a later line must be there again
 	}
 }
 
-// unsound gives a test of a line among others. Runs in whose place others have come are not looked at, nor those that are
-// known to be good.
-func (k *keeper) unsound(lines []journalLine, blocks bool, good map[string]bool) func(journalLine) bool {
-	replaced := map[string]bool{}
+// runName names a run among those of all outputs.
+type runName struct {
+	output int
+	name   string
+}
+
+// runCheck looks whether kept runs and rejects are what they were.
+type runCheck struct {
+	keeper   *keeper
+	blocks   bool // all blocks are read
+	replaced map[runName]bool
+	checked  map[runName]error // what came of it: each run is looked at once
+}
+
+// replacedRuns are those in whose place others have come, by some lines of a journal.
+func replacedRuns(lines []journalLine) map[runName]bool {
+	replaced := map[runName]bool{}
 	for _, line := range lines {
 		if m := line.Merged; m != nil {
 			for _, name := range m.From {
-				replaced[fmt.Sprint(m.Output, name)] = true
+				replaced[runName{m.Output, name}] = true
 			}
 		}
 	}
-	check := func(output int, run partition.RunFile) bool {
-		id := fmt.Sprint(output, run.Name)
-		if run.Name == "" || good[id] || replaced[id] || output < 0 || output >= len(k.regions) || k.regions[output] == 0 {
-			return true
-		}
-		err := partition.CheckRun(k.folder(output), run, k.regions[output], blocks)
-		if err != nil {
-			sayf(k.run.options, "a sorted run that an earlier process has left is of no use: %v", err)
-		}
-		good[id] = err == nil
-		return err == nil
+	return replaced
+}
+
+// line tells whether what a line records is there.
+func (c *runCheck) line(line journalLine) bool {
+	if m := line.Merged; m != nil {
+		return c.run(m.Output, m.Run)
 	}
-	return func(line journalLine) bool {
-		if m := line.Merged; m != nil {
-			return !check(m.Output, m.Run)
-		}
-		for _, share := range line.Checkpoint.Shares {
-			if !check(share.Output, share.Run) {
-				return true
-			}
-		}
-		span := line.Checkpoint.Rejects
-		if span == nil {
+	if line.Checkpoint == nil {
+		return true
+	}
+	for _, share := range line.Checkpoint.Shares {
+		if !c.run(share.Output, share.Run) {
 			return false
 		}
-		err := k.checkRejects(span)
-		if err != nil {
-			sayf(k.run.options, "the rejects that an earlier process has left are of no use: %v", err)
-		}
-		return err != nil
 	}
+	span := line.Checkpoint.Rejects
+	if span == nil {
+		return true
+	}
+	err := c.keeper.checkRejects(span)
+	if err != nil {
+		sayf(c.keeper.run.options, "the rejects that an earlier process has left are of no use: %v", err)
+	}
+	return err == nil
+}
+
+// run tells whether a run is there. Those in whose place others have come are not looked at, nor those of an output that is
+// written.
+func (c *runCheck) run(output int, run partition.RunFile) bool {
+	id, regions := runName{output, run.Name}, c.keeper.regions
+	if run.Name == "" || c.replaced[id] || output < 0 || output >= len(regions) || regions[output] == 0 {
+		return true
+	}
+	err, seen := c.checked[id]
+	if !seen {
+		err = partition.CheckRun(c.keeper.folder(output), run, regions[output], c.blocks)
+		c.checked[id] = err
+	}
+	if err != nil && !seen {
+		sayf(c.keeper.run.options, "a sorted run that an earlier process has left is of no use: %v", err)
+	}
+	return err == nil
 }

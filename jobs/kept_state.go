@@ -43,7 +43,13 @@ func newKeptState(regions []int) *keptState {
 
 func parseLine(text []byte) (line journalLine, err error) {
 	err = json.Unmarshal(text, &line)
-	if err == nil && (line.Checkpoint == nil) == (line.Merged == nil) {
+	kinds := 0
+	for _, is := range []bool{line.Checkpoint != nil, line.Merged != nil, line.Boot != ""} {
+		if is {
+			kinds++
+		}
+	}
+	if err == nil && kinds != 1 {
 		err = errors.New("a line of another kind")
 	}
 	return line, err
@@ -51,10 +57,13 @@ func parseLine(text []byte) (line journalLine, err error) {
 
 // take adds a line of the journal.
 func (s *keptState) take(line journalLine, splits int) error {
-	if line.Merged != nil {
+	switch {
+	case line.Merged != nil:
 		return s.takeMerged(line.Merged)
+	case line.Checkpoint != nil:
+		return s.takeCheckpoint(line.Checkpoint, splits)
 	}
-	return s.takeCheckpoint(line.Checkpoint, splits)
+	return nil
 }
 
 func (s *keptState) takeCheckpoint(c *checkpoint, splits int) error {

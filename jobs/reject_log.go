@@ -29,6 +29,8 @@ type rejectLog struct {
 
 const rejectBuffer = 1 << 20
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // rejectSpan is a part of a log, with whole rejects.
 type rejectSpan struct {
 	File string `json:"file"`

@@ -6,6 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/jobs/journal"
 )
 
 // gathered is a sink that keeps what it is given.
@@ -18,7 +19,7 @@ func (g *gathered) Close(int64) error             { return nil }
 // TestRejectLogKeepsAll: a reject that a killed run has kept comes back with all that the files of rejects are made of.
 func TestRejectLogKeepsAll(t *testing.T) {
 	files := []ingest.File{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
-	k := &keeper{source: &source{fsys: storage.Local, files: files}, dir: t.TempDir(), journal: &journal{}}
+	k := &keeper{source: &source{fsys: storage.Local, files: files}, dir: t.TempDir(), journal: &journal.Journal{}}
 	csv := ingest.PositionIn(storage.Local, files[1], 17, 3)
 	csv.Heading = "\"ID\",\"\xd6\xd0\""
 	row := ingest.PositionIn(storage.Local, files[0], 4, 5)
