@@ -154,9 +154,5 @@ func parse(args []string, s *session) (cmd command, helped bool, err error) {
 	return parsed.Selected().Target.Addr().Interface().(command), false, nil
 }
 
-// tuneCollector lets garbage grow only as far as the budget allows: the arenas are most of it and hold no pointers, so
-// that collecting is cheap.
-func tuneCollector(memory int64) {
-	debug.SetMemoryLimit(memory + memory/8)
-	debug.SetGCPercent(50)
-}
+// tuneCollector lets garbage grow only as far as the budget allows.
+func tuneCollector(memory int64) { debug.SetMemoryLimit(memory + memory/8) }
