@@ -76,6 +76,9 @@ func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanR
 		}
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
+	if p.SplitsFile != "" && j.Outputs != nil {
+		return usagef("%s has several outputs, whose splits differ; --splits-file writes those of a job with one", j.Path)
+	}
 	if p.Expression != "" && j.Outputs != nil {
 		return usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
 	}
@@ -135,6 +138,7 @@ type candidate struct {
 	beginning beginning
 	stats     *planStatistics
 	rates     planning.Rates
+	measured  []float64 // seconds of work that the rates rest on, without Read
 }
 
 func (p *planner) run(ctx context.Context) (err error) {

@@ -20,10 +20,40 @@ type encoding struct {
 	*candidate
 	sample *planning.Sample
 	values [][]byte
-	sorted time.Duration // digest, sort
-	took   time.Duration // encoding, compression
+	sorted work // digest, sort
+	took   work // encoding, compression
+	read   work // files read back
 	sizes  []familySize
 }
+
+// work is how long something took, of so many bytes.
+type work struct {
+	bytes int64
+	took  time.Duration
+}
+
+// What takes less than leastWork is done again, but not more than mostTimes.
+const (
+	leastWork = 100 * time.Millisecond
+	mostTimes = 100
+)
+
+// measure does something, which gives how many bytes it worked on, until enough work was measured.
+func (w *work) measure(do func() (int64, error)) error {
+	for range mostTimes {
+		begun := time.Now()
+		n, err := do()
+		if w.took += time.Since(begun); err != nil {
+			return err
+		}
+		if w.bytes += n; w.took >= leastWork || n == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+func (w work) rate() float64 { return rate(w.bytes, w.took) }
 
 // familySize is what encoding one family's sampled cells gave.
 type familySize struct {
@@ -49,16 +79,14 @@ func (c *candidate) estimate(unique float64) error {
 		scatter = e.sample.Scatter(float64(c.report.Rows))
 	}
 	report.Scattered = scatter < scattered
-	if err := e.replay(); err != nil {
+	if err := e.sorted.measure(e.replay); err != nil {
 		return fmt.Errorf("sort a sample: %w", err)
 	}
-	begun := time.Now()
 	for i := range c.target.families {
 		if err := e.encode(i, scatter); err != nil {
 			return fmt.Errorf("encode a sample: %w", err)
 		}
 	}
-	e.took = time.Since(begun)
 	report.SampleRows = int64(e.sample.Len())
 	for i, s := range e.sizes {
 		report.SampleRaw += s.raw
@@ -119,8 +147,11 @@ func (s *familySize) scatteredSlope(own float64) float64 {
 // encode writes one family of the sample.
 func (e *encoding) encode(i int, scatter float64) error {
 	size := familySize{scatter: scatter}
-	var err error
-	if size.bytes, size.raw, err = e.write(i, e.sample.Len(), nil, io.Discard); err != nil {
+	err := e.took.measure(func() (raw int64, err error) {
+		size.bytes, size.raw, err = e.write(i, e.sample.Len(), nil, io.Discard)
+		return size.raw, err
+	})
+	if err != nil {
 		return err
 	}
 	if size.raw > 0 {
@@ -191,19 +222,17 @@ func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byt
 	})
 }
 
-// replay sorts the sample as a run would, to see how long it takes.
-func (e *encoding) replay() error {
-	var all int64
+// replay sorts the sample as a run would, and gives how many bytes it sorted.
+func (e *encoding) replay() (all int64, err error) {
 	for i := range e.sample.Len() {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
 	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.sorted, Memory: 4*all + 1<<20, Lanes: 1})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	lane := sorter.Lane()
-	begun := time.Now()
 	var sum digest.Sum
 	for i := range e.sample.Len() {
 		// The sample is sorted, a run's rows are not.
@@ -219,12 +248,10 @@ func (e *encoding) replay() error {
 			err = lane.CommitWide(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
-			return errors.Join(err, lane.Close(), sorter.Discard())
+			return 0, errors.Join(err, lane.Close(), sorter.Discard())
 		}
 	}
-	err = lane.Close()
-	e.sorted = time.Since(begun)
-	return errors.Join(err, sorter.Discard())
+	return all, errors.Join(lane.Close(), sorter.Discard())
 }
 
 // readBack is how many bytes of KeyValues are written and read back to see how long that takes.
@@ -232,21 +259,21 @@ const readBack = 8 << 20
 
 // measure turns times into rates.
 func (e *encoding) measure() error {
-	e.rates.Cores = workers()
-	var entries int64
-	for i := range e.sample.Len() {
-		row, payload := e.sample.Row(i)
-		entries += int64(len(row) + len(payload))
-	}
-	e.rates.Sort = rate(entries, e.sorted)
-	e.rates.Write = rate(e.report.HFiles.SampleRaw, e.took)
+	e.rates.Cores, e.rates.Sort, e.rates.Write = workers(), e.sorted.rate(), e.took.rate()
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer
 	if _, raw, err := e.write(0, max(rows, 1), nil, &file); err != nil || raw == 0 {
 		return err
 	}
-	begun := time.Now()
-	r, err := hfilewriter.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	err := e.read.measure(func() (int64, error) { return int64(file.Len()), readEncoded(file.Bytes()) })
+	e.rates.Verify = e.read.rate()
+	e.measured = []float64{e.sorted.took.Seconds(), e.took.took.Seconds(), e.read.took.Seconds()}
+	return err
+}
+
+// readEncoded reads an HFile as the verification does.
+func readEncoded(file []byte) error {
+	r, err := hfilewriter.Open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return err
 	}
@@ -255,11 +282,7 @@ func (e *encoding) measure() error {
 		cells.AddAgain(c, again.Row, again.Column)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	e.rates.Verify = rate(int64(file.Len()), time.Since(begun))
-	return nil
+	return err
 }
 
 func rate(bytes int64, took time.Duration) float64 { return float64(bytes) / max(took.Seconds(), 1e-9) }

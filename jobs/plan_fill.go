@@ -63,7 +63,7 @@ func (c *candidate) keyBytes(rows int64) planning.KeyBytes {
 
 // suggest says how many regions there should be, and where they begin.
 func (p *planner) suggest(c *candidate) {
-	wanted := planning.Wanted{Source: p.source.bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+	wanted := planning.Wanted{Source: p.source.text, Compressed: p.source.text != p.source.bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
 		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
@@ -202,7 +202,8 @@ func (p *planner) forecast(c *candidate) {
 	key := float64(c.stats.counts.keyTime) / math.Max(float64(c.stats.counts.keyTimed), 1) * float64(p.reading.rows)
 	// A sample reads more of the file than it takes from it.
 	file := float64(t.file.took) * math.Min(float64(p.reading.bytes)/math.Max(float64(t.file.bytes), 1), 1)
-	c.rates.Read = rate(p.reading.bytes, time.Duration(file+key)+sampleEvery*t.parse)
+	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.parse
+	c.rates.Read = rate(p.reading.bytes, reading)
 	f.Rates = c.rates
 	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
 	if isRemote(c.job.Output) {
@@ -212,6 +213,7 @@ func (p *planner) forecast(c *candidate) {
 		f.Spill = int64(spillRatio * float64(r.SortBytes))
 	}
 	f.SetTime(r.InputBytes, r.SortBytes, r.RawBytes, r.HFiles.Bytes)
+	f.SetMeasured(append(c.measured, reading.Seconds())...)
 	p.forecastGrowth(c, f)
 }
 

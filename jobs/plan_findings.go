@@ -13,6 +13,13 @@ func (p *planner) facts(c *candidate) *planning.Facts {
 	j, counts := c.job, &c.stats.counts
 	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(),
 		MajorPeriod: time.Duration(p.site.number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
+	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
+		read := max(c.report.RowsRead, 1)
+		over := limit.Percent > 0 && 100*float64(c.report.Rejected)/float64(read) > limit.Percent
+		if over || limit.Percent == 0 && c.report.Rejected > limit.Count {
+			f.RejectsStop = limit.String()
+		}
+	}
 	parts := j.RowKey.Parts()
 	if i := slices.IndexFunc(parts, func(p keys.Part) bool { return !p.Literal }); i >= 0 {
 		f.Cycle = parts[i].Cycle

@@ -154,9 +154,17 @@ func (p *planner) newLane() *planLane {
 	l.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	l.records = newRecordReader(p.job.Input.Form, p.source.fsys, &l.rejects, p.meter)
 	for _, c := range p.candidates {
-		l.tables = append(l.tables, newTableLane(c))
+		l.tables = append(l.tables, newTableLane(c, p.timedEvery()))
 	}
 	return l
+}
+
+// timedEvery is how many records there are for each that is timed: of a sample each one is.
+func (p *planner) timedEvery() int64 {
+	if p.reading.sample {
+		return 1
+	}
+	return sampleEvery
 }
 
 func (l *planLane) read(ctx context.Context, piece planPiece) error {
@@ -195,11 +203,7 @@ func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	last := l.records.read + piece.rows
 	for n := 1; l.records.read < last; n++ {
-		if n%sampleEvery == 0 {
-			err = l.records.nextTimed(in, l.add)
-		} else {
-			err = l.records.next(in, l.add)
-		}
+		err = l.records.nextTimed(in, l.add)
 		if errors.Is(err, io.EOF) {
 			l.bytes += in.Bytes()
 			return ctx.Err()

@@ -152,6 +152,8 @@ type tableLane struct {
 	n        int64
 	filtered int64
 
+	timedEvery int64 // records
+
 	columns []int  // of the key
 	query   []int  // columns
 	present []byte // the values of the query columns of the records before
@@ -168,8 +170,8 @@ type askLane struct {
 	evaluator *keys.Evaluator
 }
 
-func newTableLane(c *candidate) *tableLane {
-	t := &tableLane{candidate: c, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
+func newTableLane(c *candidate, timedEvery int64) *tableLane {
+	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
 		values: make([][]byte, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
@@ -204,7 +206,7 @@ func (t *tableLane) endPlace(stands float64) {
 
 // begin makes the record's key; the error is an *ingest.BadRecord where that can't be done.
 func (t *tableLane) begin(r *ingest.Record) error {
-	timed := t.n%sampleEvery == 0
+	timed := t.n%t.timedEvery == 0
 	t.n++
 	begun := clockIf(timed)
 	t.key.fault = nil

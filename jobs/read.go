@@ -13,6 +13,7 @@ import (
 // ReadOptions say with what a job file is read.
 type ReadOptions struct {
 	Date         time.Time                        // the logical date; zero: none
+	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
 	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
 }
@@ -40,6 +41,7 @@ func parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if err != nil {
 		return nil, usagef("find the folder of %s: %w", path, err)
 	}
+	s.doc.anyQuery = o.AnyQuery
 	j := &Job{Path: path, Dir: dir, Date: o.Date}
 	j.read(s)
 	if err := s.doc.err(); err != nil {

@@ -22,7 +22,7 @@ func (j *Job) readRowKey(s *section) {
 		}
 		j.Query = append(j.Query, q.text)
 	}
-	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 {
+	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 && !s.doc.anyQuery {
 		if _, err := expr.Query(j.Query); err != nil {
 			s.fail("query", "%v", err)
 		}

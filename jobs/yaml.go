@@ -20,6 +20,7 @@ import (
 type document struct {
 	path      string
 	variables variables
+	anyQuery  bool // see ReadOptions
 	problems  []problem
 }
 

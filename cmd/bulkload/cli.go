@@ -45,7 +45,15 @@ func usage(err error) error { return jobs.UsageError(err) }
 
 // read reads a job file.
 func (d dated) read(path string, dateOptional bool) (*jobs.Job, error) {
-	o := jobs.ReadOptions{DateOptional: dateOptional}
+	return d.readWith(path, jobs.ReadOptions{DateOptional: dateOptional})
+}
+
+// readPlanned reads a job whose queries need not fit its key: plan tells.
+func (d dated) readPlanned(path string) (*jobs.Job, error) {
+	return d.readWith(path, jobs.ReadOptions{AnyQuery: true})
+}
+
+func (d dated) readWith(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	if d.Date != "" {
 		var err error
 		if o.Date, err = jobs.ParseDate(d.Date); err != nil {
@@ -85,10 +93,10 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
-	Sample     int64     `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
+	Sample     *int64    `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
 	Create     bool      `help:"Creates the table with those splits and settings."`
 	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
-	Compare    string    `placeholder:"KEY|FILE" help:"Plans another row key for the same input, or another job file, beside this one."`
+	Compare    *string   `placeholder:"KEY|FILE" help:"Plans another row key for the same input, or another job file, beside this one."`
 	Growth     string    `placeholder:"SIZE" help:"Input that a day brings; else that of this input, where its path holds $${date}."`
 	Now        time.Time `placeholder:"TIME" help:"Takes this for the present, RFC 3339, where cells are held against the table's TTL."`
 	SplitsFile string    `placeholder:"FILE" help:"Writes the splits, for SPLITS_FILE in HBase's shell."`
@@ -96,22 +104,33 @@ type planCommand struct {
 }
 
 func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, false)
+	var sample int64
+	if c.Sample != nil {
+		if sample = *c.Sample; sample < 1 {
+			return nil, usage(fmt.Errorf("--sample: %d is no number of rows; give 1 at least, or leave it out to read all", sample))
+		}
+	}
+	if c.Compare != nil && *c.Compare == "" {
+		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
+	}
+	job, err := c.readPlanned(c.Job)
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: c.Sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	options := jobs.PlanOptions{Sample: sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
 		}
 	}
-	if isFile(c.Compare) {
-		if options.Job, err = c.read(c.Compare, false); err != nil {
+	switch {
+	case c.Compare == nil:
+	case isFile(*c.Compare):
+		if options.Job, err = c.readPlanned(*c.Compare); err != nil {
 			return nil, err
 		}
-	} else {
-		options.Expression = c.Compare
+	default:
+		options.Expression = *c.Compare
 	}
 	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.bar.close()

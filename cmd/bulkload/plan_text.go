@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bulkload/jobs"
@@ -34,7 +35,8 @@ func writePlanned(w io.Writer, p *planning.Report) {
 	if p.Sample {
 		about = "about "
 	}
-	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s rejected, %s filtered", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes), count(p.Rejected), count(p.Filtered))
+	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes),
+		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
 	writeKey(w, p)
 	writeHFiles(w, p)
 	writeQuery(w, p)
@@ -45,6 +47,14 @@ func writePlanned(w io.Writer, p *planning.Report) {
 	writeForecast(w, p)
 	writeChecks(w, "checks", p.Checks)
 	line(w, "create", "%s", p.Create)
+}
+
+// inSample stands before figures that are only those of the rows that were read.
+func inSample(sample bool) string {
+	if sample {
+		return "in the sample "
+	}
+	return ""
 }
 
 func writeKey(w io.Writer, p *planning.Report) {
@@ -63,7 +73,11 @@ func writeKey(w io.Writer, p *planning.Report) {
 	if p.Repeats.Share < 1 {
 		among = fmt.Sprintf("one in %.0f", 1/p.Repeats.Share)
 	}
-	line(w, "unique", "%s of %s %s come more than once; %s compared", count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among)
+	none := ""
+	if p.Sample {
+		among, none = among+" of the sample's", "; a sample can't show that keys are unique"
+	}
+	line(w, "unique", "%s%s of %s %s come more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among, none)
 }
 
 func percent(n int64, s *planning.ByteShares) float64 {
@@ -73,6 +87,9 @@ func percent(n int64, s *planning.ByteShares) float64 {
 func writeHFiles(w io.Writer, p *planning.Report) {
 	h := &p.HFiles
 	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", planning.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
+	if h.Scattered {
+		line(w, "", "rows of a query key lie apart in the input: what they share was carried on from the sample, and may be more")
+	}
 	for _, f := range h.Families {
 		line(w, "", "family %s: %s; %s", f.Family, planning.Size(f.Bytes), f.Settings)
 	}
@@ -84,12 +101,17 @@ func writeQuery(w io.Writer, p *planning.Report) {
 		return
 	}
 	about := "about "
-	if q.Exact {
+	if q.Exact || q.InSample && q.Rows.Share == 1 {
 		about = ""
 	}
-	line(w, "query", "by %s: %s, prefix %s; %s%s query keys", strings.Join(q.Columns, ", "), plural(q.Scans, "scan"), orNone(q.Prefix), about, count(q.Keys))
+	what := "query keys"
+	if q.Keys == 1 {
+		what = "query key"
+	}
+	line(w, "query", "by %s: %s, prefix %s; %s%s%s %s", strings.Join(q.Columns, ", "), scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), about, count(q.Keys), what)
 	d := &q.Rows
-	line(w, "", "rows a query: mean %.1f, median %d, 90%% up to %d, 99%% up to %s, most %s", d.Mean, d.Median, d.P90, count(d.P99), count(d.Max))
+	line(w, "", "rows a query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
+		count(d.Median), count(d.P90), count(d.P99), count(d.Max))
 	var top []string
 	for _, f := range q.Top[:min(len(q.Top), 3)] {
 		over := ""
@@ -99,8 +121,22 @@ func writeQuery(w io.Writer, p *planning.Report) {
 		top = append(top, fmt.Sprintf("%s (%s%s)", f.Key, count(f.Rows), over))
 	}
 	if len(top) > 0 {
-		line(w, "", "most frequent: %s", strings.Join(top, ", "))
+		line(w, "", "most frequent%s: %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), strings.Join(top, ", "))
 	}
+}
+
+// scansText is how many scans a query takes; one without a prefix reads every region.
+func scansText(scans int, full bool) string {
+	if full {
+		return "the whole table, " + plural(scans, "region")
+	}
+	return plural(scans, "scan")
+}
+
+// decimal writes a number with commas and one digit behind the point.
+func decimal(n float64) string {
+	tenths := int64(n*10 + 0.5)
+	return fmt.Sprintf("%s.%d", count(tenths/10), tenths%10)
 }
 
 func orNone(text string) string {
@@ -112,16 +148,16 @@ func orNone(text string) string {
 
 func writeWeighed(w io.Writer, p *planning.Report) {
 	for _, q := range p.Queries {
-		line(w, "asked", "by %s, %s a day: %s, prefix %s; %.1f rows returned, %.1f read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
-			plural(q.Scans, "scan"), orNone(q.Prefix), q.Returned, q.Read, planning.Size(int64(q.Bytes)))
+		line(w, "asked", "by %s, %s a day: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
+			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), planning.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
-		line(w, "a day", "%s", day(&p.A))
+		line(w, "a day", "%s", day(&p.A, p.Sample))
 	}
 }
 
-func day(d *planning.Day) string {
-	return fmt.Sprintf("%s scans, %s rows, %s read", count(int64(d.Scans)), count(int64(d.Rows)), planning.Size(int64(d.Bytes)))
+func day(d *planning.Day, sample bool) string {
+	return fmt.Sprintf("%s scans; %s%s rows, %s read", count(int64(d.Scans)), inSample(sample), count(int64(d.Rows)), planning.Size(int64(d.Bytes)))
 }
 
 // regionsShown is how many regions are listed one by one.
@@ -132,7 +168,7 @@ func writeRegionShares(w io.Writer, p *planning.Report) {
 		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s, %s of HFiles", r.Start, r.End, count(r.Rows), planning.Size(r.RawBytes), planning.Size(r.HFileBytes))
 	}
 	if more := len(p.Regions) - regionsShown; more > 0 {
-		line(w, "", "and %d more", more)
+		line(w, "", "and %s more", count(int64(more)))
 	}
 	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
 }
@@ -141,6 +177,9 @@ func writeSuggestion(w io.Writer, p *planning.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", plural(s.Regions, "region"), s.Reason)
 	line(w, "", "at 1 to 2 GB a region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+	if shown := planning.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
+		line(w, "", "%s: %s", plural(len(s.Splits), "split"), shown)
+	}
 }
 
 func regionRange(r planning.RegionRange) string {
@@ -174,7 +213,11 @@ func writeLive(w io.Writer, p *planning.Report) {
 
 func writeForecast(w io.Writer, p *planning.Report) {
 	f := &p.Forecast
-	line(w, "run", "%.1f s on %s without waiting for disks and network, %.1f s of it to read and sort", f.Seconds, plural(f.Rates.Cores, "core"), f.SortSeconds)
+	if f.Unsure {
+		line(w, "run", "too little was read to tell how long it takes: %s of work; give a larger --sample, or none", planning.Duration(f.Measured))
+	} else {
+		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", planning.Duration(f.Seconds), plural(f.Rates.Cores, "core"), planning.Duration(f.SortSeconds))
+	}
 	sort := "fits"
 	if f.Spill > 0 {
 		sort = fmt.Sprintf("spills about %s to --work-dir", planning.Size(f.Spill))
@@ -199,7 +242,7 @@ func daysText(days float64) string {
 	if days < 0 {
 		return "never"
 	}
-	return fmt.Sprintf("%s days", count(int64(days)))
+	return plural(int(days), "day")
 }
 
 func nightsText(n int) string {

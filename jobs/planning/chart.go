@@ -23,6 +23,7 @@ type Chart struct {
 	Title, Says   string // what it shows, and what to see in it
 	Width, Height float64
 	Bars          []Bar
+	Legend        []Bar // a mark of each colour with its name, where bars have no room for theirs
 	Ticks         []Tick
 	Lines         []Line
 	Left, Base    float64
@@ -57,6 +58,7 @@ type value struct {
 	name  string
 	size  float64
 	class string
+	more  string // for the tooltip
 }
 
 // columns draws vertical bars, with an axis in the units that show writes.
@@ -82,14 +84,23 @@ func columns(title, says string, values []value, show func(float64) string) *Cha
 	}
 	nth := max(int(math.Ceil(float64(longest+1)*letterWidth/each)), 1)
 	for i, v := range values {
+		shown := show(v.size)
+		if v.more != "" {
+			shown += ", " + v.more
+		}
 		y := c.y(v.size)
 		if v.size > 0 {
 			y = math.Min(y, c.Base-leastHeight)
 		}
-		c.Bars = append(c.Bars, Bar{X: c.Left + float64(i)*each + gap/2, Y: y, Width: each - gap, Height: c.Base - y, Name: v.name, Value: show(v.size), Class: v.class,
-			NameX: c.Left + (float64(i)+0.5)*each, NameY: c.Base + 16, Anchor: "middle", Hidden: i%nth != 0})
+		c.Bars = append(c.Bars, Bar{X: c.Left + float64(i)*each + gap/2, Y: y, Width: each - gap, Height: c.Base - y, Name: v.name, Value: shown, Class: v.class,
+			NameX: c.nameX(c.Left+(float64(i)+0.5)*each, v.name), NameY: c.Base + 16, Anchor: "middle", Hidden: i%nth != 0})
 	}
 	return c
+}
+
+// nameX moves a name that stands in the middle of x so far to the left that the chart's edge does not cut it.
+func (c *Chart) nameX(x float64, name string) float64 {
+	return math.Min(x, c.Width-float64(len([]rune(name)))*letterWidth/2)
 }
 
 func (c *Chart) y(size float64) float64 {
@@ -129,13 +140,15 @@ func stack(title, says string, values []value) *Chart {
 	for _, v := range values {
 		all += v.size
 	}
-	x := 0.0
+	x, key := 0.0, 0.0
 	for _, v := range values {
 		width := chartWidth * v.size / math.Max(all, 1e-9)
 		text := fmt.Sprintf("%s %.0f%%", v.name, 100*v.size/math.Max(all, 1e-9))
 		c.Bars = append(c.Bars, Bar{X: x, Y: 4, Width: width, Height: 36, Name: text, Value: Size(int64(v.size)), Class: v.class,
-			NameX: x + width/2, NameY: 58, Anchor: "middle", Hidden: width < 7*float64(len(text))})
+			NameX: x + width/2, NameY: 58, Anchor: "middle", Hidden: true})
+		c.Legend = append(c.Legend, Bar{X: key, Y: 50, Width: 9, Height: 9, Name: text, NameX: key + 14, NameY: 58, Class: v.class})
 		x += width
+		key += 30 + letterWidth*float64(len(text))
 	}
 	return c
 }

@@ -36,6 +36,7 @@ type Facts struct {
 	Order          Order
 	Reversed       []Widths      // of the columns that the key reverses without a width
 	Beyond         []Beyond      // what desc can't be taken of
+	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
 }
@@ -123,7 +124,7 @@ func one(s Severity, remedy, reason string, args ...any) []Finding {
 	return []Finding{{Severity: s, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}}
 }
 
-func checkRejects(r *Report, _ *Facts) []Finding {
+func checkRejects(r *Report, f *Facts) []Finding {
 	if r.Rejected == 0 {
 		return nil
 	}
@@ -135,8 +136,12 @@ func checkRejects(r *Report, _ *Facts) []Finding {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s × %s, first at %s", Count(reject.Rows), where, reject.First))
 	}
-	return one(Warning, "mend the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s",
-		Count(r.Rejected), strings.Join(reasons, "; "))
+	severity, stops := Warning, ""
+	if f.RejectsStop != "" {
+		severity, stops = Problem, fmt.Sprintf("; a run stops: input.max_rejects is %s", f.RejectsStop)
+	}
+	return one(severity, "mend the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s%s",
+		Count(r.Rejected), strings.Join(reasons, "; "), stops)
 }
 
 func checkRepeated(r *Report, _ *Facts) []Finding {
@@ -154,6 +159,9 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
 	}
 	among := "of " + Count(p.Keys)
+	if r.Sample {
+		among += " in the sample"
+	}
 	if p.Share < 1 {
 		among = fmt.Sprintf("of %s, one in %.0f of all", Count(p.Keys), 1/p.Share)
 	}
@@ -161,7 +169,11 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if r.Wide {
 		remedy = "add a column that makes records unique to the end of wide.qualifier, or say duplicates: error"
 	}
-	return one(severity, remedy, "%s %s %s come more than once, %s", Count(p.Repeated), r.Unique(), among, what)
+	come := "come"
+	if p.Repeated == 1 {
+		come = "comes"
+	}
+	return one(severity, remedy, "%s %s %s %s more than once, %s", Count(p.Repeated), r.Unique(), among, come, what)
 }
 
 func checkInTable(r *Report, _ *Facts) []Finding {
@@ -181,7 +193,7 @@ func checkPrefix(r *Report, _ *Facts) []Finding {
 		found = one(Problem, "begin the key with what the query columns determine", "%s: every query reads the whole table", r.Query.Error)
 	}
 	for _, q := range r.Queries {
-		if q.Full {
+		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // which is told already
 			found = append(found, one(Problem, "another key, or an index table for this query",
 				"the query by %s, %s a day, determines no beginning of the key: it reads the whole table", strings.Join(q.Columns, ", "), Count(q.PerDay))...)
 		}
@@ -194,8 +206,20 @@ func checkRows(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	d := &r.Query.Rows
+	counted := "counted"
+	if r.Query.InSample {
+		counted = "in the sample"
+	}
 	return one(Warning, "add a column to the query that narrows it, or let the reader page through the rows: nothing is cut",
-		"%.2g%% of the query keys (%s of %s counted) have more than %d rows, at most %s", 100*part(d.Over, d.Keys), Count(d.Over), Count(d.Keys), RowLimit, Count(d.Max))
+		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)), Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
+}
+
+// percentText writes two digits of a percentage, and no power of ten.
+func percentText(p float64) string {
+	if p >= 10 {
+		return fmt.Sprintf("%.0f", p)
+	}
+	return fmt.Sprintf("%.2g", p)
 }
 
 // ordered is the part of the changes that makes an order.
@@ -386,9 +410,9 @@ func checkRegionCount(r *Report, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
 	case have < least:
-		return one(Warning, fmt.Sprintf("%d regions: see the suggested splits", r.Suggestion.Regions), "%d regions for %s of HFiles are more than 2 GB each", have, Size(r.HFiles.Bytes))
+		return one(Warning, plural(r.Suggestion.Regions, "region")+": see the suggested splits", "%s for %s of HFiles: more than 2 GB each", plural(have, "region"), Size(r.HFiles.Bytes))
 	case have > most && r.Rows > 0:
-		return one(Note, fmt.Sprintf("%d regions, unless the table is to grow", r.Suggestion.Regions), "%d regions for %s of source are less than 1 GB each; %d would do", have, Size(r.InputBytes), r.Suggestion.Regions)
+		return one(Note, plural(r.Suggestion.Regions, "region")+", unless the table is to grow", "%s for %s of source: less than 1 GB each; %d would do", plural(have, "region"), Size(r.InputBytes), r.Suggestion.Regions)
 	}
 	return nil
 }
@@ -406,8 +430,21 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 	if len(empty) == 0 {
 		return nil
 	}
-	shown := strings.Join(empty[:min(len(empty), 5)], ", ")
-	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %d regions get no row: %s", len(empty), len(r.Regions), shown)
+	const most = 5
+	shown := strings.Join(empty[:min(len(empty), most)], ", ")
+	if more := len(empty) - most; more > 0 {
+		shown += fmt.Sprintf(" … and %d more", more)
+	}
+	get := "get"
+	if len(empty) == 1 {
+		get = "gets"
+	}
+	if r.Sample {
+		get += " no row of the sample"
+	} else {
+		get += " no row"
+	}
+	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
 }
 
 // muchSkew is the largest region over the mean from which on it is told.
@@ -441,6 +478,6 @@ func checkBlocking(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "larger hfile.slice_size (fewer files), a compaction after the load, or a larger hbase.hstore.blockingStoreFiles",
-		"%d files a load and region, on top of %d: after %d loads without a compaction a region has the %d files at which its flushes wait (hbase.hstore.blockingStoreFiles)",
-		f.FilesALoad, f.FilesNow, f.Nights, f.BlockingFiles)
+		"%s a load and region, on top of %d: after %s without a compaction a region has the %d files at which its flushes wait (hbase.hstore.blockingStoreFiles)",
+		plural(f.FilesALoad, "file"), f.FilesNow, plural(f.Nights, "load"), f.BlockingFiles)
 }

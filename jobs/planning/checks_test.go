@@ -48,6 +48,20 @@ func TestChecks(t *testing.T) {
 		"rejects": {func(r *Report, _ *Facts) {
 			r.Rejected, r.Rejects = 7, []RejectReason{{"id", "no number", 7, "in/part-0, byte 12"}}
 		}, "rejects", Warning, "7 × id: no number, first at in/part-0, byte 12"},
+		"rejects beyond the limit": {func(r *Report, f *Facts) {
+			r.Rejected, r.Rejects, f.RejectsStop = 7, []RejectReason{{"id", "no number", 7, "in/part-0, byte 12"}}, "5"
+		}, "rejects", Problem, "a run stops: input.max_rejects is 5"},
+		"all query keys have many rows": {func(r *Report, _ *Facts) {
+			r.Query.Rows.Max, r.Query.Rows.Over, r.Query.InSample = 60, 20_000, true
+		}, "query-rows", Warning, "100% of the query keys (20,000 of 20,000 in the sample)"},
+		"no prefix, asked and listed": {func(r *Report, _ *Facts) {
+			r.Query.Full, r.Query.Error, r.Queries[0].Full = true, "it begins with ts", true
+		}, "query-prefix", Problem, "it begins with ts"},
+		"all regions empty": {func(r *Report, _ *Facts) {
+			for i := range r.Regions {
+				r.Regions[i].Rows = 0
+			}
+		}, "region-empty", Warning, "6 of 6 regions get no row: 0 [0, 1), 1 [1, 2), 2 [2, 3), 3 [3, 4), 4 [4, 5) … and 1 more"},
 		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 row keys of 100,000 come more than once, all the same"},
 		"other rows of a key": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Differing = 3, 2 },
 			"key-repeated", Problem, "2 of them with different values"},
@@ -92,13 +106,13 @@ func TestChecks(t *testing.T) {
 		"four families":      {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, "family-count", Warning, "4 families"},
 		"versions":           {func(r *Report, _ *Facts) { r.Live.Families[0].Versions = 3 }, "family-versions", Note, "keeps 3 versions"},
 		"a region too large": {func(r *Report, _ *Facts) { r.Forecast.LargestRegion = 10e9 }, "region-large", Warning, "split at once"},
-		"too few regions":    {func(r *Report, _ *Facts) { r.Regions = r.Regions[:2] }, "region-count", Warning, "2 regions for 5.0 GB of HFiles are more than 2 GB each"},
+		"too few regions":    {func(r *Report, _ *Facts) { r.Regions = r.Regions[:2] }, "region-count", Warning, "2 regions for 5.0 GB of HFiles: more than 2 GB each"},
 		"too many regions": {func(r *Report, _ *Facts) {
 			for range 6 {
 				r.Regions = append(r.Regions, r.Regions[1])
 			}
-		}, "region-count", Note, "12 regions for 11.0 GB of source are less than 1 GB each"},
-		"an empty region":    {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions get no row: 2 [2, 3)"},
+		}, "region-count", Note, "12 regions for 11.0 GB of source: less than 1 GB each"},
+		"an empty region":    {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
 		"skew":               {func(r *Report, _ *Facts) { r.Skew = 1.6 }, "region-skew", Warning, "1.6 times the mean"},
 		"empty in the table": {func(r *Report, _ *Facts) { r.Live.Empty = 2 }, "table-empty", Note, "2 of the table's 6 regions"},
 		"an empty table":     {func(r *Report, _ *Facts) { r.Live.Empty = 6 }, "", "", ""},

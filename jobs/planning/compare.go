@@ -27,7 +27,7 @@ func Compare(a, b *Report) []Compared {
 		case 1:
 			better = 2
 		}
-		if show(x) == show(y) || math.Abs(x-y) < alike*max(x, y) {
+		if show(x) == show(y) || !math.IsInf(max(x, y), 1) && math.Abs(x-y) < alike*max(x, y) {
 			better = 0
 		}
 		rows = append(rows, Compared{what, show(x), show(y), better})
@@ -41,18 +41,35 @@ func Compare(a, b *Report) []Compared {
 	add("HFile bytes", float64(a.HFiles.Bytes), float64(b.HFiles.Bytes), size)
 	add("skew with suggested regions", a.Suggestion.Skew, b.Suggestion.Skew, decimal)
 	if a.Query != nil && b.Query != nil {
-		add("scans a query", float64(a.Query.Scans), float64(b.Query.Scans), number)
+		add("scans a query", scans(a.Query), scans(b.Query), func(n float64) string {
+			if math.IsInf(n, 1) {
+				return "the whole table"
+			}
+			return number(n)
+		})
 	}
 	if len(a.Queries) > 0 && len(b.Queries) > 0 {
 		add("scans a day", a.A.Scans, b.A.Scans, number)
-		add("rows read a day", a.A.Rows, b.A.Rows, number)
-		add("bytes read a day", a.A.Bytes, b.A.Bytes, size)
+		where := ""
+		if a.Sample || b.Sample {
+			where = ", in the sample"
+		}
+		add("rows read a day"+where, a.A.Rows, b.A.Rows, number)
+		add("bytes read a day"+where, a.A.Bytes, b.A.Bytes, size)
 	}
 	add(a.Unique()+" that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
 	for _, s := range []Severity{Problem, Warning, Note} {
 		add(string(s)+"s", a.found(s), b.found(s), number)
 	}
 	return rows
+}
+
+// scans is how many scans a query takes; without a prefix it reads the whole table.
+func scans(q *Query) float64 {
+	if q.Full {
+		return math.Inf(1)
+	}
+	return float64(q.Scans)
 }
 
 func (r *Report) found(s Severity) (n float64) {

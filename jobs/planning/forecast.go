@@ -1,6 +1,9 @@
 package planning
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Rates are what one core did a second on the sample, in bytes, and how many cores there are.
 type Rates struct {
@@ -15,7 +18,9 @@ type Rates struct {
 type Forecast struct {
 	Rates       Rates   `json:"rates"`
 	SortSeconds float64 `json:"sort_seconds"`
-	Seconds     float64 `json:"seconds"` // all, without waiting for disks and network
+	Seconds     float64 `json:"seconds"`  // all, without waiting for disks and network
+	Measured    float64 `json:"measured"` // seconds of work that the shortest-measured rate rests on
+	Unsure      bool    `json:"unsure"`   // that is too little to tell Seconds of so much more
 	SortMemory  int64   `json:"sort_memory"`
 	SortNeeds   int64   `json:"sort_needs"` // to sort without spilling
 	Spill       int64   `json:"spill_bytes"`
@@ -45,6 +50,18 @@ func (f *Forecast) SetTime(input, sorted, raw, hfiles int64) {
 	r := &f.Rates
 	f.SortSeconds = seconds(input, r.Read, r.Cores) + seconds(sorted, r.Sort, r.Cores)
 	f.Seconds = f.SortSeconds + seconds(raw, r.Write, r.Cores) + seconds(hfiles, r.Verify, r.Cores)
+}
+
+// A forecast rests on so many seconds of measured work at least, or is not much longer than what was measured.
+const (
+	enoughMeasured = 0.1
+	soonOver       = 10 // seconds of a run that nobody plans for
+)
+
+// SetMeasured says how many seconds of work each rate rests on.
+func (f *Forecast) SetMeasured(seconds ...float64) {
+	f.Measured = slices.Min(seconds)
+	f.Unsure = f.Measured < enoughMeasured && f.Seconds > soonOver
 }
 
 // DaysToSplit is how many days a region of that size grows until it is split; -1 where it never is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ type Table struct {
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"plural": plural, "count": Count, "size": Size, "join": strings.Join, "compare": Compare, "charts": charts, "facts": facts,
+	"plural": plural, "count": Count, "size": Size, "join": strings.Join, "compare": Compare, "charts": charts, "facts": facts, "duration": Duration, "firstSplits": FirstSplits, "same": slices.Equal[[]string],
 	"float": func(n float64) string { return Count(int64(n + 0.5)) },
 	"bytes": func(n float64) string { return Size(int64(n)) },
 }).Parse(pageText))
@@ -47,24 +48,40 @@ func facts(r *Report) []fact {
 		key = fmt.Sprintf("%d–%d bytes", r.KeyBytes.Shortest, r.KeyBytes.Longest)
 	}
 	all := []fact{
-		{"rows", about + Count(r.Rows), Count(r.Rejected) + " rejected"},
+		{"rows", about + Count(r.Rows), Count(r.Rejected) + " rejected" + ofSample(r.Sample)},
 		{"source", Size(r.InputBytes), plural(r.InputFiles, "file")},
 		{"HFiles", "≈ " + Size(r.HFiles.Bytes), fmt.Sprintf("%.1f%% of the KeyValues", 100*r.HFiles.Ratio)},
 		{"regions", fmt.Sprint(len(r.Regions)), fmt.Sprintf("suggested %d; skew %.2f", r.Suggestion.Regions, r.Skew)},
 		{"row key", key, fmt.Sprintf("%.0f%% of the bytes", 100*r.Shares.Keys())},
 	}
 	if q := r.Query; q != nil {
-		all = append(all, fact{"a query", plural(q.Scans, "scan"), fmt.Sprintf("%.1f rows on average, %s at most", q.Rows.Mean, Count(q.Rows.Max))})
+		scans := plural(q.Scans, "scan")
+		if q.Full {
+			scans = "the whole table"
+		}
+		all = append(all, fact{"a query", scans, fmt.Sprintf("%.1f rows on average, %s at most%s", q.Rows.Mean, Count(q.Rows.Max), ofSample(q.InSample))})
 	}
 	f := &r.Forecast
-	all = append(all, fact{"a run", fmt.Sprintf("≈ %.1f s", f.Seconds), "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"})
+	run := fact{"a run", "≈ " + Duration(f.Seconds), "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"}
+	if f.Unsure {
+		run.Value, run.More = "not known", "too little was read to tell"
+	}
+	all = append(all, run)
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
-		all = append(all, fact{"first split", fmt.Sprintf("in %s days", Count(int64(f.DaysToSplit))), Size(f.Growth) + " a day"})
+		all = append(all, fact{"first split", "in " + plural(int(f.DaysToSplit), "day"), Size(f.Growth) + " a day"})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
 		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d, uncompacted", f.BlockingFiles)})
 	}
 	return all
+}
+
+// ofSample stands behind figures that are only those of the rows that were read.
+func ofSample(sample bool) string {
+	if sample {
+		return ", in the sample"
+	}
+	return ""
 }
 
 // charts are the pictures of a report.
@@ -94,7 +111,7 @@ func regionChart(r *Report) *Chart {
 		if start == "" {
 			start = "first"
 		}
-		v := value{shorten(start, 8), float64(region.HFileBytes), "one"}
+		v := value{name: shorten(start, 8), size: float64(region.HFileBytes), class: "one", more: plural(int(region.Rows), "row")}
 		all += v.size
 		values = append(values, v)
 	}
@@ -113,14 +130,15 @@ func shareChart(r *Report) *Chart {
 	s := &r.Shares
 	return stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) stand in each cell; encoding and compression take most of that away again.",
 		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []value{
-		{"row key", float64(s.Row), "one"}, {"family", float64(s.Family), "two"}, {"qualifier", float64(s.Qualifier), "three"},
-		{"frame", float64(s.Frame), "four"}, {"value", float64(s.Value), "five"}})
+		{name: "row key", size: float64(s.Row), class: "one"}, {name: "family", size: float64(s.Family), class: "two"},
+		{name: "qualifier", size: float64(s.Qualifier), class: "three"}, {name: "frame", size: float64(s.Frame), class: "four"},
+		{name: "value", size: float64(s.Value), class: "five"}})
 }
 
 func rowsChart(q *Query) *Chart {
 	var values []value
 	for _, b := range q.Rows.Buckets {
-		v := value{fmt.Sprintf("%s–%s", Count(b.From), Count(b.To)), float64(b.Keys), "one"}
+		v := value{name: fmt.Sprintf("%s–%s", Count(b.From), Count(b.To)), size: float64(b.Keys), class: "one"}
 		if b.From == b.To {
 			v.name = Count(b.From)
 		}
@@ -129,15 +147,19 @@ func rowsChart(q *Query) *Chart {
 		}
 		values = append(values, v)
 	}
-	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have; more than %d are marked.", RowLimit), values, func(n float64) string { return Count(int64(n)) })
+	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, func(n float64) string { return Count(int64(n)) })
 }
 
 func frequentChart(q *Query) *Chart {
+	says := "Rows that each has"
 	var values []value
 	for _, f := range q.Top {
-		values = append(values, value{f.Key, float64(f.Rows - f.Over), "two"})
+		values = append(values, value{name: f.Key, size: float64(f.Rows - f.Over), class: "two"})
+		if f.Over > 0 {
+			says = "Rows that each has at least"
+		}
 	}
-	return rows("The most frequent query keys", "Rows that each has at least.", values, func(n float64) string { return Count(int64(n)) })
+	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, func(n float64) string { return Count(int64(n)) })
 }
 
 // growthChart shows the largest region, period by period, until it is split.
@@ -152,7 +174,7 @@ func growthChart(f *Forecast) *Chart {
 	for i := range points {
 		at := days * float64(i) / (points - 1)
 		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
-		values = append(values, value{fmt.Sprintf("day %s", Count(int64(at))), size, "three"})
+		values = append(values, value{name: fmt.Sprintf("day %s", Count(int64(at))), size: size, class: "three"})
 	}
 	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return Size(int64(n)) })
 	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")

@@ -89,6 +89,31 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
+// TestPageSaysWhatIsOfTheSample: and shows suggested splits, and all names of the bytes' bar.
+func TestPageSaysWhatIsOfTheSample(t *testing.T) {
+	r := madeReport()
+	r.Sample, r.Query.InSample, r.Suggestion.Splits = true, true, []string{"3", "7"}
+	var b bytes.Buffer
+	if err := WritePage(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"12 at most, in the sample", "Rows that each has, in the sample.", "Rows and bytes are those in the sample", "<code>3 7</code>",
+		">family 5%</text>", ">qualifier 10%</text>", ": 800.0 MB, 16,000 rows</title>"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %s", want)
+		}
+	}
+}
+
+// TestChartNamesStayInside: the last name of an axis is not cut at the chart's edge.
+func TestChartNamesStayInside(t *testing.T) {
+	c := growthChart(&Forecast{DaysToSplit: 173_513, MaxFileSize: 10e9})
+	last := c.Bars[len(c.Bars)-1]
+	if end := last.NameX + float64(len(last.Name))*letterWidth/2; end > c.Width {
+		t.Errorf("%s ends at %.0f of %.0f", last.Name, end, c.Width)
+	}
+}
+
 // TestPageInABrowser: a browser finds the charts, and draws them in light and in dark.
 func TestPageInABrowser(t *testing.T) {
 	page, _ := madePage(t)

@@ -43,6 +43,7 @@ type Suggestion struct {
 // Wanted is what decides how many regions there should be.
 type Wanted struct {
 	Source, HFiles int64 // bytes
+	Compressed     bool  // Source is about what the input's text has, by the usual growth of compressed files
 	Servers        int   // RegionServers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
@@ -54,7 +55,11 @@ type Wanted struct {
 func Suggest(w Wanted, keys *Sample, show func([]byte) string) Suggestion {
 	s := Suggestion{BySource: RegionsFor(w.Source), ByHFiles: RegionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
-	reasons := []string{fmt.Sprintf("%s of source at 2 GB a region", Size(w.Source))}
+	text := "source"
+	if w.Compressed {
+		text = "source, about, when decompressed,"
+	}
+	reasons := []string{fmt.Sprintf("%s of %s at 2 GB a region", Size(w.Source), text)}
 	raise := func(to int, why string) {
 		if to > s.Regions {
 			s.Regions, reasons = to, append(reasons, why)

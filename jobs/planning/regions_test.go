@@ -137,6 +137,46 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestSuggestOfCompressed: the rule counts text, and says so.
+func TestSuggestOfCompressed(t *testing.T) {
+	s := Suggest(Wanted{Source: 11e9, Compressed: true, FromKey: noSplits}, NewSample(1), text)
+	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "11.0 GB of source, about, when decompressed,") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestDurations: as people write them.
+func TestDurations(t *testing.T) {
+	for seconds, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 200: "3 min 20 s", 7728: "2 h 9 min", 70_392: "19 h 33 min"} {
+		if got := Duration(seconds); got != want {
+			t.Errorf("%g: %s, want %s", seconds, got, want)
+		}
+	}
+}
+
+// TestForecastIsUnsure: too little work says nothing of hours.
+func TestForecastIsUnsure(t *testing.T) {
+	for _, c := range []struct {
+		seconds, measured float64
+		unsure            bool
+	}{{7000, 0.02, true}, {7000, 0.5, false}, {2, 0.02, false}} {
+		f := Forecast{Seconds: c.seconds}
+		if f.SetMeasured(1, c.measured); f.Unsure != c.unsure || f.Measured != c.measured {
+			t.Errorf("%+v: %+v", c, f)
+		}
+	}
+}
+
+// TestFirstSplits: the first ones, and how many.
+func TestFirstSplits(t *testing.T) {
+	if got := FirstSplits([]string{"1", "2"}); got != "1 2" {
+		t.Error(got)
+	}
+	if got := FirstSplits(strings.Split("1 2 3 4 5 6 7 8 9 a b c", " ")); got != "1 2 3 4 5 6 7 8 9 a … and 2 more" {
+		t.Error(got)
+	}
+}
+
 func TestWeigh(t *testing.T) {
 	q := Weigh(AskedFor{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}, 1000, 50)
 	if q.Returned != 10 || q.Read != 50 || q.Bytes != 2500 || q.A != (Day{30, 500, 25_000}) {
