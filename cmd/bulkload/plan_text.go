@@ -242,7 +242,10 @@ func daysText(days float64) string {
 	if days < 0 {
 		return "never"
 	}
-	return plural(int(days), "day")
+	if days == 1 {
+		return "1 day"
+	}
+	return count(int64(days)) + " days"
 }
 
 func nightsText(n int) string {

@@ -121,7 +121,7 @@ func regionChart(r *Report) *Chart {
 			values[i].class = "hot"
 		}
 	}
-	c := columns("HFile bytes a region", fmt.Sprintf("The largest region over the mean: %.2f.", r.Skew), values, func(n float64) string { return Size(int64(n)) })
+	c := columns("HFile bytes a region", fmt.Sprintf("The largest region over the mean: %.2f.", r.Skew), values, func(n float64) string { return decimalSize(int64(n)) })
 	c.across(mean, "mean")
 	return c
 }
@@ -176,7 +176,7 @@ func growthChart(f *Forecast) *Chart {
 		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
 		values = append(values, value{name: fmt.Sprintf("day %s", Count(int64(at))), size: size, class: "three"})
 	}
-	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return Size(int64(n)) })
+	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return decimalSize(int64(n)) })
 	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }

@@ -59,7 +59,7 @@ func Suggest(w Wanted, keys *Sample, show func([]byte) string) Suggestion {
 	if w.Compressed {
 		text = "source, about, when decompressed,"
 	}
-	reasons := []string{fmt.Sprintf("%s of %s at 2 GB a region", Size(w.Source), text)}
+	reasons := []string{fmt.Sprintf("%s of %s at 2 GB a region", decimalSize(w.Source), text)}
 	raise := func(to int, why string) {
 		if to > s.Regions {
 			s.Regions, reasons = to, append(reasons, why)

@@ -58,7 +58,7 @@ func TestSuggest(t *testing.T) {
 		"by the rule":      {Wanted{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB a region", "sample"},
 		"100 GB":           {Wanted{Source: 100e9, HFiles: 40e9}, 50, "100.0 GB of source", "sample"},
 		"by the servers":   {Wanted{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "as many as RegionServers, 7", "sample"},
-		"by max.filesize":  {Wanted{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize, 1.0 GB", "sample"},
+		"by max.filesize":  {Wanted{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize, 953.7 MiB", "sample"},
 		"by the salts":     {Wanted{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one a salt, 10", "salt"},
 		"salts cut again":  {Wanted{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "100.0 GB of source", "salt and sample"},
 		"nothing at all":   {Wanted{}, 1, "0 B of source", "sample"},

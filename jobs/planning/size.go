@@ -5,12 +5,23 @@ import (
 	"strings"
 )
 
-// Size writes a number of bytes as the rule of regions counts them: 1 GB is 1,000,000,000.
+type unit struct {
+	bytes float64
+	name  string
+}
+
+// Size writes a number of bytes as a run does: 1 KiB is 1,024.
 func Size(n int64) string {
-	for _, u := range []struct {
-		bytes float64
-		name  string
-	}{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+	return sizeIn(n, []unit{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}})
+}
+
+// decimalSize writes a number of bytes as the rule of regions counts them, and as an axis does: 1 GB is 1,000,000,000.
+func decimalSize(n int64) string {
+	return sizeIn(n, []unit{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}})
+}
+
+func sizeIn(n int64, units []unit) string {
+	for _, u := range units {
 		if float64(n) >= u.bytes {
 			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
 		}
