@@ -232,6 +232,9 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 	if !r.Sample || r.RowsRead != 8000 || math.Abs(float64(r.Rows)/160_000-1) > 0.1 {
 		t.Errorf("%d of about %d rows read: %s", r.RowsRead, r.Rows, r.How)
 	}
+	if r.Suggestion.BySource.Bytes != 4*r.InputBytes || !strings.Contains(r.Suggestion.Reason, "when decompressed") {
+		t.Errorf("regions by %+v of %d compressed bytes: %s", r.Suggestion.BySource, r.InputBytes, r.Suggestion.Reason)
+	}
 }
 
 // TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
