@@ -158,12 +158,12 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if p.Differing > 0 {
 		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
 	}
-	among := "of " + Count(p.Keys)
+	among := ""
 	if r.Sample {
-		among += " in the sample"
+		among = " in the sample"
 	}
 	if p.Share < 1 {
-		among = fmt.Sprintf("of %s, one in %.0f of all", Count(p.Keys), 1/p.Share)
+		among = fmt.Sprintf(", one in %.0f of all,", 1/p.Share)
 	}
 	remedy := "add a column that makes rows unique to the end of the key, or say duplicates: error"
 	if r.Wide {
@@ -173,7 +173,7 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if p.Repeated == 1 {
 		come = "comes"
 	}
-	return one(severity, remedy, "%s %s %s %s more than once, %s", Count(p.Repeated), r.Unique(), among, come, what)
+	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys), r.Unique(), among, come, what)
 }
 
 func checkInTable(r *Report, _ *Facts) []Finding {

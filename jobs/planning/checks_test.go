@@ -62,7 +62,7 @@ func TestChecks(t *testing.T) {
 				r.Regions[i].Rows = 0
 			}
 		}, "region-empty", Warning, "6 of 6 regions get no row: 0 [0, 1), 1 [1, 2), 2 [2, 3), 3 [3, 4), 4 [4, 5) … and 1 more"},
-		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 row keys of 100,000 come more than once, all the same"},
+		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 of 100,000 row keys come more than once, all the same"},
 		"other rows of a key": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Differing = 3, 2 },
 			"key-repeated", Problem, "2 of them with different values"},
 		"some of the keys compared":  {func(r *Report, _ *Facts) { r.Repeats.Share = 1.0 / 16 }, "key-repeated", Note, "one in 16 of all; if 100 came twice, the odds of having missed them all are 0.002"},
