@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: test lint unit race fuzz microbench profile bench build clean
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-FUZZTIME ?= 20000x
+FUZZTIME ?= 10000x
 CLUSTER  ?= $(CURDIR)/out/cluster
 
 build:
@@ -32,7 +32,7 @@ unit: $(PYTHON)/bin/pyflakes
 
 # The packages with threads, without the cluster.
 race:
-	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 ./cmd/... ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
+	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
 	go test -race -short -count=1 -run 'Helpers|EveryFailedWrite|RowAtATime' ./hfilewriter
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now

@@ -35,10 +35,13 @@ func createFile(fsys storage.FS, name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
+	if _, err = io.Copy(w, bytes.NewReader(content)); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	return w.Close()
+	return nil
 }
 
 // replaceFile puts a file with that content in the place of another, atomically. temp is a name in the same file
