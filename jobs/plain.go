@@ -21,7 +21,7 @@ func plainSpill(workDir string, input int64) bool {
 	}
 	free, err := storage.Local.Free(dir)
 	need := int64(sortedRatio * float64(input))
-	return err == nil && need <= free/4 && need <= availableMemory()/3
+	return err == nil && need <= free/4 && need <= availableMemory()/10
 }
 
 // availableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0
