@@ -84,29 +84,7 @@ func checkText(t *testing.T) (text []byte) {
 // TestParquetExample: the shipped files give the HFiles of the same rows of the check example.
 func TestParquetExample(t *testing.T) {
 	dir := t.TempDir()
-	in := filepath.Join(dir, "in")
-	rows := bytes.SplitAfterN(checkText(t), []byte{0x10}, 201)
-	if err := os.WriteFile(in, bytes.Join(rows[:200], nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, name := range []string{"check", "check-parquet"} {
-		j, err := Read("examples/"+name+".yaml", ReadOptions{Date: date20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name == "check" {
-			j.Input.Path = in
-		}
-		j.Output = filepath.Join(dir, name)
-		if s := mustRun(t, j, Options{}); s.Books.Written != 200 {
-			t.Errorf("%s: %d rows written", name, s.Books.Written)
-		}
-		files = append(files, hfileBytes(t, j.Output))
-	}
-	if files[0] != files[1] {
-		t.Error("Parquet gives other HFiles than the text")
-	}
+	sameAsText(t, dir, "check-parquet", checkText(t), 200)
 }
 
 // TestParquetRefused: what can't be read is said before anything is written, and is no failure of the run.
