@@ -159,7 +159,8 @@ func (d *blockDecoder) keyTail() (tail [timestampLen + typeLen]byte) {
 func (d *blockDecoder) nextKeyRest(keyLen, common int) bool {
 	end := keyLen - timestampLen - typeLen // of the qualifier
 	oldRowLen := d.rowLen()
-	if d.in.bad() || common >= len(d.key) || keyLen < keyOverhead || keyLen > maxKeyLen || end < common {
+	// What is common ends with the qualifier at the latest: no encoder counts the bytes of the timestamp in.
+	if d.in.bad() || common > len(d.key)-timestampLen-typeLen || keyLen < keyOverhead || keyLen > maxKeyLen || end < common {
 		d.in.fail("key of %d bytes shares %d with one of %d", keyLen, common, len(d.key))
 		return false
 	}

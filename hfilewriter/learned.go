@@ -2,6 +2,7 @@ package hfilewriter
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"bulkload/keys"
 )
@@ -32,19 +33,39 @@ type learnedStep struct {
 
 	qualifierAt int    // in the keys for which the bytes were made; 0: there is no step
 	stamp       byte   // last byte of the timestamp, likewise
+	keyLen      int    // of those keys
 	length      []byte // the key's length where it is not the same
 	rest        []byte // common, rest of the qualifier, last byte of the timestamp
+
+	// The same as words, little-endian, to be compared at once: flag and length, and the first 16 bytes of rest.
+	head, headMask uint64
+	words, masks   [2]uint64
 }
 
 // fit makes the bytes for keys of another length or timestamp.
 func (s *learnedStep) fit(qualifier []byte, qualifierAt int, stamp byte) {
 	s.qualifierAt, s.stamp = qualifierAt, stamp
+	s.keyLen = qualifierAt + len(qualifier) + timestampLen + typeLen
 	s.length = s.length[:0]
 	if s.flag&fastDiffSameKeyLen == 0 {
-		s.length = appendCompressedInt(s.length, qualifierAt+len(qualifier)+timestampLen+typeLen)
+		s.length = appendCompressedInt(s.length, s.keyLen)
 	}
 	s.rest = append(appendCompressedInt(s.rest[:0], qualifierAt+s.same), qualifier[s.same:]...)
 	s.rest = append(s.rest, stamp)
+	s.head, s.headMask = maskedWord(append([]byte{s.flag}, s.length...))
+	s.headMask &^= valueFlags
+	for i := range s.words {
+		s.words[i], s.masks[i] = maskedWord(s.rest[min(8*i, len(s.rest)):])
+	}
+}
+
+// maskedWord is the first eight bytes as a little-endian word, and a mask of those that there are.
+func maskedWord(b []byte) (word, mask uint64) {
+	for i, c := range b[:min(len(b), 8)] {
+		word |= uint64(c) << (8 * i)
+		mask |= 0xff << (8 * i)
+	}
+	return word, mask
 }
 
 // maxLearned bounds the columns remembered: a wide table has no end of qualifiers.
@@ -179,6 +200,91 @@ func (d *blockDecoder) takeStep(s *learnedStep) bool {
 	d.value, d.column, d.behind = value, s.to, true
 	d.cell.Qualifier, d.cell.Value = qualifier, value
 	return true
+}
+
+// known are cells that stand behind each other in a row, each reached by a step known from the one before.
+type known struct {
+	n                    int
+	columns              [maxKnown]int32
+	values               [maxKnown][]byte // views of the block
+	keyBytes, valueBytes int64
+	largest              int64 // length of the longest key and value together
+}
+
+// maxKnown bounds the cells decoded at once.
+const maxKnown = 256
+
+func (k *known) clear() { k.n, k.keyBytes, k.valueBytes, k.largest = 0, 0, 0, 0 }
+
+func (k *known) add(column, keyLen int, value []byte) {
+	k.columns[k.n], k.values[k.n] = int32(column), value
+	k.n++
+	k.keyBytes += int64(keyLen)
+	k.valueBytes += int64(len(value))
+	k.largest = max(k.largest, int64(keyLen+len(value)))
+}
+
+// takeKnown adds the cells behind the last one that known steps lead to, as many as there is room for.
+func (d *blockDecoder) takeKnown(k *known) {
+	for d.column >= 0 {
+		d.hurry(k)
+		if k.n == maxKnown || !d.nextLearned() {
+			return
+		}
+		k.add(d.column, d.qualifierAt+len(d.cell.Qualifier)+timestampLen+typeLen, d.value)
+	}
+}
+
+// stepRoom is how much of a step hurry looks at: flag, length of the key, length of the value, and the rest as words.
+const stepRoom = 1 + 5 + 1 + 16
+
+// hurry does what nextLearned does, comparing words, as long as cells take the first of the two steps, have short names
+// and values, and stand well within the block.
+func (d *blockDecoder) hurry(k *known) {
+	b, at, value, column, stamp := d.in.b, d.in.at, d.value, d.column, byte(d.stamp)
+	from := k.n
+	for k.n < maxKnown && len(b)-at > stepRoom {
+		s := &d.learned.columns[column].steps[0]
+		p := b[at : at+stepRoom]
+		head := binary.LittleEndian.Uint64(p)
+		if (head^s.head)&s.headMask != 0 || s.qualifierAt != d.qualifierAt || s.stamp != stamp || len(s.rest) > 16 {
+			break
+		}
+		n, length := 1+len(s.length), len(value)
+		if head&fastDiffSameValueLen == 0 {
+			if length = int(p[n]); length >= 0x80 {
+				break
+			}
+			n++
+		}
+		low, high := binary.LittleEndian.Uint64(p[n:]), binary.LittleEndian.Uint64(p[n+8:])
+		if (low^s.words[0])&s.masks[0]|(high^s.words[1])&s.masks[1] != 0 {
+			break
+		}
+		n += at + len(s.rest)
+		next := value
+		if head&fastDiffSameValue == 0 {
+			if n+length >= len(b) {
+				break
+			}
+			next = b[n : n+length : n+length]
+			n += length
+		} else if length != len(value) {
+			break
+		}
+		if d.mvcc {
+			if b[n] != 0 {
+				break
+			}
+			n++
+		}
+		at, column, value = n, s.to, next
+		k.add(column, s.keyLen, value)
+	}
+	if k.n > from {
+		d.in.at, d.column, d.value, d.behind = at, column, value, true
+		d.cell.Qualifier, d.cell.Value = d.learned.columns[column].qualifier, value
+	}
 }
 
 // catchUp makes the key of the last cell, which learned cells have left behind.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"bulkload/keys"
@@ -15,6 +16,10 @@ import (
 // several lengths and timestamps, now and then versions and deletes.
 func tableCells(r *rand.Rand, rows, columns, holes int) []keys.Cell {
 	var cells []keys.Cell
+	lengths := []int{0, 1, 128, 7, 200, 20_000, 127}
+	if r.IntN(2) == 0 {
+		lengths = []int{1, 2, 2, 5, 17, 17, 3} // so that damage hits more than values
+	}
 	for i := range rows {
 		row := fmt.Appendf(nil, "%06d", i)
 		row = append(row, bytes.Repeat([]byte("x"), r.IntN(3)*60)...)
@@ -23,8 +28,9 @@ func tableCells(r *rand.Rand, rows, columns, holes int) []keys.Cell {
 			if r.IntN(100) < holes {
 				continue
 			}
-			value := bytes.Repeat([]byte{byte(r.IntN(3))}, [...]int{0, 1, 1, 7, 200, 20_000, 3}[r.IntN(5+r.IntN(40)/39*2)])
-			cell := keys.Cell{Row: row, Family: []byte("f"), Qualifier: fmt.Appendf(nil, "q%0*d", 1+c%3, c), Timestamp: stamp, Type: keys.Put, Value: value}
+			value := bytes.Repeat([]byte{byte(r.IntN(3))}, lengths[r.IntN(5+r.IntN(40)/39*2)])
+			qualifier := fmt.Appendf(nil, "q%0*d%s", 1+c%3, c, strings.Repeat("_long", c%5/4*(3+c)))
+			cell := keys.Cell{Row: row, Family: []byte("f"), Qualifier: qualifier, Timestamp: stamp, Type: keys.Put, Value: value}
 			if r.IntN(30) == 0 {
 				cell.Type, cell.Value = keys.DeleteColumn, nil
 			}
@@ -49,8 +55,39 @@ func decoded(d *blockDecoder, payload []byte) (cells []string, err error) {
 		if !ok || len(cells) > len(payload) {
 			return cells, err
 		}
-		c := &d.cell
-		cells = append(cells, fmt.Sprintf("%q %q %q %d %d %q %v", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type, c.Value, d.sameRow))
+		cells = append(cells, shown(&d.cell, d.sameRow))
+	}
+}
+
+func shown(c *keys.Cell, sameRow bool) string {
+	return fmt.Sprintf("%q %q %q %d %d %q %v", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type, c.Value, sameRow)
+}
+
+// decodedInRuns is the same as the verifier reads a block.
+func decodedInRuns(d *blockDecoder, payload []byte) (cells []string, err error) {
+	if err := d.begin(blockEncodedData, payload); err != nil {
+		return nil, err
+	}
+	var k known
+	for {
+		ok, err := d.next()
+		if !ok || len(cells) > len(payload) {
+			return cells, err
+		}
+		c := d.cell
+		cells = append(cells, shown(&c, d.sameRow))
+		k.clear()
+		d.takeKnown(&k)
+		var keyBytes, valueBytes, largest int64
+		for i, column := range k.columns[:k.n] {
+			c.Qualifier, c.Value = d.learned.columns[column].qualifier, k.values[i]
+			cells = append(cells, shown(&c, true))
+			size := int64(len(appendKey(nil, &c)))
+			keyBytes, valueBytes, largest = keyBytes+size, valueBytes+int64(len(c.Value)), max(largest, size+int64(len(c.Value)))
+		}
+		if k.keyBytes != keyBytes || k.valueBytes != valueBytes || k.largest != largest {
+			return cells, fmt.Errorf("%d bytes of keys, %d of values, %d the largest; counted %d, %d, %d", k.keyBytes, k.valueBytes, k.largest, keyBytes, valueBytes, largest)
+		}
 	}
 }
 
@@ -72,20 +109,29 @@ func TestLearningChangesNothing(t *testing.T) {
 		e.end()
 		payload := e.buf[headerLen:]
 		learning := blockDecoder{encoding: EncodeFastDiff, mvcc: true}
-		for damage := range 30 {
+		running := blockDecoder{encoding: EncodeFastDiff, mvcc: true}
+		for damage := range 60 {
 			b := bytes.Clone(payload)
 			if damage > 0 {
-				b[6+r.IntN(len(b)-6)] ^= 1 << r.IntN(8)
+				b[6+r.IntN(len(b)-6)] ^= 1 << [...]int{0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7}[r.IntN(11)]
 			}
-			if damage > 20 {
+			if damage > 50 {
 				b = b[:6+r.IntN(len(b)-6)]
+			}
+			if damage > 20 && damage <= 50 && len(payload) > 60 { // cut in the last cells
+				b = bytes.Clone(payload[:len(payload)-damage+20])
 			}
 			plain := blockDecoder{encoding: EncodeFastDiff, mvcc: true}
 			plain.learned.off = true
 			want, wantErr := decoded(&plain, b)
-			got, err := decoded(&learning, b) // which has seen the blocks before
-			if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-				t.Fatalf("round %d, damage %d: %d cells, then %v; without learning %d cells, then %v", round, damage, len(got), err, len(want), wantErr)
+			for way, decode := range []func() ([]string, error){ // by decoders that have seen the blocks before
+				func() ([]string, error) { return decoded(&learning, b) },
+				func() ([]string, error) { return decodedInRuns(&running, b) },
+			} {
+				got, err := decode()
+				if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("round %d, damage %d, way %d: %d cells, then %v; without learning %d cells, then %v", round, damage, way, len(got), err, len(want), wantErr)
+				}
 			}
 		}
 		known += len(learning.learned.columns)
@@ -104,12 +150,14 @@ func TestWideRowsAreNotLearned(t *testing.T) {
 	file := writeCells(t, Settings{Compression: CompressNone, Encoding: EncodeFastDiff, Bloom: BloomRow}, cells)
 	r := open(t, file)
 	n := 0
-	report, err := r.Verify(func(c *keys.Cell, _ Again) error {
-		if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
-			t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
-		}
-		n++
-		return nil
+	report, err := r.Verify(func(run *Run) error {
+		return run.Each(func(c *keys.Cell) error {
+			if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
+				t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
+			}
+			n++
+			return nil
+		})
 	})
 	if err != nil || report.Cells != 3*maxLearned {
 		t.Errorf("%+v, %v", report, err)

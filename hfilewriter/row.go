@@ -85,7 +85,10 @@ func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, values [][
 func (w *Writer) appendPlanned(cell *keys.Cell, i int, values [][]byte) error {
 	p, e, blockSize := &w.plan, &w.enc, w.settings.BlockSize
 	for last := i; ; {
-		i = nextValue(values, i+1)
+		if e.encoding == EncodeFastDiff {
+			last = e.hurryPlanned(p, last, values, blockSize, &w.stats)
+		}
+		i = nextValue(values, last+1)
 		if i == len(values) {
 			e.leavePlan(p, last)
 			return nil
@@ -129,6 +132,10 @@ type plannedCell struct {
 	flag      byte   // FAST_DIFF: what is known to be the same
 	length    []byte // FAST_DIFF: the key's length, where it is not the same
 	rest      []byte // FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
+
+	// FAST_DIFF: the same as words, little-endian: flag and length, and the first 16 bytes of rest.
+	head  uint64
+	words [2]uint64
 }
 
 // fits makes the plan fit rows of a length and timestamp, which are mostly those of the row before; false where the
@@ -165,7 +172,12 @@ func (p *rowPlan) setTimestamp(encoding Encoding, timestamp int64) {
 		case encoding == EncodeNone:
 			binary.BigEndian.PutUint64(rest[len(rest)-1-timestampLen:], uint64(timestamp))
 		default:
-			rest[len(rest)-1] = byte(timestamp)
+			last := len(rest) - 1
+			rest[last] = byte(timestamp)
+			if word, shift := last/8, last%8*8; word < len(p.cells[i].words) {
+				w := &p.cells[i].words[word]
+				*w = *w&^(0xff<<shift) | uint64(byte(timestamp))<<shift
+			}
 		}
 	}
 }
@@ -183,6 +195,10 @@ func (c *plannedCell) planFastDiff(p *rowPlan, columns *Columns, i int) {
 	rest := appendCompressedInt(nil, qualifierOffset(p.rowLen, len(columns.family))+same)
 	rest = append(rest, c.qualifier[same:]...)
 	c.rest = p.keep(append(rest, byte(p.timestamp)))
+	c.head, _ = maskedWord(append([]byte{c.flag}, c.length...))
+	for i := range c.words {
+		c.words[i], _ = maskedWord(c.rest[min(8*i, len(c.rest)):])
+	}
 }
 
 // keep copies bytes into the plan's room, so that a plan's bytes lie together.
@@ -214,6 +230,75 @@ func (e *blockEncoder) addPlannedFastDiff(c *plannedCell, value []byte) {
 	e.buf = buf
 	e.cells++
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
+}
+
+// plannedRoom is how much room hurryPlanned writes into, besides the value: flag and length as a word, the value's length,
+// the rest and a short value as two words each.
+const plannedRoom = 8 + 1 + 16 + 16
+
+// hurryPlanned does what addPlannedFastDiff does for the cells behind column i, writing words instead of bytes, as long as
+// there is a value for each column, names and values are short, and the block has room. It gives the last column added.
+func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, values [][]byte, blockSize int, s *stats) int {
+	buf, at, last, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
+	var keyBytes, valueBytes int
+	from, full := i, min(e.start+blockSize, len(buf)-plannedRoom-0x80)
+	for ; i+1 < len(values); i++ {
+		v, c := values[i+1], &p.cells[i+1]
+		if v == nil || len(v) >= 0x80 || len(c.rest) > 16 || at >= full || unencoded >= blockSize || int64(c.keyLen+len(v)) > s.biggest {
+			break
+		}
+		flag, flagAt := c.flag, at
+		binary.LittleEndian.PutUint64(buf[at:], c.head)
+		at += 1 + len(c.length)
+		same := len(v) == last.len
+		if same {
+			flag |= fastDiffSameValueLen
+		} else {
+			buf[at] = byte(len(v))
+			at++
+		}
+		binary.LittleEndian.PutUint64(buf[at:], c.words[0])
+		binary.LittleEndian.PutUint64(buf[at+8:], c.words[1])
+		at += len(c.rest)
+		copyShort(buf[at:], v)
+		if same && equalShort(buf[last.at:], buf[at:], len(v)) {
+			flag |= fastDiffSameValue
+		} else {
+			last = span{at, len(v)}
+			at += len(v)
+		}
+		buf[at] = 0 // sequence id
+		at++
+		buf[flagAt] = flag
+		keyBytes += c.keyLen
+		valueBytes += len(v)
+		unencoded += cellOverhead + c.keyLen + len(v) + mvccLen
+	}
+	e.buf, e.prev.value, e.unencoded = buf[:at], last, unencoded
+	e.cells += i - from
+	s.cells += int64(i - from)
+	s.keyBytes += int64(keyBytes)
+	s.valueBytes += int64(valueBytes)
+	return i
+}
+
+// copyShort copies v, which is mostly short, into dst, which has at least 16 bytes; those behind it may change, too.
+func copyShort(dst, v []byte) {
+	if len(v) > 16 || cap(v) < 16 {
+		copy(dst, v)
+		return
+	}
+	v = v[:16]
+	binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(v))
+	binary.LittleEndian.PutUint64(dst[8:], binary.LittleEndian.Uint64(v[8:]))
+}
+
+// equalShort compares the first n bytes of a and b, which have at least 8.
+func equalShort(a, b []byte, n int) bool {
+	if n <= 8 {
+		return (binary.LittleEndian.Uint64(a)^binary.LittleEndian.Uint64(b))<<(64-8*n) == 0
+	}
+	return bytes.Equal(a[:n], b[:n])
 }
 
 // addPlanned is addPlain for a planned cell.

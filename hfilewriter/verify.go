@@ -15,23 +15,44 @@ type Report struct {
 	Rows   int64
 }
 
-// Again says what of a cell a visitor has seen before, so that it need not look at it again.
-type Again struct {
-	Row    bool // row, family, timestamp and type are those of the cell before
-	Column int  // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
+// Run is what Verify shows at a time: a cell, and those behind it in its row that have columns which were shown before.
+// It is valid during the call.
+type Run struct {
+	Cell   *keys.Cell
+	Column int // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
+
+	// The cells behind it, which have its row, family, timestamp and type: their columns' numbers and their values.
+	Columns []int32
+	Values  [][]byte
+
+	learned *learned
+}
+
+// Each visits the run's cells one by one. The cell is valid during the call.
+func (r *Run) Each(visit func(*keys.Cell) error) error {
+	cell := *r.Cell
+	for i := -1; i < len(r.Columns); i++ {
+		if i >= 0 {
+			cell.Qualifier, cell.Value = r.learned.columns[r.Columns[i]].qualifier, r.Values[i]
+		}
+		if err := visit(&cell); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
 // previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
-// column, the file info and the trailer's counts. visit, which may be nil, sees each cell, which is valid during the
-// call, and may rest on what Again says. The first fault is an error, ErrCorrupt unless reading or visit failed.
-func (r *Reader) Verify(visit func(*keys.Cell, Again) error) (*Report, error) {
+// column, the file info and the trailer's counts. visit, which may be nil, sees all cells in order. The first fault is an
+// error, ErrCorrupt unless reading or visit failed.
+func (r *Reader) Verify(visit func(*Run) error) (*Report, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
 	for i := range v.chains {
 		v.chains[i] = noBlock
 	}
-	if err := v.run(); err != nil {
+	if err := v.walk(); err != nil {
 		return nil, fmt.Errorf("verify HFile: %w", err)
 	}
 	return &v.report, nil
@@ -42,7 +63,10 @@ type verifier struct {
 	r      *Reader
 	src    *source
 	dec    blockDecoder
-	visit  func(*keys.Cell, Again) error
+	visit  func(*Run) error
+	cell   keys.Cell
+	known  known // the cells behind it
+	run    Run
 	report Report
 
 	chains              [blockTypes]int64 // last block of each chain
@@ -67,7 +91,7 @@ type namedBlock struct {
 	before, key []byte // the last key of the block before; the block's first key
 }
 
-func (v *verifier) run() error {
+func (v *verifier) walk() error {
 	for offset := int64(0); offset < v.r.end(); {
 		b, err := v.src.read(offset)
 		if err != nil {
@@ -84,6 +108,7 @@ func (v *verifier) run() error {
 	if err := v.info(); err != nil {
 		return fmt.Errorf("file info: %w", err)
 	}
+	v.report.Cells = v.stats.cells
 	return nil
 }
 
@@ -130,18 +155,13 @@ func (v *verifier) cells(b *block) error {
 		if !ok {
 			break
 		}
-		c := &v.dec.cell
+		v.cell = v.dec.cell // a copy, since takeKnown moves on
 		if first {
-			v.expectEntry(b, c)
+			v.expectEntry(b, &v.cell)
 			first = false
 		}
-		if v.dec.known && v.r.kind != BloomRowCol {
-			err = v.knownCell(c)
-		} else {
-			err = v.cell(c)
-		}
-		if err != nil {
-			return fmt.Errorf("cell %s: %w", describe(c), err)
+		if err := v.visitRun(&v.cell); err != nil {
+			return fmt.Errorf("cell %s: %w", describe(&v.cell), err)
 		}
 	}
 	v.catchUp()
@@ -161,18 +181,6 @@ func (v *verifier) expectEntry(b *block, first *keys.Cell) {
 	v.pending = append(v.pending, d)
 }
 
-// knownCell checks a cell that stands behind the one before it as cells of these columns did when they were checked in
-// full: in order, in a row that the bloom filter knows, with the same timestamp.
-func (v *verifier) knownCell(c *keys.Cell) error {
-	v.ahead = c.Qualifier // which the decoder keeps
-	v.stats.addKnown(c)
-	v.report.Cells++
-	if v.visit != nil {
-		return v.visit(c, Again{Row: true, Column: v.dec.column})
-	}
-	return nil
-}
-
 // catchUp brings the last cell up to date.
 func (v *verifier) catchUp() {
 	if v.ahead != nil {
@@ -181,7 +189,61 @@ func (v *verifier) catchUp() {
 	}
 }
 
-func (v *verifier) cell(c *keys.Cell) error {
+// visitRun checks a cell, takes those behind it that stand there as cells of these columns did when they were checked in
+// full (in order, in a row that the bloom filter knows, with the same timestamp), and shows them.
+func (v *verifier) visitRun(c *keys.Cell) error {
+	column := v.dec.knownColumn()
+	v.known.clear()
+	if v.r.kind == BloomRowCol { // which must know each column
+		if err := v.inFull(c); err != nil {
+			return err
+		}
+	} else {
+		if err := v.inPart(c); err != nil {
+			return err
+		}
+		v.takeKnown(c)
+	}
+	if v.visit == nil {
+		return nil
+	}
+	v.run = Run{c, column, v.known.columns[:v.known.n], v.known.values[:v.known.n], &v.dec.learned}
+	return v.visit(&v.run)
+}
+
+// inPart checks a cell, in full where the decoder does not know it.
+func (v *verifier) inPart(c *keys.Cell) error {
+	if !v.dec.known {
+		return v.inFull(c)
+	}
+	v.stats.addKnown(c)
+	v.ahead = c.Qualifier // which the decoder keeps
+	return nil
+}
+
+// takeKnown takes the cells behind c that need no look at their keys.
+func (v *verifier) takeKnown(c *keys.Cell) {
+	k := &v.known
+	v.dec.takeKnown(k)
+	if k.n == 0 {
+		return
+	}
+	v.ahead = v.dec.cell.Qualifier
+	if k.largest <= v.stats.biggest {
+		v.stats.cells += int64(k.n)
+		v.stats.keyBytes += k.keyBytes
+		v.stats.valueBytes += k.valueBytes
+		return
+	}
+	cell := *c
+	for i, column := range k.columns[:k.n] {
+		cell.Qualifier, cell.Value = v.dec.learned.columns[column].qualifier, k.values[i]
+		v.stats.addKnown(&cell)
+	}
+}
+
+// inFull checks a cell by itself and beside the one before.
+func (v *verifier) inFull(c *keys.Cell) error {
 	v.catchUp()
 	at := v.place(c)
 	if at == before {
@@ -200,11 +262,7 @@ func (v *verifier) cell(c *keys.Cell) error {
 		v.stats.deleteFamilies++
 	}
 	v.stats.add(c)
-	v.report.Cells++
 	v.prev.follow(c, at)
-	if v.visit != nil {
-		return v.visit(c, Again{Column: v.dec.knownColumn()})
-	}
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
 )
 
 // FileSummary describes one finished HFile.
@@ -124,16 +123,9 @@ func verifyHFile(ctx context.Context, in storage.File) (*hfilewriter.Report, dig
 		return nil, digest.Sum{}, err
 	}
 	var cells digest.Stream
-	rows := 0
-	report, err := r.Verify(func(c *keys.Cell, again hfilewriter.Again) error {
-		cells.AddAgain(c, again.Row, again.Column)
-		if again.Row {
-			return nil
-		}
-		if rows++; rows%checkEvery == 0 {
-			return ctx.Err()
-		}
+	report, err := r.Verify(interruptible(ctx, func(run *hfilewriter.Run) error {
+		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
-	})
+	}))
 	return report, cells.Sum, err
 }

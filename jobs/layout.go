@@ -97,7 +97,13 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 		timestamp, payload = int64(binary.BigEndian.Uint64(payload)), payload[8:]
 	}
 	for i := range values {
-		n, size := binary.Uvarint(payload)
+		if len(payload) == 0 {
+			return 0, errPayload
+		}
+		n, size := uint64(payload[0]), 1
+		if n >= 0x80 {
+			n, size = binary.Uvarint(payload)
+		}
 		if size <= 0 || n > uint64(len(payload)-size)+1 {
 			return 0, errPayload
 		}
@@ -106,8 +112,7 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 			values[i] = nil
 			continue
 		}
-		values[i] = payload[: n-1 : n-1]
-		payload = payload[n-1:]
+		values[i], payload = payload[:n-1], payload[n-1:] // not capped: a copy of 16 bytes at once is faster
 	}
 	if len(payload) != 0 {
 		return 0, errPayload
@@ -118,29 +123,35 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 // digestFields adds a record's cells, taken from its fields, to a sum. named is what their qualifiers begin with in a wide
 // table.
 func (l *layout) digestFields(sum *digest.Sum, row, named []byte, fields [][]byte, timestamp int64) {
-	hash, moment := digest.Row(row), digest.Moment(timestamp)
+	cells := digest.NewRow(row, keys.Put)
 	for i, source := range l.sources {
 		if value := fields[source]; value != nil {
-			sum.Cell(hash, l.hash(i, named), value, keys.Put, moment)
+			cells.Cell(l.hash(i, named), value)
 		}
 	}
+	sum.AddRow(&cells, timestamp)
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
 func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values [][]byte, timestamp int64) {
-	hash, moment := digest.Row(row), digest.Moment(timestamp)
+	cells := digest.NewRow(row, keys.Put)
 	for i, value := range values {
 		if value != nil {
-			sum.Cell(hash, l.hash(i, named), value, keys.Put, moment)
+			cells.Cell(l.hash(i, named), value)
 		}
 	}
+	sum.AddRow(&cells, timestamp)
 }
 
 // hash is that of a cell's column.
 func (l *layout) hash(i int, named []byte) uint64 {
-	if !l.wide {
-		return l.hashes[i]
+	if l.wide {
+		return l.wideHash(i, named)
 	}
+	return l.hashes[i]
+}
+
+func (l *layout) wideHash(i int, named []byte) uint64 {
 	f := l.familyOf(i)
 	return digest.Column(f.bytes, named, f.qualifiers[i-f.first])
 }

@@ -278,8 +278,8 @@ func readEncoded(file []byte) error {
 		return err
 	}
 	var cells digest.Stream
-	_, err = r.Verify(func(c *keys.Cell, again hfilewriter.Again) error {
-		cells.AddAgain(c, again.Row, again.Column)
+	_, err = r.Verify(func(run *hfilewriter.Run) error {
+		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	})
 	return err

@@ -9,7 +9,6 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -112,11 +111,11 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 	defer func() { err = errors.Join(err, in.file.Close()) }()
 	var cells digest.Stream
 	family := []byte(f.family)
-	report, err := in.Verify(interruptible(ctx, func(c *keys.Cell, again hfilewriter.Again) error {
-		if !again.Row && !bytes.Equal(c.Family, family) {
+	report, err := in.Verify(interruptible(ctx, func(run *hfilewriter.Run) error {
+		if c := run.Cell; !bytes.Equal(c.Family, family) {
 			return differsf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
 		}
-		cells.AddAgain(c, again.Row, again.Column)
+		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	}))
 	if err != nil {
@@ -127,13 +126,13 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 }
 
 // interruptible ends a walk over cells when ctx ends.
-func interruptible(ctx context.Context, visit func(*keys.Cell, hfilewriter.Again) error) func(*keys.Cell, hfilewriter.Again) error {
+func interruptible(ctx context.Context, visit func(*hfilewriter.Run) error) func(*hfilewriter.Run) error {
 	n := 0
-	return func(c *keys.Cell, again hfilewriter.Again) error {
+	return func(run *hfilewriter.Run) error {
 		if n++; n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return visit(c, again)
+		return visit(run)
 	}
 }
 

@@ -37,13 +37,41 @@ type Sum struct {
 	Timeless uint64 // without them
 }
 
-// Row is the hash of a row, for Cell.
-func Row(row []byte) uint64 { return prime1 * xxh3.Hash(row) }
+// Row adds up cells of one row, timestamp and type. A row with several goes into several.
+type Row struct {
+	hash, typ uint64
+	timeless  uint64
+	cells     int64
+}
 
-// Moment is the hash of a timestamp, for Cell.
-func Moment(timestamp int64) uint64 { return avalanche(prime1*uint64(timestamp)) | 1 }
+// NewRow begins with no cells.
+func NewRow(row []byte, typ keys.CellType) Row {
+	return Row{hash: rowHash(row), typ: prime4 * uint64(typ)}
+}
 
-// Column is the hash of a family and qualifier, for Cell. The qualifier may come in parts.
+// Cell adds a cell, given the hash of its column.
+func (r *Row) Cell(column uint64, value []byte) {
+	high, low := bits.Mul64(r.hash+xxh3.Hash(value), column+r.typ)
+	r.timeless += high ^ low
+	r.cells++
+}
+
+// AddRow adds a row's cells, which have this timestamp.
+func (s *Sum) AddRow(r *Row, timestamp int64) { s.addRow(r, moment(timestamp)) }
+
+// addRow multiplies once: the sum of the cells' products with moment is the product of their sum.
+func (s *Sum) addRow(r *Row, moment uint64) {
+	s.Cells += r.cells
+	s.Timed += r.timeless * moment
+	s.Timeless += r.timeless
+}
+
+func rowHash(row []byte) uint64 { return prime1 * xxh3.Hash(row) }
+
+// moment is the hash of a timestamp.
+func moment(timestamp int64) uint64 { return avalanche(prime1*uint64(timestamp)) | 1 }
+
+// Column is the hash of a family and qualifier, for Row. The qualifier may come in parts.
 func Column(family []byte, qualifier ...[]byte) uint64 {
 	var room [256]byte // for most of them
 	b := append(binary.AppendUvarint(room[:0], uint64(len(family))), family...)
@@ -56,15 +84,6 @@ func Column(family []byte, qualifier ...[]byte) uint64 {
 		b = append(b, part...)
 	}
 	return xxh3.Hash(b)
-}
-
-// Cell adds one cell, given the hashes of its row, column and timestamp.
-func (s *Sum) Cell(row, column uint64, value []byte, typ keys.CellType, moment uint64) {
-	high, low := bits.Mul64(row+xxh3.Hash(value), column+prime4*uint64(typ))
-	timeless := high ^ low
-	s.Cells++
-	s.Timed += timeless * moment
-	s.Timeless += timeless
 }
 
 // Add adds the cells of another set.
@@ -95,8 +114,7 @@ type Stream struct {
 	columns []column
 	next    int // where the next column probably is in columns
 
-	last     uint64   // hash of the last column
-	numbered []uint64 // hashes by number; 0: not known yet
+	numbered []uint64 // columns' hashes by number
 }
 
 type column struct {
@@ -108,39 +126,37 @@ type column struct {
 const maxColumns = 1024
 
 // Add adds a cell.
-func (t *Stream) Add(c *keys.Cell) {
+func (t *Stream) Add(c *keys.Cell) { t.AddRun(c, -1, nil, nil) }
+
+// AddRun adds a cell whose column a number stands for throughout the stream, -1 where none does, and cells behind it
+// that have its row, family, timestamp and type, and columns whose numbers came with a cell before.
+func (t *Stream) AddRun(c *keys.Cell, column int, columns []int32, values [][]byte) {
 	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {
 		t.row = append(t.row[:0], c.Row...)
-		t.rowHash = Row(c.Row)
+		t.rowHash = rowHash(c.Row)
 		t.next = 0
 	}
 	if c.Timestamp != t.stamp || t.moment == 0 {
-		t.stamp, t.moment = c.Timestamp, Moment(c.Timestamp)
+		t.stamp, t.moment = c.Timestamp, moment(c.Timestamp)
 	}
-	t.last = t.column(c)
-	t.Sum.Cell(t.rowHash, t.last, c.Value, c.Type, t.moment)
+	hash := t.column(c)
+	t.remember(column, hash)
+	row := Row{hash: t.rowHash, typ: prime4 * uint64(c.Type)}
+	row.Cell(hash, c.Value)
+	for i, value := range values {
+		row.Cell(t.numbered[columns[i]], value)
+	}
+	t.Sum.addRow(&row, t.moment)
 }
 
-// AddAgain adds a cell of which it is known whether row, family, timestamp and type are those of the cell before, and the
-// number that stands for its column, throughout the stream; -1 where it has none.
-func (t *Stream) AddAgain(c *keys.Cell, sameRow bool, column int) {
-	if !sameRow || column < 0 || column >= len(t.numbered) || t.numbered[column] == 0 {
-		t.Add(c)
-		t.remember(column)
-		return
-	}
-	t.Sum.Cell(t.rowHash, t.numbered[column], c.Value, c.Type, t.moment)
-}
-
-// remember keeps the last cell's column hash under its number.
-func (t *Stream) remember(column int) {
-	if column < 0 || column >= maxColumns {
-		return
-	}
+// remember keeps a column's hash under its number.
+func (t *Stream) remember(column int, hash uint64) {
 	for column >= len(t.numbered) {
 		t.numbered = append(t.numbered, 0)
 	}
-	t.numbered[column] = t.last
+	if column >= 0 {
+		t.numbered[column] = hash
+	}
 }
 
 func (t *Stream) column(c *keys.Cell) uint64 {
