@@ -86,27 +86,40 @@ func (b *bloomWriter) add(key []byte) {
 		b.chunk = b.newChunk(key)
 	}
 	c := b.chunk
-	bits, n := c.bits(), int32(len(c.bits())*8)
-	h1 := murmur(key, 0)
-	h2 := murmur(key, h1)
+	bits, places := c.bits(), newBloomPlaces(key, len(c.bits())*8)
 	for range b.shape.hashes {
-		at := bloomBit(h1, n)
+		at := places.next()
 		bits[at>>3] |= 1 << (at & 7)
-		h1 += h2
 	}
 	c.keys++
 	b.keys++
 	b.lastKey = append(b.lastKey[:0], key...)
 }
 
-// bloomBit is the place of a hash among n bits (BloomFilterChunk.setHashLoc): the remainder of Java's signed division,
-// without its sign.
-func bloomBit(hash, n int32) uint32 {
-	at := hash % n
-	if at < 0 {
-		at = -at
+// bloomPlaces are the places of a key's bits among n (BloomFilterChunk.setHashLoc): hashes that are a step apart, each
+// the remainder of Java's signed division without its sign.
+type bloomPlaces struct {
+	hash, step int32
+	n, mask    uint32 // mask: n-1 where n is a power of two, as that of a chunk mostly is, else 0
+}
+
+func newBloomPlaces(key []byte, n int) bloomPlaces {
+	h1 := murmur(key, 0)
+	p := bloomPlaces{hash: h1, step: murmur(key, h1), n: uint32(n)}
+	if n&(n-1) == 0 {
+		p.mask = p.n - 1
 	}
-	return uint32(at)
+	return p
+}
+
+func (p *bloomPlaces) next() uint32 {
+	sign := p.hash >> 31
+	magnitude := uint32((p.hash ^ sign) - sign) // of the least number, too: its bits are those of 1<<31
+	p.hash += p.step
+	if p.mask != 0 {
+		return magnitude & p.mask
+	}
+	return magnitude % p.n
 }
 
 func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
@@ -210,18 +223,15 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 
 // bloomContains asks one chunk's bits for a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {
-	n := int32(len(bits) * 8)
-	if n <= 0 {
+	if len(bits) == 0 || len(bits) > math.MaxInt32/8 { // the number of bits is an int
 		return false
 	}
-	h1 := murmur(key, 0)
-	h2 := murmur(key, h1)
+	places := newBloomPlaces(key, len(bits)*8)
 	for range hashes {
-		at := bloomBit(h1, n)
+		at := places.next()
 		if bits[at>>3]&(1<<(at&7)) == 0 {
 			return false
 		}
-		h1 += h2
 	}
 	return true
 }

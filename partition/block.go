@@ -38,6 +38,13 @@ type spilledRun struct {
 	sum     uint32 // of them
 }
 
+// room is how large a buffer for a block is, packed or not: rounded up, so that those of runs with much the same blocks can
+// be exchanged.
+func (r *spilledRun) room() int {
+	const page = 4096
+	return (max(r.largest, r.packed) + page - 1) / page * page
+}
+
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
 
 // from is the offset of a block from which on all of a slice's entries are found.
@@ -73,7 +80,8 @@ func (r *spilledRun) remove() error { return errors.Join(r.close(), os.Remove(r.
 // blockRoom is how much a block of n bytes of entries can take.
 func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
 
-// appendBlock puts entries behind what is in dst, packed where they are not to be plain and become less.
+// appendBlock puts entries behind what is in dst, packed where they are not to be plain and become less. Plain ones may
+// stand in their place there already.
 func appendBlock(dst, entries []byte, plain bool) []byte {
 	start := len(dst)
 	need := blockRoom(len(entries))
@@ -86,7 +94,10 @@ func appendBlock(dst, entries []byte, plain bool) []byte {
 		length = len(snappy.Encode(body, entries))
 	}
 	if length >= len(entries) {
-		length = copy(body, entries)
+		length = len(entries)
+		if length > 0 && &body[0] != &entries[0] {
+			copy(body, entries)
+		}
 	}
 	dst = dst[:start+blockHeaderLen+length]
 	header := dst[start:]
@@ -105,8 +116,9 @@ func checksum(block []byte) uint32 {
 // ErrDamaged says that a spilled run does not read back as it was written.
 var ErrDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
 
-// readBlock reads the block at an offset of a run into dst, which has room for the run's largest; stored, which has room
-// for its largest as stored, is used for it. next is where the block ends.
+// readBlock reads the block at an offset of a run, as it is stored, into stored, which has room for the run's largest. Where
+// it is plain its entries are a view of that; else they are unpacked into dst, which has room for the largest of those. next
+// is where the block ends.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
 	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
@@ -119,7 +131,7 @@ func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, ne
 	}
 	next = at + int64(length)
 	if length-blockHeaderLen == size {
-		return dst[:copy(dst, stored[blockHeaderLen:length])], next, nil
+		return stored[blockHeaderLen:length], next, nil
 	}
 	entries, err = snappy.Decode(dst, stored[blockHeaderLen:length])
 	if err != nil || len(entries) != size {

@@ -78,17 +78,32 @@ func (c *cursor) nextOnDisk() (err error) {
 			c.done = true
 			return nil
 		}
-		c.buffers[0], c.buffers[1] = c.buffers[1], c.buffers[0]
-		if c.buffers[0] == nil {
-			c.buffers[0] = c.reader.sorted.buffer(c.run.largest)
-		}
-		c.block, c.at, err = c.run.readBlock(c.at, c.reader.stored, c.buffers[0])
-		if err != nil {
+		if err := c.nextBlock(); err != nil {
 			return err
 		}
 	}
 	if c.block = cutEntry(c.block, &c.Entry); c.block == nil {
 		return c.run.fault(c.at, ErrDamaged)
+	}
+	return nil
+}
+
+// nextBlock reads a block.
+func (c *cursor) nextBlock() (err error) {
+	c.buffers[0], c.buffers[1] = c.buffers[1], c.buffers[0]
+	if c.buffers[0] == nil {
+		c.buffers[0] = c.reader.sorted.buffer(c.run.room())
+	}
+	stored, own := c.reader.stored, c.buffers[0]
+	c.block, c.at, err = c.run.readBlock(c.at, stored, own)
+	if err != nil || len(c.block) == 0 || &c.block[0] == &own[0] {
+		return err
+	}
+	// A plain block is a view of what it was read into, which the next cursor needs.
+	if len(own) >= len(stored) && len(stored) >= c.run.room() {
+		c.reader.stored, c.buffers[0] = own, stored
+	} else {
+		c.block = own[:copy(own, c.block)]
 	}
 	return nil
 }

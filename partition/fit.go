@@ -57,12 +57,12 @@ func (s *Sorter) fit(ctx context.Context) error {
 // mergeMemory is what reading these runs takes: two blocks of each, and one as it is stored, for as many regions as are
 // read at once.
 func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
-	sum, packed := 0, 0
+	sum, most := 0, 0
 	for _, r := range runs {
-		sum += 2 * r.largest
-		packed = max(packed, r.packed)
+		sum += 2 * r.room()
+		most = max(most, r.room())
 	}
-	return int64(sum+packed) * int64(max(2, s.lanes))
+	return int64(sum+most) * int64(max(2, s.lanes))
 }
 
 // spillArenas writes what is in memory, side by side.

@@ -105,22 +105,30 @@ func (a *arena) common(ix []indexEntry, depth int) int {
 	return shared
 }
 
-// sortFew is an insertion sort.
+// sortFew sorts by prefixes, and by what is behind them where they are equal.
 func (a *arena) sortFew(ix []indexEntry, depth int) {
+	insertionSort(ix, func(x, y *indexEntry) bool { return x.prefix < y.prefix })
+	for start := 0; start < len(ix); {
+		end := start + 1
+		for end < len(ix) && ix[end].prefix == ix[start].prefix {
+			end++
+		}
+		if tied := ix[start:end]; len(tied) > 1 {
+			a.fetch(tied, 1)
+			insertionSort(tied, func(x, y *indexEntry) bool { return a.compare(x.at, y.at, depth) < 0 })
+		}
+		start = end
+	}
+}
+
+func insertionSort(ix []indexEntry, before func(x, y *indexEntry) bool) {
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
 		j := i
-		for j > 0 && a.before(e, ix[j-1], depth) {
+		for j > 0 && before(&e, &ix[j-1]) {
 			ix[j] = ix[j-1]
 			j--
 		}
 		ix[j] = e
 	}
-}
-
-func (a *arena) before(x, y indexEntry, depth int) bool {
-	if x.prefix != y.prefix {
-		return x.prefix < y.prefix
-	}
-	return a.compare(x.at, y.at, depth) < 0
 }

@@ -50,8 +50,8 @@ func (s *Sorted) read(part Slice) (*Run, error) {
 		return nil, errors.New("the sorted entries are closed")
 	}
 	r := &Run{sorted: s, end: part.End}
-	cursors, packed := s.cursors(r, part)
-	r.stored = s.buffer(packed)
+	cursors, room := s.cursors(r, part)
+	r.stored = s.buffer(room)
 	r.tree.cursors = cursors
 	for i := range cursors {
 		if err := cursors[i].nextFrom(part.Start); err != nil {
@@ -62,9 +62,9 @@ func (s *Sorted) read(part Slice) (*Run, error) {
 	return r, nil
 }
 
-// cursors are those of a slice's part of every run, before their first entries or a little earlier, and how long a stored
-// block can be.
-func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, packed int) {
+// cursors are those of a slice's part of every run, before their first entries or a little earlier, and how much room a
+// stored block can take.
+func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
 			cursors = append(cursors, cursor{arena: m.arena, index: ix})
@@ -73,10 +73,10 @@ func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, packed int) {
 	for _, f := range s.runs {
 		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
 			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
-			packed = max(packed, f.packed)
+			room = max(room, f.room())
 		}
 	}
-	return cursors, packed
+	return cursors, room
 }
 
 // Close frees memory and deletes spilled files; kept ones stay. No region may be being read.

@@ -14,6 +14,12 @@ const writeBuffer = 256 << 10
 // lookEvery is how many entries are written between two looks at whether to stop.
 const lookEvery = 4096
 
+// Entries are fetched so many at a time, and so much of each: enough of them for all loads that a core can have under way.
+const (
+	fetchedAtOnce = 16
+	fetchedLines  = 4
+)
+
 // runWriter writes sorted entries as a run. Its buffers serve one run after the other.
 type runWriter struct {
 	regions   *Regions
@@ -27,7 +33,8 @@ type runWriter struct {
 	counts  []int64 // entries a region
 	region  int     // being written
 	end     []byte  // of it
-	block   []byte  // entries
+	block   []byte  // entries; of a plain block in its place in the buffer, unless one outgrew it
+	packing []byte  // room for the block where it is to be compressed
 	buffer  []byte  // blocks
 	written int64   // before the buffer
 	data    int64   // bytes of keys and payloads
@@ -72,7 +79,8 @@ func (w *runWriter) begin() (err error) {
 	}
 	w.run = &spilledRun{name: w.file.Name(), starts: make([]int64, 1, w.regions.Len()+1)}
 	w.region, w.end, w.written, w.data = 0, w.regions.End(0), 0, 0
-	w.block, w.buffer = w.block[:0], w.buffer[:0]
+	w.buffer = w.buffer[:0]
+	w.beginBlock()
 	clear(w.counts)
 	return nil
 }
@@ -117,18 +125,30 @@ func (w *runWriter) endBlock() error {
 	w.buffer = appendBlock(w.buffer, w.block, w.plain)
 	w.run.largest = max(w.run.largest, len(w.block))
 	w.run.packed = max(w.run.packed, len(w.buffer)-before)
-	w.block = w.block[:0]
-	if len(w.buffer) < w.flushAt {
-		return nil
+	if len(w.buffer) >= w.flushAt {
+		if err := w.flush(); err != nil {
+			return err
+		}
 	}
-	return w.flush()
+	w.beginBlock()
+	return nil
 }
 
-// makeRoom makes buffers of the usual size, in place of those that a large entry has left.
-func (w *runWriter) makeRoom() {
-	if cap(w.block) != w.blockSize {
-		w.block = make([]byte, 0, w.blockSize)
+// beginBlock makes the block an empty one.
+func (w *runWriter) beginBlock() {
+	if w.plain {
+		at := len(w.buffer) + blockHeaderLen
+		w.block = w.buffer[at:at:cap(w.buffer)]
+		return
 	}
+	if w.packing == nil {
+		w.packing = make([]byte, 0, w.blockSize)
+	}
+	w.block = w.packing
+}
+
+// makeRoom makes a buffer of the usual size, in place of one that a large entry has left.
+func (w *runWriter) makeRoom() {
 	if usual := w.flushAt + blockRoom(w.blockSize); cap(w.buffer) != usual {
 		w.buffer = make([]byte, 0, usual)
 	}
@@ -166,6 +186,9 @@ func (w *runWriter) writeArena(ctx context.Context, a *arena, c *cuts) (*spilled
 		for i, ix := range a.index {
 			if i%lookEvery == 0 && ctx.Err() != nil {
 				return ctx.Err()
+			}
+			if i%fetchedAtOnce == 0 {
+				a.fetch(a.index[i:min(i+fetchedAtOnce, len(a.index))], fetchedLines)
 			}
 			a.read(&e, ix.at)
 			if err := w.add(&e); err != nil {
