@@ -119,11 +119,10 @@ func (f *feed) begin(r *ingest.Record) error {
 	}
 	err := f.key.build(buffer, r)
 	f.wanted = !errors.Is(err, errFiltered)
-	var bad *ingest.BadRecord
-	switch {
-	case !f.wanted:
+	if err == nil || !f.wanted {
 		return nil
-	case f.several && errors.As(err, &bad):
+	}
+	if bad := (*ingest.BadRecord)(nil); f.several && errors.As(err, &bad) {
 		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
 	}
 	return err

@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	manifestSchema   = 2
+	manifestSchema   = 3
 	manifestMaxBytes = 256 << 20
 )
 

@@ -3,14 +3,23 @@
 //
 // A cell's contribution is, for the digest without the timestamp and the one with it,
 //
-//	timeless = fold((prime1*XXH3(row) + XXH3(value)) * (XXH3(column) + prime4*type))
+//	timeless = fold((prime1*XXH3(row) + low) * (XXH3(column) + prime4*type + high))
 //	timed    = timeless * (avalanche(prime1*timestamp) | 1)
 //	column   = uvarint(len(family)) family uvarint(len(qualifier)) qualifier
 //
-// where fold is the upper half of a 128-bit product xor the lower, and all else is modulo 2^64. XXH3 is its 64-bit form
-// with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's, a column's and a
-// timestamp's hash serve many cells, and joined by two multiplications, since every cell goes through here twice in a
-// run. It finds accidents; it is no signature.
+// where fold is the upper half of a 128-bit product xor the lower, and all else is modulo 2^64. low and high stand for the
+// value; its words are little-endian, and prime2*len(value) is added to high:
+//
+//	bytes   low                                    high
+//	0       0                                      0
+//	1 to 3  the first, the middle and the last     0
+//	4 to 8  the first four and the last four       0
+//	9 to 16 the first eight                        the last eight
+//	more    XXH3(value)                            0
+//
+// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's,
+// a column's and a timestamp's hash serve many cells, and a short value is not hashed at all: it stands in a product with
+// two hashes. Every cell goes through here twice in a run. It finds accidents; it is no signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a cell written
 // twice does not cancel, and so that cells can be taken out of a sum again.
@@ -51,9 +60,28 @@ func NewRow(row []byte, typ keys.CellType) Row {
 
 // Cell adds a cell, given the hash of its column.
 func (r *Row) Cell(column uint64, value []byte) {
-	high, low := bits.Mul64(r.hash+xxh3.Hash(value), column+r.typ)
-	r.timeless += high ^ low
+	low, high := words(value)
+	upper, lower := bits.Mul64(r.hash+low, column+r.typ+high)
+	r.timeless += upper ^ lower
 	r.cells++
+}
+
+// words are what stands for a value.
+func words(value []byte) (low, high uint64) {
+	n := len(value)
+	high = prime2 * uint64(n)
+	switch {
+	case n > 16:
+		low = xxh3.Hash(value)
+	case n > 8:
+		low = binary.LittleEndian.Uint64(value)
+		high += binary.LittleEndian.Uint64(value[n-8:])
+	case n > 3:
+		low = uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32
+	case n > 0:
+		low = uint64(value[0]) | uint64(value[n/2])<<8 | uint64(value[n-1])<<16
+	}
+	return low, high
 }
 
 // AddRow adds a row's cells, which have this timestamp.
