@@ -289,18 +289,36 @@ func (v *verifier) inBloom(c *keys.Cell, at place) error {
 	case v.r.kind == BloomRowPrefix:
 		key = key[:min(len(key), v.r.prefix)]
 	}
-	i := v.r.bloom.chunkOf(key)
-	if i >= 0 && i != v.chunk {
-		bits, err := v.bloomSrc.bloomChunk(v.r.bloom, i)
-		if err != nil {
-			return err
-		}
-		v.chunk, v.bits = i, append(v.bits[:0], bits...)
+	i, err := v.bloomChunk(key)
+	if err != nil {
+		return err
 	}
 	if i < 0 || !bloomContains(v.bits, key, v.r.bloom.hashes) {
 		return fmt.Errorf("%w: the bloom filter denies it: gets would miss it", ErrCorrupt)
 	}
 	return nil
+}
+
+// bloomChunk loads the chunk for a key and gives its number, -1 where there is none. Rows ascend, and mostly stay below the
+// first key of the next one.
+func (v *verifier) bloomChunk(key []byte) (int, error) {
+	chunks := v.r.bloom.chunks
+	if v.chunk >= 0 && v.r.kind != BloomRowCol && (v.chunk+1 == len(chunks) || bytes.Compare(key, chunks[v.chunk+1].key) < 0) {
+		return v.chunk, nil
+	}
+	i := v.r.bloom.chunkOf(key)
+	if i < 0 || i == v.chunk {
+		return i, nil
+	}
+	if i+1 < len(chunks) && v.r.kind != BloomRowCol && bytes.Compare(chunks[i].key, chunks[i+1].key) >= 0 {
+		return i, fmt.Errorf("%w: bloom filter chunks %d and %d begin with %q and %q", ErrCorrupt, i, i+1, chunks[i].key, chunks[i+1].key)
+	}
+	bits, err := v.bloomSrc.bloomChunk(v.r.bloom, i)
+	if err != nil {
+		return i, err
+	}
+	v.chunk, v.bits = i, append(v.bits[:0], bits...)
+	return i, nil
 }
 
 // nonRoot checks a leaf against the data blocks since the last one, and an intermediate block against the level below.

@@ -165,7 +165,7 @@ func (r *Reader) cutPlain() (*Record, error) {
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
 	}
-	if !utf8.Valid(rec.Raw) {
+	if !validUTF8(rec.Raw) {
 		if i, at := invalidField(rec.Fields); i >= 0 {
 			return nil, r.badText(i, at)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"unicode/utf8"
 )
 
 // nextScanned is Next where the form has escapes or enclosures.
@@ -139,7 +138,7 @@ func (r *Reader) fillFields() error {
 		}
 		rec.Fields[i] = r.unescaped(i, value, field.escaped)
 	}
-	if r.form.Charset.IsUTF8() && !utf8.Valid(rec.Raw) {
+	if r.form.Charset.IsUTF8() && !validUTF8(rec.Raw) {
 		if i, at := invalidField(rec.Fields); i >= 0 {
 			return r.badText(i, at)
 		}

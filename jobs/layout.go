@@ -68,19 +68,41 @@ func newLayout(j *Job) (*layout, error) {
 }
 
 // pack appends a record's timestamp where it is its own, and its values: each its length and one as a uvarint, 0 for a
-// null, and its bytes.
-func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
+// null, and its bytes. cells, which may be nil, gets them; named is what their qualifiers begin with in a wide table.
+func (l *layout) pack(dst []byte, cells *digest.Row, named []byte, fields [][]byte, timestamp int64) []byte {
 	if l.timed {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(timestamp))
 	}
-	for _, source := range l.sources {
+	for i, source := range l.sources {
 		value := fields[source]
 		if value == nil {
 			dst = append(dst, 0)
 			continue
 		}
-		dst = binary.AppendUvarint(dst, uint64(len(value))+1)
-		dst = append(dst, value...)
+		if cells != nil {
+			cells.Cell(l.hash(i, named), value)
+		}
+		dst = appendValue(dst, value)
+	}
+	return dst
+}
+
+// appendValue appends a value's length and one, and its bytes: a short one's as two words that overlap, which needs no call.
+func appendValue(dst, value []byte) []byte {
+	n, at := len(value), len(dst)
+	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
+		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
+	}
+	dst = dst[:at+1+n]
+	dst[at] = byte(n + 1)
+	if to := dst[at+1:]; n >= 8 {
+		first, last := binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:])
+		binary.LittleEndian.PutUint64(to, first)
+		binary.LittleEndian.PutUint64(to[n-8:], last)
+	} else {
+		first, last := binary.LittleEndian.Uint32(value), binary.LittleEndian.Uint32(value[n-4:])
+		binary.LittleEndian.PutUint32(to, first)
+		binary.LittleEndian.PutUint32(to[n-4:], last)
 	}
 	return dst
 }
@@ -118,18 +140,6 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 		return 0, errPayload
 	}
 	return timestamp, nil
-}
-
-// digestFields adds a record's cells, taken from its fields, to a sum. named is what their qualifiers begin with in a wide
-// table.
-func (l *layout) digestFields(sum *digest.Sum, row, named []byte, fields [][]byte, timestamp int64) {
-	cells := digest.NewRow(row, keys.Put)
-	for i, source := range l.sources {
-		if value := fields[source]; value != nil {
-			cells.Cell(l.hash(i, named), value)
-		}
-	}
-	sum.AddRow(&cells, timestamp)
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.

@@ -6,6 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/keys"
 )
 
 // ruleBenchColumns and ruleBenchFields are a record of 18 columns, as the check table has them.
@@ -50,8 +51,9 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 		if err := key.build(buffer, record); err != nil {
 			return err
 		}
-		layout.digestFields(&sum, key.row, key.named(), key.values, key.timestamp)
-		buffer = layout.pack(key.key, key.values, key.timestamp)[:0]
+		cells := digest.NewRow(key.row, keys.Put)
+		buffer = layout.pack(key.key, &cells, key.named(), key.values, key.timestamp)[:0]
+		sum.AddRow(&cells, key.timestamp)
 		return nil
 	}
 }

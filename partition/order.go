@@ -107,25 +107,29 @@ func (a *arena) common(ix []indexEntry, depth int) int {
 
 // sortFew sorts by prefixes, and by what is behind them where they are equal.
 func (a *arena) sortFew(ix []indexEntry, depth int) {
-	insertionSort(ix, func(x, y *indexEntry) bool { return x.prefix < y.prefix })
-	for start := 0; start < len(ix); {
-		end := start + 1
-		for end < len(ix) && ix[end].prefix == ix[start].prefix {
-			end++
-		}
-		if tied := ix[start:end]; len(tied) > 1 {
-			a.fetch(tied, 1)
-			insertionSort(tied, func(x, y *indexEntry) bool { return a.compare(x.at, y.at, depth) < 0 })
-		}
-		start = end
-	}
-}
-
-func insertionSort(ix []indexEntry, before func(x, y *indexEntry) bool) {
+	ties := false
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
 		j := i
-		for j > 0 && before(&e, &ix[j-1]) {
+		for j > 0 && e.prefix < ix[j-1].prefix {
+			ix[j] = ix[j-1]
+			j--
+		}
+		ix[j] = e
+		ties = ties || j > 0 && ix[j-1].prefix == e.prefix
+	}
+	if ties {
+		a.breakTies(ix, depth)
+	}
+}
+
+// breakTies sorts neighbours of equal prefixes by what is behind them.
+func (a *arena) breakTies(ix []indexEntry, depth int) {
+	a.fetch(ix, 1)
+	for i := 1; i < len(ix); i++ {
+		e := ix[i]
+		j := i
+		for j > 0 && e.prefix == ix[j-1].prefix && a.compare(e.at, ix[j-1].at, depth) < 0 {
 			ix[j] = ix[j-1]
 			j--
 		}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // Regions are the row ranges of a table: region i holds the rows from Start(i) on, before End(i). They are immutable.
 type Regions struct {
-	splits [][]byte
+	splits   [][]byte
+	prefixes []uint64 // of the splits, see prefixOf
 }
 
 // NewRegions makes the regions that the splits cut a table into; splits must ascend strictly and none be empty. They are
@@ -24,6 +24,7 @@ func NewRegions(splits [][]byte) (*Regions, error) {
 			return nil, fmt.Errorf("split %d, %q, is not above the one before it, %q: list the splits in ascending order, each once", i+1, s, splits[i-1])
 		}
 		r.splits = append(r.splits, bytes.Clone(s))
+		r.prefixes = append(r.prefixes, prefixOf(s))
 	}
 	return r, nil
 }
@@ -33,7 +34,18 @@ func (r *Regions) Len() int { return len(r.splits) + 1 }
 
 // Find is the region that holds row.
 func (r *Regions) Find(row []byte) int {
-	return sort.Search(len(r.splits), func(i int) bool { return bytes.Compare(r.splits[i], row) > 0 })
+	prefix := prefixOf(row)
+	from, to := 0, len(r.splits) // splits before from are at or before the row, those from to on behind it
+	for from < to {
+		middle := (from + to) / 2
+		p := r.prefixes[middle]
+		if p > prefix || p == prefix && bytes.Compare(r.splits[middle], row) > 0 {
+			to = middle
+		} else {
+			from = middle + 1
+		}
+	}
+	return from
 }
 
 // Start is the first row of region i; empty for the first region.
