@@ -36,10 +36,11 @@ type Reader struct {
 // metas. size is the file's length in bytes. A file that is none or damaged is ErrCorrupt.
 func Open(in io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{in: in, size: size}
-	if err := r.loadTrailer(); err != nil {
+	tail, err := r.loadTrailer()
+	if err != nil {
 		return nil, fmt.Errorf("open HFile: %w", err)
 	}
-	if err := r.loadOnOpen(); err != nil {
+	if err := r.loadOnOpen(tail); err != nil {
 		return nil, fmt.Errorf("open HFile: %w", err)
 	}
 	if err := r.applyInfo(); err != nil {
@@ -51,36 +52,43 @@ func Open(in io.ReaderAt, size int64) (*Reader, error) {
 // end is where the blocks end and the trailer begins.
 func (r *Reader) end() int64 { return r.size - trailerLen }
 
-func (r *Reader) loadTrailer() error {
+// tailLen is how much of a file's end is read with its trailer: mostly all that Open wants, since each jump within a file
+// on HDFS is a connection to a DataNode.
+const tailLen = 128 << 10
+
+// loadTrailer reads the trailer, and gives what of the file's end it has read before it.
+func (r *Reader) loadTrailer() (tail []byte, err error) {
 	if r.size < trailerLen {
-		return fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
+		return nil, fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
 	}
-	b := make([]byte, trailerLen)
-	if err := readAt(r.in, b, r.end()); err != nil {
-		return fmt.Errorf("read trailer: %w", err)
+	tail = make([]byte, min(r.size, tailLen))
+	if err := readAt(r.in, tail, r.size-int64(len(tail))); err != nil {
+		return nil, fmt.Errorf("read trailer: %w", err)
 	}
+	tail, b := tail[:len(tail)-trailerLen], tail[len(tail)-trailerLen:]
 	t, err := parseTrailer(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.trailer, r.minor = t, int(b[trailerVersionOffset])
 	switch {
 	case t.encrypted:
-		return errors.New("the file is encrypted, which is not supported")
+		return nil, errors.New("the file is encrypted, which is not supported")
 	case compressionNames[t.compression] == "":
-		return fmt.Errorf("compression %s is not supported", t.compression)
+		return nil, fmt.Errorf("compression %s is not supported", t.compression)
 	case t.loadOnOpenOffset < 0 || t.loadOnOpenOffset > r.end():
-		return fmt.Errorf("%w: trailer puts the index root at %d of %d", ErrCorrupt, t.loadOnOpenOffset, r.end())
+		return nil, fmt.Errorf("%w: trailer puts the index root at %d of %d", ErrCorrupt, t.loadOnOpenOffset, r.end())
 	case t.cells < 0 || t.indexLevels < 1 || t.indexLevels > maxIndexLevels:
-		return fmt.Errorf("%w: trailer tells %d cells and %d index levels", ErrCorrupt, t.cells, t.indexLevels)
+		return nil, fmt.Errorf("%w: trailer tells %d cells and %d index levels", ErrCorrupt, t.cells, t.indexLevels)
 	}
-	return nil
+	return tail, nil
 }
 
 // loadOnOpen reads the blocks behind the data (HFileInfo.initMetaAndIndex): data root, meta root, file info, then bloom
-// metas.
-func (r *Reader) loadOnOpen() error {
+// metas. tail is what stands before the trailer, as far as it has been read.
+func (r *Reader) loadOnOpen(tail []byte) error {
 	src := newSource(r)
+	src.window, src.at = tail, r.end()-int64(len(tail))
 	offset := r.trailer.loadOnOpenOffset
 	for i := 0; offset < r.end(); i++ {
 		b, err := src.read(offset)

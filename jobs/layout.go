@@ -118,25 +118,32 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 		}
 		timestamp, payload = int64(binary.BigEndian.Uint64(payload)), payload[8:]
 	}
+	at := 0
 	for i := range values {
-		if len(payload) == 0 {
+		if at >= len(payload) {
 			return 0, errPayload
 		}
-		n, size := uint64(payload[0]), 1
+		n := int(payload[at])
+		at++
 		if n >= 0x80 {
-			n, size = binary.Uvarint(payload)
+			long, size := binary.Uvarint(payload[at-1:])
+			if size <= 0 || long > uint64(len(payload)) {
+				return 0, errPayload
+			}
+			n, at = int(long), at-1+size
 		}
-		if size <= 0 || n > uint64(len(payload)-size)+1 {
-			return 0, errPayload
-		}
-		payload = payload[size:]
 		if n == 0 {
 			values[i] = nil
 			continue
 		}
-		values[i], payload = payload[:n-1], payload[n-1:] // not capped: a copy of 16 bytes at once is faster
+		end := at + n - 1
+		if end > len(payload) {
+			return 0, errPayload
+		}
+		values[i] = payload[at:end] // not capped: a copy of 16 bytes at once is faster
+		at = end
 	}
-	if len(payload) != 0 {
+	if at != len(payload) {
 		return 0, errPayload
 	}
 	return timestamp, nil

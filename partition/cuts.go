@@ -2,9 +2,10 @@ package partition
 
 import (
 	"bytes"
-	"hash/crc32"
 	"math/bits"
 	"slices"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Where a region may be cut follows from the rows alone: a row is a candidate where the hash of its key ends in enough
@@ -30,12 +31,8 @@ type mark struct {
 	zeros      uint8
 }
 
-// hashZeros is how many zero bits the hash of a key ends in. The multiplication keeps the checksum's regularities from
-// those of the keys.
-func hashZeros(key []byte) int {
-	hash := uint64(crc32.Checksum(key, castagnoli)) * 0x9E3779B97F4A7C15
-	return bits.TrailingZeros32(uint32(hash >> 32))
-}
+// hashZeros is how many zero bits the hash of a key, XXH3, ends in.
+func hashZeros(key []byte) int { return bits.TrailingZeros64(xxh3.Hash(key)) }
 
 // offer takes the key of an entry.
 func (c *cuts) offer(key []byte) {
