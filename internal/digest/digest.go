@@ -66,22 +66,28 @@ func (r *Row) Cell(column uint64, value []byte) {
 	r.cells++
 }
 
-// words are what stands for a value.
+// words are what stands for a value. It is small enough to be compiled into Cell.
 func words(value []byte) (low, high uint64) {
 	n := len(value)
-	high = prime2 * uint64(n)
+	if n > 16 || n < 4 {
+		return otherWords(value)
+	}
+	if n > 8 {
+		return binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:]) + prime2*uint64(n)
+	}
+	return uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32, prime2 * uint64(n)
+}
+
+// otherWords are those of a value of 3 bytes at most, or more than 16.
+func otherWords(value []byte) (low, high uint64) {
+	n := len(value)
 	switch {
 	case n > 16:
 		low = xxh3.Hash(value)
-	case n > 8:
-		low = binary.LittleEndian.Uint64(value)
-		high += binary.LittleEndian.Uint64(value[n-8:])
-	case n > 3:
-		low = uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32
 	case n > 0:
 		low = uint64(value[0]) | uint64(value[n/2])<<8 | uint64(value[n-1])<<16
 	}
-	return low, high
+	return low, prime2 * uint64(n)
 }
 
 // AddRow adds a row's cells, which have this timestamp.
