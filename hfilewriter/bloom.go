@@ -59,6 +59,7 @@ type bloomWriter struct {
 	ready   []*bloomChunk // full, to be written behind the data block at hand
 	keys    int64
 	lastKey []byte
+	batch   bloomBatch // keys of the chunk whose bits are not yet set
 
 	written []indexEntry // chunks in the file, with their first keys; these are the assembler's
 	bytes   int64
@@ -85,15 +86,52 @@ func (b *bloomWriter) add(key []byte) {
 	if b.chunk == nil {
 		b.chunk = b.newChunk(key)
 	}
-	c := b.chunk
-	bits, places := c.bits(), newBloomPlaces(key, len(c.bits())*8)
-	for range b.shape.hashes {
-		at := places.next()
-		bits[at>>3] |= 1 << (at & 7)
+	if b.batch.add(key) {
+		b.setBits()
 	}
-	c.keys++
+	b.chunk.keys++
 	b.keys++
 	b.lastKey = append(b.lastKey[:0], key...)
+}
+
+// setBits sets those of the keys in the batch, which are all of the chunk at hand.
+func (b *bloomWriter) setBits() {
+	bits := b.chunk.bits()
+	places, n := b.batch.take(len(bits) * 8)
+	for i := range places[:n] {
+		p := &places[i]
+		for range b.shape.hashes {
+			at := p.next()
+			bits[at>>3] |= 1 << (at & 7)
+		}
+	}
+}
+
+// bloomBatch are keys that wait to be hashed. A hash is a long chain of steps, each of which waits for the one before; four
+// side by side take not much longer than one.
+type bloomBatch struct {
+	n    int
+	keys [murmurLanes][]byte // copies
+}
+
+// add takes a key, and tells whether the batch is full.
+func (q *bloomBatch) add(key []byte) bool {
+	q.keys[q.n] = append(q.keys[q.n][:0], key...)
+	q.n++
+	return q.n == len(q.keys)
+}
+
+// take gives the places of the n keys among so many bits, and empties the batch. The keys stay until the next add.
+func (q *bloomBatch) take(bits int) (places [murmurLanes]bloomPlaces, n int) {
+	n, q.n = q.n, 0
+	var hashes, steps [murmurLanes]int32
+	murmurs(q.keys[:n], &hashes)
+	steps = hashes
+	murmurs(q.keys[:n], &steps)
+	for i := range n {
+		places[i] = newBloomPlaces(hashes[i], steps[i], bits)
+	}
+	return places, n
 }
 
 // bloomPlaces are the places of a key's bits among n (BloomFilterChunk.setHashLoc): hashes that are a step apart, each
@@ -103,9 +141,8 @@ type bloomPlaces struct {
 	n, mask    uint32 // mask: n-1 where n is a power of two, as that of a chunk mostly is, else 0
 }
 
-func newBloomPlaces(key []byte, n int) bloomPlaces {
-	h1 := murmur(key, 0)
-	p := bloomPlaces{hash: h1, step: murmur(key, h1), n: uint32(n)}
+func newBloomPlaces(hash, step int32, n int) bloomPlaces {
+	p := bloomPlaces{hash: hash, step: step, n: uint32(n)}
 	if n&(n-1) == 0 {
 		p.mask = p.n - 1
 	}
@@ -132,6 +169,7 @@ func (b *bloomWriter) retire(last bool) {
 	if b.chunk == nil || b.chunk.keys < b.shape.maxKeys && !last {
 		return
 	}
+	b.setBits()
 	b.chunk.fold()
 	b.ready = append(b.ready, b.chunk)
 	b.chunk = nil
@@ -223,10 +261,16 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 
 // bloomContains asks one chunk's bits for a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {
+	hash := murmur(key, 0)
+	places := newBloomPlaces(hash, murmur(key, hash), len(bits)*8)
+	return bloomHas(bits, &places, hashes)
+}
+
+// bloomHas tells whether a chunk's bits are set at a key's places.
+func bloomHas(bits []byte, places *bloomPlaces, hashes int) bool {
 	if len(bits) == 0 || len(bits) > math.MaxInt32/8 { // the number of bits is an int
 		return false
 	}
-	places := newBloomPlaces(key, len(bits)*8)
 	for range hashes {
 		at := places.next()
 		if bits[at>>3]&(1<<(at&7)) == 0 {
@@ -248,25 +292,60 @@ func appendRowColKey(dst, row, qualifier []byte) []byte {
 // murmur is MurmurHash2 as HBase computes it (org.apache.hadoop.hbase.util.MurmurHash): the bytes behind the last whole
 // word are signed.
 func murmur(key []byte, seed int32) int32 {
-	const m, r = 0x5bd1e995, 24
 	h := uint32(seed) ^ uint32(len(key))
 	for ; len(key) >= 4; key = key[4:] {
-		k := binary.LittleEndian.Uint32(key) * m
-		k ^= k >> r
-		h = h*m ^ k*m
+		h = h*murmurM ^ murmurMix(key)
 	}
-	if len(key) > 0 {
-		if len(key) >= 3 {
-			h ^= uint32(int32(int8(key[2])) << 16)
+	return murmurEnd(h, key)
+}
+
+const murmurM = 0x5bd1e995
+
+// murmurMix is what the first word of b adds.
+func murmurMix(b []byte) uint32 {
+	k := binary.LittleEndian.Uint32(b) * murmurM
+	k ^= k >> 24
+	return k * murmurM
+}
+
+// murmurEnd adds the bytes behind the last whole word.
+func murmurEnd(h uint32, rest []byte) int32 {
+	if len(rest) > 0 {
+		if len(rest) >= 3 {
+			h ^= uint32(int32(int8(rest[2])) << 16)
 		}
-		if len(key) >= 2 {
-			h ^= uint32(int32(int8(key[1])) << 8)
+		if len(rest) >= 2 {
+			h ^= uint32(int32(int8(rest[1])) << 8)
 		}
-		h ^= uint32(int32(int8(key[0])))
-		h *= m
+		h ^= uint32(int32(int8(rest[0])))
+		h *= murmurM
 	}
 	h ^= h >> 13
-	h *= m
+	h *= murmurM
 	h ^= h >> 15
 	return int32(h)
+}
+
+// murmurLanes is how many keys murmurs hashes side by side.
+const murmurLanes = 4
+
+// murmurs replaces seeds by the hashes of keys, which are murmurLanes at most.
+func murmurs(keys [][]byte, seeds *[murmurLanes]int32) {
+	if len(keys) < murmurLanes || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
+		for i, key := range keys {
+			seeds[i] = murmur(key, seeds[i])
+		}
+		return
+	}
+	n := len(keys[0])
+	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
+	h0, h1, h2, h3 := uint32(seeds[0])^uint32(n), uint32(seeds[1])^uint32(n), uint32(seeds[2])^uint32(n), uint32(seeds[3])^uint32(n)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		h0 = h0*murmurM ^ murmurMix(a[i:])
+		h1 = h1*murmurM ^ murmurMix(b[i:])
+		h2 = h2*murmurM ^ murmurMix(c[i:])
+		h3 = h3*murmurM ^ murmurMix(d[i:])
+	}
+	*seeds = [murmurLanes]int32{murmurEnd(h0, a[i:]), murmurEnd(h1, b[i:]), murmurEnd(h2, c[i:]), murmurEnd(h3, d[i:])}
 }

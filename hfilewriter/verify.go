@@ -82,6 +82,7 @@ type verifier struct {
 	bloomSrc *source
 	chunk    int // of the bloom filter, in bits
 	bits     []byte
+	batch    bloomBatch // keys to be looked up in them
 	bloomKey []byte
 }
 
@@ -101,6 +102,9 @@ func (v *verifier) walk() error {
 			return fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
 		}
 		offset += int64(b.onDiskSize)
+	}
+	if err := v.checkBatch(); err != nil {
+		return err
 	}
 	if err := v.counts(); err != nil {
 		return fmt.Errorf("trailer: %w", err)
@@ -289,36 +293,50 @@ func (v *verifier) inBloom(c *keys.Cell, at place) error {
 	case v.r.kind == BloomRowPrefix:
 		key = key[:min(len(key), v.r.prefix)]
 	}
-	i, err := v.bloomChunk(key)
-	if err != nil {
+	if err := v.bloomChunk(key); err != nil {
 		return err
 	}
-	if i < 0 || !bloomContains(v.bits, key, v.r.bloom.hashes) {
-		return fmt.Errorf("%w: the bloom filter denies it: gets would miss it", ErrCorrupt)
+	if v.batch.add(key) {
+		return v.checkBatch()
 	}
 	return nil
 }
 
-// bloomChunk loads the chunk for a key and gives its number, -1 where there is none. Rows ascend, and mostly stay below the
-// first key of the next one.
-func (v *verifier) bloomChunk(key []byte) (int, error) {
+// checkBatch looks the keys of the batch up in the chunk at hand, whose they are all.
+func (v *verifier) checkBatch() error {
+	places, n := v.batch.take(len(v.bits) * 8)
+	for i := range places[:n] {
+		if !bloomHas(v.bits, &places[i], v.r.bloom.hashes) {
+			return fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, v.batch.keys[i])
+		}
+	}
+	return nil
+}
+
+// bloomChunk makes the chunk for a key the one at hand. Rows ascend, and mostly stay below the first key of the next one.
+func (v *verifier) bloomChunk(key []byte) error {
 	chunks := v.r.bloom.chunks
 	if v.chunk >= 0 && v.r.kind != BloomRowCol && (v.chunk+1 == len(chunks) || bytes.Compare(key, chunks[v.chunk+1].key) < 0) {
-		return v.chunk, nil
+		return nil
 	}
 	i := v.r.bloom.chunkOf(key)
-	if i < 0 || i == v.chunk {
-		return i, nil
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
+	case i == v.chunk:
+		return nil
+	case i+1 < len(chunks) && v.r.kind != BloomRowCol && bytes.Compare(chunks[i].key, chunks[i+1].key) >= 0:
+		return fmt.Errorf("%w: bloom filter chunks %d and %d begin with %q and %q", ErrCorrupt, i, i+1, chunks[i].key, chunks[i+1].key)
 	}
-	if i+1 < len(chunks) && v.r.kind != BloomRowCol && bytes.Compare(chunks[i].key, chunks[i+1].key) >= 0 {
-		return i, fmt.Errorf("%w: bloom filter chunks %d and %d begin with %q and %q", ErrCorrupt, i, i+1, chunks[i].key, chunks[i+1].key)
+	if err := v.checkBatch(); err != nil {
+		return err
 	}
 	bits, err := v.bloomSrc.bloomChunk(v.r.bloom, i)
 	if err != nil {
-		return i, err
+		return err
 	}
 	v.chunk, v.bits = i, append(v.bits[:0], bits...)
-	return i, nil
+	return nil
 }
 
 // nonRoot checks a leaf against the data blocks since the last one, and an intermediate block against the level below.

@@ -1,0 +1,76 @@
+package hfilewriter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bulkload/keys"
+)
+
+// Keys hashed side by side have the hashes that they have alone, whatever their lengths.
+func TestHashesSideBySide(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	for range 2000 {
+		length := r.IntN(70)
+		var batch [][]byte
+		var seeds, want [murmurLanes]int32
+		for i := range r.IntN(murmurLanes + 1) {
+			key := make([]byte, length+r.IntN(40)/39)
+			for j := range key {
+				key[j] = byte(r.Uint32())
+			}
+			seeds[i] = int32(r.Uint32())
+			want[i] = murmur(key, seeds[i])
+			batch = append(batch, key)
+		}
+		got := seeds
+		murmurs(batch, &got)
+		if got != want {
+			t.Fatalf("%d keys of about %d bytes: %v, want %v", len(batch), length, got, want)
+		}
+	}
+}
+
+// TestDenyingBloomIsFound: Verify finds a filter that was not told of one row, wherever that stands among the rows.
+func TestDenyingBloomIsFound(t *testing.T) {
+	for _, kind := range []Bloom{BloomRow, BloomRowCol, BloomRowPrefix} {
+		for _, rows := range []int{2, 3, 4, 5, 6, 250} {
+			for lost := range rows {
+				// Chunks of 128 bytes hold about 35 keys, at an error rate that leaves no chance to one of them.
+				file, row := writeUntold(t, Settings{Compression: CompressNone, Encoding: EncodeNone, Bloom: kind, BloomPrefix: 6, BloomBlockSize: 128, BloomErrorRate: 1e-6, BlockSize: 512}, rows, lost)
+				_, err := open(t, file).Verify(nil)
+				if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "denies") || !strings.Contains(err.Error(), row) {
+					t.Errorf("%v, %d rows, row %d lost: %v", kind, rows, lost, err)
+				}
+			}
+		}
+	}
+}
+
+// writeUntold writes a file of rows, of one of which the filter is not told.
+func writeUntold(t *testing.T, s Settings, rows, lost int) (file []byte, row string) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		c := keys.Cell{Row: fmt.Appendf(nil, "%06d", i*7), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put, Value: []byte("v")}
+		w.settings.Bloom = s.Bloom
+		if i == lost {
+			row, w.settings.Bloom = string(c.Row), BloomNone
+		}
+		if err := w.Append(&c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settings.Bloom = s.Bloom
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), row
+}
