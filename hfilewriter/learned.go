@@ -242,46 +242,51 @@ const stepRoom = 1 + 5 + 1 + 16
 // and values, and stand well within the block.
 func (d *blockDecoder) hurry(k *known) {
 	b, at, value, column, stamp := d.in.b, d.in.at, d.value, d.column, byte(d.stamp)
-	from := k.n
-	for k.n < maxKnown && len(b)-at > stepRoom {
+	n, keyBytes, valueBytes, largest := k.n, k.keyBytes, k.valueBytes, k.largest
+	for n < maxKnown && len(b)-at > stepRoom {
 		s := &d.learned.columns[column].steps[0]
 		p := b[at : at+stepRoom]
 		head := binary.LittleEndian.Uint64(p)
 		if (head^s.head)&s.headMask != 0 || s.qualifierAt != d.qualifierAt || s.stamp != stamp || len(s.rest) > 16 {
 			break
 		}
-		n, length := 1+len(s.length), len(value)
+		on, length := 1+len(s.length), len(value)
 		if head&fastDiffSameValueLen == 0 {
-			if length = int(p[n]); length >= 0x80 {
+			if length = int(p[on]); length >= 0x80 {
 				break
 			}
-			n++
+			on++
 		}
-		low, high := binary.LittleEndian.Uint64(p[n:]), binary.LittleEndian.Uint64(p[n+8:])
+		low, high := binary.LittleEndian.Uint64(p[on:]), binary.LittleEndian.Uint64(p[on+8:])
 		if (low^s.words[0])&s.masks[0]|(high^s.words[1])&s.masks[1] != 0 {
 			break
 		}
-		n += at + len(s.rest)
+		on += at + len(s.rest)
 		next := value
 		if head&fastDiffSameValue == 0 {
-			if n+length >= len(b) {
+			if on+length >= len(b) {
 				break
 			}
-			next = b[n : n+length : n+length]
-			n += length
+			next = b[on : on+length : on+length]
+			on += length
 		} else if length != len(value) {
 			break
 		}
 		if d.mvcc {
-			if b[n] != 0 {
+			if b[on] != 0 {
 				break
 			}
-			n++
+			on++
 		}
-		at, column, value = n, s.to, next
-		k.add(column, s.keyLen, value)
+		at, column, value = on, s.to, next
+		k.columns[n], k.values[n] = int32(column), value
+		n++
+		keyBytes += int64(s.keyLen)
+		valueBytes += int64(length)
+		largest = max(largest, int64(s.keyLen+length))
 	}
-	if k.n > from {
+	if n > k.n {
+		k.n, k.keyBytes, k.valueBytes, k.largest = n, keyBytes, valueBytes, largest
 		d.in.at, d.column, d.value, d.behind = at, column, value, true
 		d.cell.Qualifier, d.cell.Value = d.learned.columns[column].qualifier, value
 	}

@@ -134,9 +134,8 @@ func (f *feed) begin(r *ingest.Record) error {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.layout
 	region := &f.regions[f.target.regions.Find(key.row)]
-	cells := digest.NewRow(key.row, keys.Put)
-	entry := layout.pack(key.key, &cells, key.named(), key.values, key.timestamp)
-	region.digest.AddRow(&cells, key.timestamp)
+	entry, cells := layout.pack(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+	region.digest.AddRow(cells, key.timestamp)
 	region.keys += int64(len(key.key))
 	region.bytes += int64(len(entry))
 	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})

@@ -68,8 +68,8 @@ func newLayout(j *Job) (*layout, error) {
 }
 
 // pack appends a record's timestamp where it is its own, and its values: each its length and one as a uvarint, 0 for a
-// null, and its bytes. cells, which may be nil, gets them; named is what their qualifiers begin with in a wide table.
-func (l *layout) pack(dst []byte, cells *digest.Row, named []byte, fields [][]byte, timestamp int64) []byte {
+// null, and its bytes. It gives the row with them as cells; named is what their qualifiers begin with in a wide table.
+func (l *layout) pack(dst []byte, row digest.Row, named []byte, fields [][]byte, timestamp int64) ([]byte, digest.Row) {
 	if l.timed {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(timestamp))
 	}
@@ -79,12 +79,10 @@ func (l *layout) pack(dst []byte, cells *digest.Row, named []byte, fields [][]by
 			dst = append(dst, 0)
 			continue
 		}
-		if cells != nil {
-			cells.Cell(l.hash(i, named), value)
-		}
+		row = row.With(l.hash(i, named), value)
 		dst = appendValue(dst, value)
 	}
-	return dst
+	return dst, row
 }
 
 // appendValue appends a value's length and one, and its bytes: a short one's as two words that overlap, which needs no call.
@@ -154,10 +152,10 @@ func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values [][]byt
 	cells := digest.NewRow(row, keys.Put)
 	for i, value := range values {
 		if value != nil {
-			cells.Cell(l.hash(i, named), value)
+			cells = cells.With(l.hash(i, named), value)
 		}
 	}
-	sum.AddRow(&cells, timestamp)
+	sum.AddRow(cells, timestamp)
 }
 
 // hash is that of a cell's column.

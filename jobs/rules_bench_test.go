@@ -51,9 +51,9 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 		if err := key.build(buffer, record); err != nil {
 			return err
 		}
-		cells := digest.NewRow(key.row, keys.Put)
-		buffer = layout.pack(key.key, &cells, key.named(), key.values, key.timestamp)[:0]
-		sum.AddRow(&cells, key.timestamp)
+		entry, cells := layout.pack(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+		sum.AddRow(cells, key.timestamp)
+		buffer = entry[:0]
 		return nil
 	}
 }

@@ -46,7 +46,8 @@ type Sum struct {
 	Timeless uint64 // without them
 }
 
-// Row adds up cells of one row, timestamp and type. A row with several goes into several.
+// Row adds up cells of one row, timestamp and type. A row with several goes into several. It is a value, to be kept in
+// registers while cells are added.
 type Row struct {
 	hash, typ uint64
 	timeless  uint64
@@ -58,15 +59,16 @@ func NewRow(row []byte, typ keys.CellType) Row {
 	return Row{hash: rowHash(row), typ: prime4 * uint64(typ)}
 }
 
-// Cell adds a cell, given the hash of its column.
-func (r *Row) Cell(column uint64, value []byte) {
+// With is the row with one more cell, given the hash of its column.
+func (r Row) With(column uint64, value []byte) Row {
 	low, high := words(value)
 	upper, lower := bits.Mul64(r.hash+low, column+r.typ+high)
 	r.timeless += upper ^ lower
 	r.cells++
+	return r
 }
 
-// words are what stands for a value. It is small enough to be compiled into Cell.
+// words are what stands for a value. It is small enough to be compiled into With.
 func words(value []byte) (low, high uint64) {
 	n := len(value)
 	if n > 16 || n < 4 {
@@ -91,10 +93,10 @@ func otherWords(value []byte) (low, high uint64) {
 }
 
 // AddRow adds a row's cells, which have this timestamp.
-func (s *Sum) AddRow(r *Row, timestamp int64) { s.addRow(r, moment(timestamp)) }
+func (s *Sum) AddRow(r Row, timestamp int64) { s.addRow(r, moment(timestamp)) }
 
 // addRow multiplies once: the sum of the cells' products with moment is the product of their sum.
-func (s *Sum) addRow(r *Row, moment uint64) {
+func (s *Sum) addRow(r Row, moment uint64) {
 	s.Cells += r.cells
 	s.Timed += r.timeless * moment
 	s.Timeless += r.timeless
@@ -176,11 +178,12 @@ func (t *Stream) AddRun(c *keys.Cell, column int, columns []int32, values [][]by
 	hash := t.column(c)
 	t.remember(column, hash)
 	row := Row{hash: t.rowHash, typ: prime4 * uint64(c.Type)}
-	row.Cell(hash, c.Value)
+	row = row.With(hash, c.Value)
+	numbered := t.numbered
 	for i, value := range values {
-		row.Cell(t.numbered[columns[i]], value)
+		row = row.With(numbered[columns[i]], value)
 	}
-	t.Sum.addRow(&row, t.moment)
+	t.Sum.addRow(row, t.moment)
 }
 
 // remember keeps a column's hash under its number.
