@@ -45,63 +45,101 @@ func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values
 		w.err = fmt.Errorf("row %q has %d values for %d columns", row, len(values), len(columns.qualifiers))
 		return w.err
 	}
-	i := nextValue(values, 0)
-	if i == len(values) {
-		return nil
-	}
-	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
-	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
-	if err := w.Append(&cell); err != nil {
-		return err
-	}
-	if sameRow || w.settings.Bloom == BloomRowCol || !w.plan.fits(w.settings.Encoding, columns, len(row), timestamp) {
-		return w.appendRest(&cell, columns, i+1, values)
-	}
-	w.err = w.appendPlanned(&cell, i, values)
-	return w.err
+	w.packed = pack(w.packed[:0], values)
+	_, _, err := w.AppendPacked(columns, row, timestamp, w.packed)
+	return err
 }
 
-// nextValue is the first column from i on that has a value.
-func nextValue(values [][]byte, i int) int {
-	for i < len(values) && values[i] == nil {
-		i++
+// AppendPacked is AppendRow for values that stand packed one behind the other, as AppendPackedValue packs them, with others
+// behind them or not. It gives the number of cells added, and what stands behind the columns' values. Damaged ones are
+// ErrPacked.
+func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) (cells int, rest []byte, err error) {
+	if w.err != nil {
+		return 0, nil, w.err
 	}
-	return i
+	before := w.stats.cells
+	rest, w.err = w.appendPacked(columns, row, timestamp, packed)
+	return int(w.stats.cells - before), rest, w.err
+}
+
+func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) ([]byte, error) {
+	i, packed, err := skipEmpty(columns, 0, packed)
+	if err != nil || i == len(columns.qualifiers) {
+		return packed, err
+	}
+	value, packed, err := CutPackedValue(packed)
+	if err != nil {
+		return nil, err
+	}
+	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: value}
+	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
+	if err := w.Append(&cell); err != nil {
+		return nil, err
+	}
+	if sameRow || w.settings.Bloom == BloomRowCol || !w.plan.fits(w.settings.Encoding, columns, len(row), timestamp) {
+		return w.appendRest(&cell, columns, i+1, packed)
+	}
+	return w.appendPlanned(&cell, i, packed)
+}
+
+// skipEmpty goes on from column i to the next one that has a value.
+func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
+	for ; i < len(columns.qualifiers); i++ {
+		if len(packed) == 0 {
+			return i, nil, ErrPacked
+		}
+		if packed[0] != 0 {
+			break
+		}
+		packed = packed[1:]
+	}
+	return i, packed, nil
 }
 
 // appendRest adds a row's cells from column i on, one by one.
-func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, values [][]byte) error {
-	for i = nextValue(values, i); i < len(values); i = nextValue(values, i+1) {
-		cell.Qualifier, cell.Value = columns.qualifiers[i], values[i]
+func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
+	for ; i < len(columns.qualifiers); i++ {
+		if cell.Value, packed, err = CutPackedValue(packed); err != nil {
+			return nil, err
+		}
+		if cell.Value == nil {
+			continue
+		}
+		cell.Qualifier = columns.qualifiers[i]
 		if err := w.Append(cell); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return packed, nil
 }
 
 // appendPlanned adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
 // column before has no cell, takes the way of Append.
-func (w *Writer) appendPlanned(cell *keys.Cell, i int, values [][]byte) error {
+func (w *Writer) appendPlanned(cell *keys.Cell, i int, packed []byte) (rest []byte, err error) {
 	p, e, blockSize := &w.plan, &w.enc, w.settings.BlockSize
 	for last := i; ; {
 		if e.encoding == EncodeFastDiff {
-			last = e.hurryPlanned(p, last, values, blockSize, &w.stats)
+			last, packed = e.hurryPlanned(p, last, packed, blockSize, &w.stats)
 		}
-		i = nextValue(values, last+1)
-		if i == len(values) {
+		if i, packed, err = skipEmpty(p.columns, last+1, packed); err != nil {
+			return nil, err
+		}
+		if i == len(p.cells) {
 			e.leavePlan(p, last)
-			return nil
+			return packed, nil
 		}
-		v := values[i]
+		var v []byte
+		if v, packed, err = CutPackedValue(packed); err != nil {
+			return nil, err
+		}
 		if len(v) > maxValueLen || i != last+1 || e.full(blockSize) {
 			e.leavePlan(p, last)
 			cell.Qualifier, cell.Value = p.columns.qualifiers[i], v
 			if err := w.check(cell); err != nil {
-				return err
+				return nil, err
 			}
 			if err := w.appendOrdered(cell, sameRow); err != nil {
-				return err
+				return nil, err
 			}
 		} else {
 			if e.encoding == EncodeNone {
@@ -237,20 +275,22 @@ func (e *blockEncoder) addPlannedFastDiff(c *plannedCell, value []byte) {
 const plannedRoom = 8 + 1 + 16 + 16
 
 // hurryPlanned does what addPlannedFastDiff does for the cells behind column i, writing words instead of bytes, as long as
-// there is a value for each column, names and values are short, and the block has room. It gives the last column added.
-func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, values [][]byte, blockSize int, s *stats) int {
-	buf, at, last, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
+// there is a value for each column, names and values are short, and the block has room. It gives the last column added, and
+// the values behind it.
+func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, packed []byte, blockSize int, s *stats) (last int, rest []byte) {
+	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
 	var keyBytes, valueBytes int
 	from, full := i, min(e.start+blockSize, len(buf)-plannedRoom-0x80)
-	for ; i+1 < len(values); i++ {
-		v, c := values[i+1], &p.cells[i+1]
-		if v == nil || len(v) >= 0x80 || len(c.rest) > 16 || at >= full || unencoded >= blockSize || int64(c.keyLen+len(v)) > s.biggest {
+	for ; i+1 < len(p.cells) && len(packed) > 0; i++ {
+		c, n := &p.cells[i+1], int(packed[0])
+		if n == 0 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize || int64(c.keyLen+n-1) > s.biggest {
 			break
 		}
+		v := packed[1:n]
 		flag, flagAt := c.flag, at
 		binary.LittleEndian.PutUint64(buf[at:], c.head)
 		at += 1 + len(c.length)
-		same := len(v) == last.len
+		same := len(v) == before.len
 		if same {
 			flag |= fastDiffSameValueLen
 		} else {
@@ -261,10 +301,10 @@ func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, values [][]byte, blockSiz
 		binary.LittleEndian.PutUint64(buf[at+8:], c.words[1])
 		at += len(c.rest)
 		copyShort(buf[at:], v)
-		if same && equalShort(buf[last.at:], buf[at:], len(v)) {
+		if same && equalShort(buf[before.at:], buf[at:], len(v)) {
 			flag |= fastDiffSameValue
 		} else {
-			last = span{at, len(v)}
+			before = span{at, len(v)}
 			at += len(v)
 		}
 		buf[at] = 0 // sequence id
@@ -273,13 +313,14 @@ func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, values [][]byte, blockSiz
 		keyBytes += c.keyLen
 		valueBytes += len(v)
 		unencoded += cellOverhead + c.keyLen + len(v) + mvccLen
+		packed = packed[n:]
 	}
-	e.buf, e.prev.value, e.unencoded = buf[:at], last, unencoded
+	e.buf, e.prev.value, e.unencoded = buf[:at], before, unencoded
 	e.cells += i - from
 	s.cells += int64(i - from)
 	s.keyBytes += int64(keyBytes)
 	s.valueBytes += int64(valueBytes)
-	return i
+	return i, packed
 }
 
 // copyShort copies v, which is mostly short, into dst, which has at least 16 bytes; those behind it may change, too.

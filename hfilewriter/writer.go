@@ -29,6 +29,7 @@ type Writer struct {
 	firstRow []byte
 	stats    stats
 	plan     rowPlan
+	packed   []byte // AppendRow's values
 	bloomKey []byte
 	err      error
 }

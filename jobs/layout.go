@@ -67,81 +67,43 @@ func newLayout(j *Job) (*layout, error) {
 	return l, nil
 }
 
-// pack appends a record's timestamp where it is its own, and its values: each its length and one as a uvarint, 0 for a
-// null, and its bytes. It gives the row with them as cells; named is what their qualifiers begin with in a wide table.
+// pack appends a record's timestamp where it is its own, and its values packed. It gives the row with them as cells; named is what their qualifiers begin with in a wide table.
 func (l *layout) pack(dst []byte, row digest.Row, named []byte, fields [][]byte, timestamp int64) ([]byte, digest.Row) {
 	if l.timed {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(timestamp))
 	}
 	for i, source := range l.sources {
 		value := fields[source]
-		if value == nil {
-			dst = append(dst, 0)
-			continue
+		if value != nil {
+			row = row.With(l.hash(i, named), value)
 		}
-		row = row.With(l.hash(i, named), value)
-		dst = appendValue(dst, value)
+		dst = hfilewriter.AppendPackedValue(dst, value)
 	}
 	return dst, row
 }
 
-// appendValue appends a value's length and one, and its bytes: a short one's as two words that overlap, which needs no call.
-func appendValue(dst, value []byte) []byte {
-	n, at := len(value), len(dst)
-	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
-		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
-	}
-	dst = dst[:at+1+n]
-	dst[at] = byte(n + 1)
-	if to := dst[at+1:]; n >= 8 {
-		first, last := binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:])
-		binary.LittleEndian.PutUint64(to, first)
-		binary.LittleEndian.PutUint64(to[n-8:], last)
-	} else {
-		first, last := binary.LittleEndian.Uint32(value), binary.LittleEndian.Uint32(value[n-4:])
-		binary.LittleEndian.PutUint32(to, first)
-		binary.LittleEndian.PutUint32(to[n-4:], last)
-	}
-	return dst
-}
-
 var errPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
+
+// cutTimestamp gives a payload's timestamp and packed values.
+func (l *layout) cutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {
+	if !l.timed {
+		return l.timestamp, payload, nil
+	}
+	if len(payload) < 8 {
+		return 0, nil, errPayload
+	}
+	return int64(binary.BigEndian.Uint64(payload)), payload[8:], nil
+}
 
 // unpack fills values with views of a payload, nil for a null, and gives the row's timestamp.
 func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err error) {
-	timestamp = l.timestamp
-	if l.timed {
-		if len(payload) < 8 {
-			return 0, errPayload
-		}
-		timestamp, payload = int64(binary.BigEndian.Uint64(payload)), payload[8:]
-	}
-	at := 0
+	timestamp, packed, err := l.cutTimestamp(payload)
 	for i := range values {
-		if at >= len(payload) {
-			return 0, errPayload
+		if err == nil {
+			values[i], packed, err = hfilewriter.CutPackedValue(packed)
 		}
-		n := int(payload[at])
-		at++
-		if n >= 0x80 {
-			long, size := binary.Uvarint(payload[at-1:])
-			if size <= 0 || long > uint64(len(payload)) {
-				return 0, errPayload
-			}
-			n, at = int(long), at-1+size
-		}
-		if n == 0 {
-			values[i] = nil
-			continue
-		}
-		end := at + n - 1
-		if end > len(payload) {
-			return 0, errPayload
-		}
-		values[i] = payload[at:end] // not capped: a copy of 16 bytes at once is faster
-		at = end
 	}
-	if at != len(payload) {
+	if err != nil || len(packed) != 0 {
 		return 0, errPayload
 	}
 	return timestamp, nil

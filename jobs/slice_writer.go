@@ -9,6 +9,7 @@ import (
 	"path"
 	"time"
 
+	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
@@ -142,43 +143,61 @@ func (p Place) String() string {
 
 // append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
-	timestamp, err := r.target.layout.unpack(e.Payload, r.values)
+	r.books.Rows++
+	if r.target.layout.wide {
+		timestamp, err := r.target.layout.unpack(e.Payload, r.values)
+		if err != nil {
+			return err
+		}
+		return r.appendWide(e.Key, timestamp)
+	}
+	timestamp, packed, err := r.target.layout.cutTimestamp(e.Payload)
 	if err != nil {
 		return err
 	}
-	r.books.Rows++
-	if r.target.layout.wide {
-		return r.appendWide(e.Key, timestamp)
-	}
 	for i := range r.target.layout.families {
-		family := &r.target.layout.families[i]
-		cells := family.count(r.values)
-		r.books.Cells += cells
-		r.books.Nulls += int64(family.last-family.first) - cells
-		if cells == 0 {
-			continue
-		}
-		if err := r.appendFamily(i, e.Key, timestamp); err != nil {
+		if packed, err = r.appendFamily(i, e.Key, timestamp, packed); err != nil {
 			return err
 		}
+	}
+	if len(packed) != 0 {
+		return errPayload
 	}
 	return nil
 }
 
-func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64) error {
+// appendFamily writes a row's cells of a family, and gives the packed values of the families behind it.
+func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
 	family := &r.target.layout.families[i]
+	columns := family.last - family.first
+	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
+		cells, rest, err := hfilewriter.CountPacked(packed, columns)
+		switch {
+		case err != nil:
+			return nil, errPayload
+		case cells == 0:
+			r.books.Nulls += int64(columns)
+			return rest, nil
+		}
+	}
 	f, err := r.file(i)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := f.w.AppendRow(family.columns, row, timestamp, r.values[family.first:family.last]); err != nil {
-		return fmt.Errorf("row %s: %w", Printable(row), err)
+	cells, rest, err := f.w.AppendPacked(family.columns, row, timestamp, packed)
+	switch {
+	case errors.Is(err, hfilewriter.ErrPacked):
+		return nil, errPayload
+	case err != nil:
+		return nil, fmt.Errorf("row %s: %w", Printable(row), err)
 	}
+	r.books.Cells += int64(cells)
+	r.books.Nulls += int64(columns - cells)
 	f.took(timestamp)
 	if f.w.RawSize() >= r.target.maxSize {
-		return r.finish(i)
+		return rest, r.finish(i)
 	}
-	return nil
+	return rest, nil
 }
 
 // file is a family's open file, begun where there is none.

@@ -1,0 +1,88 @@
+package hfilewriter
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Packed values stand one behind the other, one a column: the length and one as a uvarint, or 0 where the row has no cell
+// there, and the value's bytes.
+
+// ErrPacked says that packed values are damaged.
+var ErrPacked = errors.New("packed values are damaged")
+
+// AppendPackedValue packs a value behind others; nil is no cell.
+func AppendPackedValue(dst, value []byte) []byte {
+	if value == nil {
+		return append(dst, 0)
+	}
+	n, at := len(value), len(dst)
+	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
+		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
+	}
+	// A short one as two words that overlap, which needs no call.
+	dst = dst[:at+1+n]
+	dst[at] = byte(n + 1)
+	if to := dst[at+1:]; n >= 8 {
+		first, last := binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:])
+		binary.LittleEndian.PutUint64(to, first)
+		binary.LittleEndian.PutUint64(to[n-8:], last)
+	} else {
+		first, last := binary.LittleEndian.Uint32(value), binary.LittleEndian.Uint32(value[n-4:])
+		binary.LittleEndian.PutUint32(to, first)
+		binary.LittleEndian.PutUint32(to[n-4:], last)
+	}
+	return dst
+}
+
+// CutPackedValue gives the first of packed values, nil for no cell, and those behind it. The value's capacity goes on into
+// them. It fails with ErrPacked.
+func CutPackedValue(packed []byte) (value, rest []byte, err error) {
+	n, size := packedLen(packed)
+	switch end := size + n - 1; {
+	case size == 0:
+		return nil, nil, ErrPacked
+	case n == 0:
+		return nil, packed[size:], nil
+	default:
+		return packed[size:end], packed[end:], nil
+	}
+}
+
+// packedLen is the length and one of the first value, which is there in full, and the size of that number; size 0 where the
+// values are damaged.
+func packedLen(packed []byte) (n, size int) {
+	if len(packed) > 0 && packed[0] < 0x80 {
+		if n = int(packed[0]); n <= len(packed) {
+			return n, 1
+		}
+		return 0, 0
+	}
+	long, size := binary.Uvarint(packed)
+	if size <= 0 || long > uint64(len(packed)-size)+1 {
+		return 0, 0
+	}
+	return int(long), size
+}
+
+// CountPacked is how many of the first n of packed values are cells, and what is behind them. It fails with ErrPacked.
+func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
+	for range n {
+		value, rest, err := CutPackedValue(packed)
+		if err != nil {
+			return 0, nil, err
+		}
+		if packed = rest; value != nil {
+			cells++
+		}
+	}
+	return cells, packed, nil
+}
+
+// pack packs a row's values.
+func pack(dst []byte, values [][]byte) []byte {
+	for _, v := range values {
+		dst = AppendPackedValue(dst, v)
+	}
+	return dst
+}
