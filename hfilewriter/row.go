@@ -52,7 +52,7 @@ func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values
 
 // AppendPacked is AppendRow for values that stand packed one behind the other, as AppendPackedValue packs them, with others
 // behind them or not. It gives the number of cells added, and what stands behind the columns' values. Damaged ones are
-// ErrPacked.
+// ErrPacked. Bytes between the length and the capacity of packed may be read, too, though they change nothing.
 func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) (cells int, rest []byte, err error) {
 	if w.err != nil {
 		return 0, nil, w.err

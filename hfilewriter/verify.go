@@ -83,6 +83,7 @@ type verifier struct {
 	chunk    int // of the bloom filter, in bits
 	bits     []byte
 	batch    bloomBatch // keys to be looked up in them
+	denied   error      // that one of them is missing there
 	bloomKey []byte
 }
 
@@ -93,12 +94,17 @@ type namedBlock struct {
 }
 
 func (v *verifier) walk() error {
+	if err := v.bloomOrder(); err != nil {
+		return err
+	}
 	for offset := int64(0); offset < v.r.end(); {
 		b, err := v.src.read(offset)
 		if err != nil {
 			return err
 		}
-		if err := v.block(&b); err != nil {
+		if err := v.block(&b); err != nil && v.denied != nil {
+			return err
+		} else if err != nil {
 			return fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
 		}
 		offset += int64(b.onDiskSize)
@@ -164,7 +170,9 @@ func (v *verifier) cells(b *block) error {
 			v.expectEntry(b, &v.cell)
 			first = false
 		}
-		if err := v.visitRun(&v.cell); err != nil {
+		if err := v.visitRun(&v.cell); err != nil && v.denied != nil {
+			return err
+		} else if err != nil {
 			return fmt.Errorf("cell %s: %w", describe(&v.cell), err)
 		}
 	}
@@ -307,7 +315,26 @@ func (v *verifier) checkBatch() error {
 	places, n := v.batch.take(len(v.bits) * 8)
 	for i := range places[:n] {
 		if !bloomHas(v.bits, &places[i], v.r.bloom.hashes) {
-			return fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, v.batch.keys[i])
+			return v.deny(v.batch.keys[i])
+		}
+	}
+	return nil
+}
+
+// deny is the error of a key that the bloom filter does not know. The key may be of a cell some way back.
+func (v *verifier) deny(key []byte) error {
+	v.denied = fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
+	return v.denied
+}
+
+// bloomOrder makes sure that chunks of rows are in order, since they are looked for by bisection.
+func (v *verifier) bloomOrder() error {
+	if v.r.bloom == nil || v.r.kind == BloomRowCol || len(v.r.bloom.chunks) == 0 {
+		return nil
+	}
+	for i, c := range v.r.bloom.chunks[1:] {
+		if before := v.r.bloom.chunks[i]; bytes.Compare(before.key, c.key) >= 0 {
+			return fmt.Errorf("%w: bloom filter chunk %d begins with %q, the next one with %q", ErrCorrupt, i, before.key, c.key)
 		}
 	}
 	return nil
@@ -320,13 +347,11 @@ func (v *verifier) bloomChunk(key []byte) error {
 		return nil
 	}
 	i := v.r.bloom.chunkOf(key)
-	switch {
-	case i < 0:
-		return fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
-	case i == v.chunk:
+	switch i {
+	case -1:
+		return v.deny(key)
+	case v.chunk:
 		return nil
-	case i+1 < len(chunks) && v.r.kind != BloomRowCol && bytes.Compare(chunks[i].key, chunks[i+1].key) >= 0:
-		return fmt.Errorf("%w: bloom filter chunks %d and %d begin with %q and %q", ErrCorrupt, i, i+1, chunks[i].key, chunks[i+1].key)
 	}
 	if err := v.checkBatch(); err != nil {
 		return err

@@ -134,7 +134,7 @@ func (f *feed) begin(r *ingest.Record) error {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.layout
 	region := &f.regions[f.target.regions.Find(key.row)]
-	entry, cells := layout.pack(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
 	region.digest.AddRow(cells, key.timestamp)
 	region.keys += int64(len(key.key))
 	region.bytes += int64(len(entry))

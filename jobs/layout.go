@@ -67,11 +67,19 @@ func newLayout(j *Job) (*layout, error) {
 	return l, nil
 }
 
-// pack appends a record's timestamp where it is its own, and its values packed. It gives the row with them as cells; named is what their qualifiers begin with in a wide table.
-func (l *layout) pack(dst []byte, row digest.Row, named []byte, fields [][]byte, timestamp int64) ([]byte, digest.Row) {
-	if l.timed {
-		dst = binary.BigEndian.AppendUint64(dst, uint64(timestamp))
+// pack appends a record's timestamp where it is its own, and its values packed.
+func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
+	dst = l.packTimestamp(dst, timestamp)
+	for _, source := range l.sources {
+		dst = hfilewriter.AppendPackedValue(dst, fields[source])
 	}
+	return dst
+}
+
+// packAndDigest is pack, and gives the row with the values as cells: both in one pass, since every record goes through
+// here. named is what their qualifiers begin with in a wide table.
+func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields [][]byte, timestamp int64) ([]byte, digest.Row) {
+	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.sources {
 		value := fields[source]
 		if value != nil {
@@ -80,6 +88,13 @@ func (l *layout) pack(dst []byte, row digest.Row, named []byte, fields [][]byte,
 		dst = hfilewriter.AppendPackedValue(dst, value)
 	}
 	return dst, row
+}
+
+func (l *layout) packTimestamp(dst []byte, timestamp int64) []byte {
+	if l.timed {
+		return binary.BigEndian.AppendUint64(dst, uint64(timestamp))
+	}
+	return dst
 }
 
 var errPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"bulkload/ingest"
-	"bulkload/internal/digest"
 	"bulkload/jobs/planning"
 	"bulkload/load"
 
@@ -97,7 +96,7 @@ func (l *splitLane) add(r *ingest.Record) error {
 		}
 		return l.records.reject(err)
 	}
-	l.entry, _ = l.layout.pack(l.key.key, digest.Row{}, l.key.named(), l.key.values, l.key.timestamp)
+	l.entry = l.layout.pack(l.key.key, l.key.values, l.key.timestamp)
 	l.size += int64(len(l.entry))
 	hash := planning.Hash(l.key.row)
 	l.sample.Add(hash, hash, l.key.row, len(l.key.row), int64(len(l.entry)))

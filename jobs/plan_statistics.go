@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/digest"
 	"bulkload/jobs/planning"
 	"bulkload/keys"
 )
@@ -239,7 +238,7 @@ func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // 
 // commit counts the record whose key was made.
 func (t *tableLane) commit(r *ingest.Record) {
 	n := len(t.key.key)
-	t.entry, _ = t.target.layout.pack(t.key.key, digest.Row{}, t.key.named(), t.key.values, t.key.timestamp)
+	t.entry = t.target.layout.pack(t.key.key, t.key.values, t.key.timestamp)
 	payload := t.entry[n:]
 	raw := t.count(payload)
 	t.follow(r.Fields)

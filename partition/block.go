@@ -41,8 +41,8 @@ type spilledRun struct {
 // room is how large a buffer for a block is, packed or not: rounded up, so that those of runs with much the same blocks can
 // be exchanged.
 func (r *spilledRun) room() int {
-	const page = 4096
-	return (max(r.largest, r.packed) + page - 1) / page * page
+	const unit = 512
+	return (max(r.largest, r.packed) + unit - 1) / unit * unit
 }
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }

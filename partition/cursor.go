@@ -100,7 +100,7 @@ func (c *cursor) nextBlock() (err error) {
 		return err
 	}
 	// A plain block is a view of what it was read into, which the next cursor needs.
-	if len(own) >= len(stored) && len(stored) >= c.run.room() {
+	if len(own) >= len(stored) { // which has room for any block of the run
 		c.reader.stored, c.buffers[0] = own, stored
 	} else {
 		c.block = own[:copy(own, c.block)]

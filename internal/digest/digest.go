@@ -3,7 +3,7 @@
 //
 // A cell's contribution is, for the digest without the timestamp and the one with it,
 //
-//	timeless = fold((prime1*XXH3(row) + low) * (XXH3(column) + prime4*type + high))
+//	timeless = fold((R + low) * (XXH3(column) + prime4*type + rotate(R, 32) + high)), where R = prime1*XXH3(row)
 //	timed    = timeless * (avalanche(prime1*timestamp) | 1)
 //	column   = uvarint(len(family)) family uvarint(len(qualifier)) qualifier
 //
@@ -19,7 +19,7 @@
 //
 // XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's,
 // a column's and a timestamp's hash serve many cells, and a short value is not hashed at all: it stands in a product with
-// two hashes. Every cell goes through here twice in a run. It finds accidents; it is no signature.
+// two hashes. The row is in both factors, lest values that two rows have exchanged almost cancel. Every cell goes through here twice in a run. It finds accidents; it is no signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a cell written
 // twice does not cancel, and so that cells can be taken out of a sum again.
@@ -49,20 +49,25 @@ type Sum struct {
 // Row adds up cells of one row, timestamp and type. A row with several goes into several. It is a value, to be kept in
 // registers while cells are added.
 type Row struct {
-	hash, typ uint64
-	timeless  uint64
-	cells     int64
+	hash     uint64 // of the row
+	other    uint64 // of row and type, in the other factor
+	timeless uint64
+	cells    int64
 }
 
 // NewRow begins with no cells.
 func NewRow(row []byte, typ keys.CellType) Row {
-	return Row{hash: rowHash(row), typ: prime4 * uint64(typ)}
+	return newRow(rowHash(row), typ)
+}
+
+func newRow(hash uint64, typ keys.CellType) Row {
+	return Row{hash: hash, other: prime4*uint64(typ) + bits.RotateLeft64(hash, 32)}
 }
 
 // With is the row with one more cell, given the hash of its column.
 func (r Row) With(column uint64, value []byte) Row {
 	low, high := words(value)
-	upper, lower := bits.Mul64(r.hash+low, column+r.typ+high)
+	upper, lower := bits.Mul64(r.hash+low, column+r.other+high)
 	r.timeless += upper ^ lower
 	r.cells++
 	return r
@@ -158,7 +163,8 @@ type column struct {
 	hash              uint64
 }
 
-// maxColumns bounds what a Stream remembers: a wide table has no end of qualifiers.
+// maxColumns bounds the columns that a Stream remembers by name: a wide table has no end of qualifiers. Who numbers columns
+// bounds the numbers.
 const maxColumns = 1024
 
 // Add adds a cell.
@@ -177,7 +183,7 @@ func (t *Stream) AddRun(c *keys.Cell, column int, columns []int32, values [][]by
 	}
 	hash := t.column(c)
 	t.remember(column, hash)
-	row := Row{hash: t.rowHash, typ: prime4 * uint64(c.Type)}
+	row := newRow(t.rowHash, c.Type)
 	row = row.With(hash, c.Value)
 	numbered := t.numbered
 	for i, value := range values {
