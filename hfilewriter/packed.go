@@ -59,7 +59,7 @@ func packedLen(packed []byte) (n, size int) {
 		return 0, 0
 	}
 	long, size := binary.Uvarint(packed)
-	if size <= 0 || long > uint64(len(packed)-size)+1 {
+	if size <= 0 || long < 0x80 || long > uint64(len(packed)-size)+1 { // a short number stands in one byte
 		return 0, 0
 	}
 	return int(long), size
