@@ -12,16 +12,19 @@ import (
 // sortedRatio is about how many bytes of keys and columns the sort holds for a byte of input.
 const sortedRatio = 1.4
 
-// plainSpill tells whether sorted runs are to stand on the disk uncompressed. Compressing and decompressing them is a tenth
-// of a run's work, which is worth it only where they would else not fit into the page cache, or take the disk's room.
-func plainSpill(workDir string, input int64) bool {
+// plainSpill is how many bytes of sorted runs, the first ones, are to stand on the disk uncompressed. Compressing and
+// decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
+// or take the disk's room.
+func plainSpill(workDir string, input int64) int64 {
 	dir, err := workFolder(workDir)
 	if err != nil {
-		return false
+		return 0
 	}
 	free, err := storage.Local.Free(dir)
-	need := int64(sortedRatio * float64(input))
-	return err == nil && need <= free/4 && need <= availableMemory()/10
+	if err != nil {
+		return 0
+	}
+	return min(int64(sortedRatio*float64(input)), free/4, availableMemory()/10)
 }
 
 // availableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0

@@ -190,7 +190,8 @@ func TestKilledSlicesGoOn(t *testing.T) {
 				begun.Add(1)
 			}
 		}})
-		if n := all.Load() - begun.Load(); n < 4 || n > 6 {
+		// Of the six, those under way beside each other may have been renamed and not yet recorded.
+		if n := all.Load() - begun.Load(); n < max(6-int64(workers()+1), 1) || n > 6 {
 			t.Errorf("killed when the 6th of %d slices was %s: %d were not written again", all.Load(), at, n)
 		}
 		sameFiles(t, "resumed", base, out)

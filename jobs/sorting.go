@@ -108,7 +108,7 @@ func (s *sorting) beginSorts(o Options, lanes int) error {
 			continue
 		}
 		options := partition.Options{Regions: out.target.sorted, Memory: sortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
-			Plain: plainSpill(o.WorkDir, s.source.text)}
+			Plain: plainSpill(o.WorkDir, s.source.text) * out.weight() / all}
 		if s.keeper != nil {
 			options.Kept = s.keeper.kept(i)
 		}

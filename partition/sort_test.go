@@ -88,7 +88,7 @@ func TestSortIsTheSameHoweverItIsDone(t *testing.T) {
 		entries := randomEntries(r, n, largest)
 		want := slices.Clone(entries)
 		sortPlainly(want)
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Lanes: 1 + r.IntN(4), Plain: r.IntN(2) == 0}
+		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Lanes: 1 + r.IntN(4), Plain: int64(r.IntN(3)) << (4 + r.IntN(24))}
 		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Lanes), func(t *testing.T) {
 			sorted := sortEntries(t, o, entries)
 			compareRegions(t, sorted, o.Regions, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Options of a sort.
@@ -13,7 +14,7 @@ type Options struct {
 	Memory  int64  // bytes for arenas, and for the merge's buffers after them; at least 64 KiB a lane is used
 	WorkDir string // local folder for spilled runs; made if need be, mode 0700; "": the system's temporary folder
 	Lanes   int    // how many goroutines will add entries; each has its share of Memory
-	Plain   bool   // spilled runs are not compressed: less to compute, and two to three times the room in WorkDir
+	Plain   int64  // bytes of runs, the first ones, that are spilled uncompressed: less to compute, and two to three times the room in WorkDir
 	Kept    *Kept  // spilled runs outlive the sort; nil: they go with it. With it WorkDir is not used
 }
 
@@ -33,8 +34,8 @@ type Sorter struct {
 	lanes     int
 	blockSize int
 	folder    *folder
-	kept      *Kept // nil: nothing is kept
-	plain     bool
+	kept      *Kept        // nil: nothing is kept
+	plain     atomic.Int64 // bytes that may still be spilled uncompressed
 
 	mu     sync.Mutex // guards what follows
 	given  []*Lane
@@ -58,10 +59,11 @@ func NewSorter(o Options) (*Sorter, error) {
 	}
 	memory := max(o.Memory, int64(o.Lanes)*minShare)
 	s := &Sorter{
-		regions: o.Regions, memory: memory, lanes: o.Lanes, folder: newFolder(o.WorkDir), kept: o.Kept, plain: o.Plain,
+		regions: o.Regions, memory: memory, lanes: o.Lanes, folder: newFolder(o.WorkDir), kept: o.Kept,
 		blockSize: int(min(max(memory/4096, minBlock), maxBlock)),
 		counts:    make([]int64, o.Regions.Len()),
 	}
+	s.plain.Store(o.Plain)
 	if o.Kept != nil {
 		s.folder = keptFolder(o.Kept.Folder)
 		return s, s.takeKept()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 )
 
 // writeBuffer is how many bytes of blocks are written at once.
@@ -25,8 +26,9 @@ type runWriter struct {
 	regions   *Regions
 	folder    *folder
 	blockSize int
-	flushAt   int  // bytes of blocks
-	plain     bool // blocks are not compressed
+	flushAt   int           // bytes of blocks
+	plain     bool          // blocks are not compressed
+	plainLeft *atomic.Int64 // of all writers together; nil: they are
 
 	file    *os.File
 	run     *spilledRun
@@ -43,7 +45,7 @@ type runWriter struct {
 // newWriter makes a writer of the sort's runs.
 func (s *Sorter) newWriter() *runWriter {
 	w := newRunWriter(s.regions, s.folder, s.blockSize)
-	w.plain = s.plain
+	w.plainLeft = &s.plain
 	return w
 }
 
@@ -56,6 +58,7 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 // write makes a run of what fill adds: size bytes, as far as is known before. A kept one is described with the candidates
 // for cuts among its entries.
 func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, error) {
+	w.plain = w.plainLeft != nil && w.plainLeft.Add(-size) >= 0 // one that is too large ends it for those behind it, too
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
 	}
