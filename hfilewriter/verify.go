@@ -102,10 +102,11 @@ func (v *verifier) walk() error {
 		if err != nil {
 			return err
 		}
-		if err := v.block(&b); err != nil && v.denied != nil {
+		if err := v.block(&b); err != nil {
+			if v.denied == nil {
+				err = fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
+			}
 			return err
-		} else if err != nil {
-			return fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
 		}
 		offset += int64(b.onDiskSize)
 	}
@@ -170,10 +171,11 @@ func (v *verifier) cells(b *block) error {
 			v.expectEntry(b, &v.cell)
 			first = false
 		}
-		if err := v.visitRun(&v.cell); err != nil && v.denied != nil {
+		if err := v.visitRun(&v.cell); err != nil {
+			if v.denied == nil {
+				err = fmt.Errorf("cell %s: %w", describe(&v.cell), err)
+			}
 			return err
-		} else if err != nil {
-			return fmt.Errorf("cell %s: %w", describe(&v.cell), err)
 		}
 	}
 	v.catchUp()

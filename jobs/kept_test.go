@@ -142,6 +142,25 @@ func rejectsEvery(t testing.TB, dir string, n int) {
 	}
 }
 
+// killAnew is kill of a run that finds no output.
+func (k killedRun) killAnew(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(k.Dir, k.Out)); err != nil {
+		t.Fatal(err)
+	}
+	k.kill(t)
+}
+
+// killAndResume kills a run that finds no output, and holds what the same command makes of it then against a run that was
+// not killed.
+func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summary {
+	t.Helper()
+	k.killAnew(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base, want, got)
+	return got
+}
+
 // sameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
 func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
 	t.Helper()
@@ -199,13 +218,8 @@ func TestKilledSort(t *testing.T) {
 		{pointSorted, 1, 0.8}, {pointVerified, 1, 0.8}, {pointRenamed, 3, 0.8}, {pointRecorded, 9, 0.8}, {pointBalanced, 1, 0.8}, {pointWritten, 1, -1},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
-			if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
-				t.Fatal(err)
-			}
 			k.At, k.Times = c.at, c.times
-			k.kill(t)
-			got := mustRun(t, k.job(t), k.options())
-			sameRun(t, k, base.Out, want, got)
+			got := k.killAndResume(t, base.Out, want)
 			var kept float64
 			if got.Resumed != nil {
 				kept = float64(got.Resumed.Records) / float64(want.Books.Read)
@@ -273,11 +287,8 @@ func TestKilledMerge(t *testing.T) {
 		at    point
 		times int
 	}{{pointMerged, 1}, {pointReplaced, 1}, {pointMerged, merged}, {pointReplaced, merged}, {pointRecorded, 4}} {
-		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
-			t.Fatal(err)
-		}
 		k.At, k.Times = c.at, c.times
-		k.kill(t)
+		k.killAnew(t)
 		again := 0
 		o := k.options()
 		o.reached = counting(&again, pointKept)
@@ -339,13 +350,8 @@ func TestKilledSortOfOutputs(t *testing.T) {
 		at    point
 		times int
 	}{{pointSpilled, 3}, {pointKept, 3}, {pointSorted, 1}, {pointRecorded, 3}, {pointWritten, 1}, {pointWritten, 2}} {
-		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
-			t.Fatal(err)
-		}
 		k.At, k.Times = c.at, c.times
-		k.kill(t)
-		got := mustRun(t, k.job(t), k.options())
-		sameRun(t, k, base.Out, want, got)
+		got := k.killAndResume(t, base.Out, want)
 		if got.Resumed == nil || got.Resumed.Records < 10_000 {
 			t.Errorf("%s %d: %+v kept", c.at, c.times, got.Resumed)
 		}
@@ -475,10 +481,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Splits = "x" }) }, "does not belong", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
-				t.Fatal(err)
-			}
-			k.kill(t)
+			k.killAnew(t)
 			c.change(keptDir(t, k))
 			var said []string
 			o := k.options()

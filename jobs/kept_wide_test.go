@@ -35,13 +35,8 @@ func TestKilledWideSort(t *testing.T) {
 		times int
 	}{{pointSpilled, 2}, {pointKept, kept}, {pointMerged, 1}, {pointReplaced, 1}, {pointReplaced, merged}, {pointSorted, 1}, {pointRecorded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
-			if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
-				t.Fatal(err)
-			}
 			k.At, k.Times = c.at, c.times
-			k.kill(t)
-			got := mustRun(t, k.job(t), k.options())
-			sameRun(t, k, base.Out, want, got)
+			got := k.killAndResume(t, base.Out, want)
 			if got.Resumed == nil && c.times > 1 {
 				t.Error("nothing was kept")
 			}
