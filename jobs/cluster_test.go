@@ -30,7 +30,21 @@ type live struct {
 func newLive(t *testing.T) *live {
 	t.Helper()
 	c := testcluster.Use(t)
-	l := &live{Cluster: c, dir: t.TempDir(), table: c.UniqueTable(t)}
+	l := liveOn(t, c)
+	l.table = c.UniqueTable(t)
+	l.retarget(t)
+	return l
+}
+
+// liveOn is the example job on a cluster, without a table yet.
+func liveOn(t *testing.T, c *testcluster.Cluster) *live {
+	t.Helper()
+	return &live{Cluster: c, dir: t.TempDir()}
+}
+
+// retarget writes the job file for the present table.
+func (l *live) retarget(t *testing.T) {
+	t.Helper()
 	l.out = "hdfs:///user/test/" + strings.ReplaceAll(l.table, ":", "_")
 	job, err := os.ReadFile("examples/check-hbase.yaml")
 	if err != nil {
@@ -40,7 +54,6 @@ func newLive(t *testing.T) *live {
 	if err := os.WriteFile(filepath.Join(l.dir, "check.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return l
 }
 
 func (l *live) oracle(t *testing.T, args ...string) string {

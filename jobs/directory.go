@@ -12,6 +12,9 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
 	"bulkload/keys"
+	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
@@ -27,6 +30,7 @@ type directoryFile struct {
 	path        string // below the directory
 	size        int64
 	first, last []byte // rows
+	probes      []load.Probe
 }
 
 // openedFile is one of them, open for one reader: a storage.File serves no two at a time.
@@ -101,6 +105,42 @@ func (d *directory) open(f *directoryFile) (*openedFile, error) {
 		return nil, errors.Join(unsoundf("open %s: %w", f.path, err), file.Close())
 	}
 	return &openedFile{reader, file}, nil
+}
+
+// pickProbes reads of each file the cells by which its region shows later that it serves the file.
+func (d *directory) pickProbes(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers())
+	for _, f := range d.files {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return d.pickProbesOf(f)
+		})
+	}
+	return group.Wait()
+}
+
+func (d *directory) pickProbesOf(f *directoryFile) (err error) {
+	in, err := d.open(f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.file.Close()) }()
+	cells, err := probesOf(in.Reader)
+	if err != nil {
+		return unsoundf("read %s: %w", f.path, err)
+	}
+	f.probes = nil
+	for i := range cells {
+		p, err := cells[i].probe()
+		if err != nil {
+			return err
+		}
+		f.probes = append(f.probes, p)
+	}
+	return nil
 }
 
 // fileScan is the scan of one file.

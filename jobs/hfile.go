@@ -30,6 +30,10 @@ type FileSummary struct {
 	Last     int64      `json:"last_timestamp"`  // of the last
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
+	// Probes are cells by which the open region shows that it serves the file; only the manifest has them.
+	Probes []probeCell `json:"probes,omitempty"`
+	// ServedBefore says that the table returned these cells before the file was loaded.
+	ServedBefore bool `json:"served_before,omitempty"`
 }
 
 // fileName is a file's name: 32 hex digits that follow from the run and the file's place in it.
@@ -104,7 +108,7 @@ func (f *hfile) verify(ctx context.Context) error {
 		return fmt.Errorf("read back %s: %w", f.fsys.URI(f.temp), err)
 	}
 	defer in.Close()
-	report, sum, err := verifyHFile(ctx, in)
+	report, sum, probes, err := verifyHFile(ctx, in)
 	if err != nil {
 		return unsoundf("read back %s: %w", f.fsys.URI(f.temp), err)
 	}
@@ -112,20 +116,24 @@ func (f *hfile) verify(ctx context.Context) error {
 		return differsf("read back %s: %d bytes, %d rows, %d cells; written were %d, %d, %d",
 			f.fsys.URI(f.temp), in.Size(), report.Rows, report.Cells, f.Bytes, f.Rows, f.Cells)
 	}
-	f.Digest = sum
+	f.Digest, f.Probes = sum, probes
 	return nil
 }
 
-// verifyHFile checks a whole file and adds up its cells.
-func verifyHFile(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.Sum, error) {
+// verifyHFile checks a whole file, adds up its cells and picks those that show later whether it is served.
+func verifyHFile(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.Sum, []probeCell, error) {
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
-		return nil, digest.Sum{}, err
+		return nil, digest.Sum{}, nil, err
 	}
 	var cells digest.Stream
 	report, err := r.Verify(interruptible(ctx, func(run *hfilewriter.Run) error {
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	}))
-	return report, cells.Sum, err
+	if err != nil {
+		return report, cells.Sum, nil, err
+	}
+	probes, err := probesOf(r)
+	return report, cells.Sum, probes, err
 }

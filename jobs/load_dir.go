@@ -68,7 +68,7 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 func (d *directory) loadable() []load.HFile {
 	var files []load.HFile
 	for _, f := range d.files {
-		files = append(files, load.HFile{Family: f.family, URI: d.fsys.URI(path.Join(d.dir, f.path)), FirstRow: f.first, LastRow: f.last})
+		files = append(files, load.HFile{Family: f.family, URI: d.fsys.URI(path.Join(d.dir, f.path)), FirstRow: f.first, LastRow: f.last, Probes: f.probes})
 	}
 	return files
 }
@@ -85,14 +85,13 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		if err := w.checkEmpty(); err != nil {
 			return err
 		}
-		report.Status = StatusNothing
-		return nil
+		return w.loadedBefore(ctx, report)
 	}
 	if w.cluster, err = w.site.connect(ctx); err != nil {
 		return err
 	}
 	if w.manifest != nil {
-		if err := w.settleGone(ctx); err != nil {
+		if err := w.recoverLoad(ctx, report.Table); err != nil {
 			return err
 		}
 	}
@@ -102,14 +101,40 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 	if err := w.checkComplete(d); err != nil {
 		return err
 	}
-	files := d.loadable()
-	report.Files = len(files)
-	handed, err := w.handOver(ctx, report.Table, files)
+	report.Files = len(d.files)
+	var handed *load.Report
+	if w.manifest != nil {
+		handed, err = w.handOver(ctx, report.Table)
+	} else {
+		handed, err = w.handOverDirectory(ctx, report.Table, d)
+	}
 	report.Load.take(handed)
 	if err == nil {
 		report.Status = StatusDone
 	}
 	return err
+}
+
+// loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
+func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
+	if w.manifest != nil {
+		if w.cluster, err = w.site.connect(ctx); err != nil {
+			return err
+		}
+		if err := w.checkServed(ctx, report.Table); err != nil {
+			return err
+		}
+	}
+	report.Status = StatusNothing
+	return nil
+}
+
+// handOverDirectory loads all files of a directory that no manifest records.
+func (w *workplace) handOverDirectory(ctx context.Context, table string, d *directory) (*load.Report, error) {
+	if err := d.pickProbes(ctx); err != nil {
+		return nil, err
+	}
+	return w.handOverForeign(ctx, table, d.loadable())
 }
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.

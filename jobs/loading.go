@@ -1,41 +1,38 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
+	"slices"
 	"sync"
 
-	"bulkload/keys"
 	"bulkload/load"
 )
 
-// load hands the files to HBase that it does not have yet.
+// load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
 func (w *workplace) load(ctx context.Context, summary *Summary) error {
-	if err := w.settleGone(ctx); err != nil {
-		return err
-	}
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
-	if err != nil {
+	if err := w.recoverLoad(ctx, w.job.Table); err != nil {
 		return err
 	}
 	return summary.phase("load", w.report.name, func() (int64, error) {
-		report, err := w.handOver(ctx, w.job.Table, files)
+		report, err := w.handOver(ctx, w.job.Table)
 		w.report.Load.take(report)
 		return w.manifest.loadedBytes(), err
 	})
 }
 
-// handOver loads files and records in the manifest, if there is one, each file that the table has.
-func (w *workplace) handOver(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
-	if w.manifest == nil {
-		report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
-		return report, w.refusal(report, err)
-	}
+// handOver loads the files of the manifest that the table does not have and records each that it has.
+func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, error) {
 	if err := w.reread(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.checkServed(ctx, table); err != nil {
+		return nil, err
+	}
+	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	if err != nil {
 		return nil, err
 	}
 	w.manifest.State, w.manifest.Staging = stateLoading, ""
@@ -44,16 +41,69 @@ func (w *workplace) handOver(ctx context.Context, table string, files []load.HFi
 	}
 	report := &load.Report{}
 	if len(files) > 0 {
-		var err error
 		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, w.recordLoad()); err != nil {
-			return report, w.refusal(report, err)
+			return report, w.stopped(err)
 		}
 	}
 	if missing := w.manifest.notLoaded(); missing != nil {
 		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
 	}
-	w.manifest.State, w.manifest.Staging = stateLoaded, ""
-	return report, w.save()
+	return report, w.confirm(ctx, table)
+}
+
+// handOverForeign loads files that no manifest records.
+func (w *workplace) handOverForeign(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
+	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
+	if err != nil {
+		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
+	}
+	findings, err := w.serve(ctx, table, files)
+	if err == nil {
+		err = w.refuseUnreadable(table, findings)
+	}
+	return report, err
+}
+
+// serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
+func (w *workplace) serve(ctx context.Context, table string, files []load.HFile) ([]load.Finding, error) {
+	findings, err := w.cluster.Probe(ctx, table, files)
+	if err != nil {
+		return nil, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(findings), func(f load.Finding) bool { return f.Serving != load.Missing })
+	if len(missing) == 0 {
+		return findings, nil
+	}
+	sayf(w.options, "table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
+	if missing, err = w.cluster.Reopen(ctx, table, missing); err != nil {
+		return nil, err
+	}
+	lost := slices.DeleteFunc(missing, func(f load.Finding) bool { return f.Serving != load.Missing })
+	if len(lost) > 0 {
+		return nil, &load.LostError{Table: table, Files: lost}
+	}
+	return w.cluster.Probe(ctx, table, files)
+}
+
+// confirm ends a load: every file must be served, and every row readable.
+func (w *workplace) confirm(ctx context.Context, name string) error {
+	files, err := w.manifest.hfiles(w.fsys, w.dir, func(*FileSummary) bool { return true })
+	if err != nil {
+		return err
+	}
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return err
+	}
+	findings, err := w.serve(ctx, name, files)
+	if err != nil {
+		return w.stopped(err)
+	}
+	if err := w.refuseUnreadable(name, findings); err != nil {
+		return err
+	}
+	w.manifest.State, w.manifest.Staging, w.manifest.Table = stateLoaded, "", table.Identity()
+	return w.save()
 }
 
 // recordLoad writes into the manifest where a load may leave files, and which the table has.
@@ -64,9 +114,19 @@ func (w *workplace) recordLoad() load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
+		Known: func(files []load.HFile) error {
+			for _, h := range files {
+				if f := byURI[h.URI]; f != nil {
+					f.ServedBefore = true
+				}
+			}
+			return w.save()
+		},
 		Staging: func(folder string) error {
 			w.manifest.Staging = folder
-			return w.save()
+			err := w.save()
+			w.options.reached(pointStaging)
+			return err
 		},
 		Done: func(files []load.HFile) error {
 			mu.Lock()
@@ -76,7 +136,9 @@ func (w *workplace) recordLoad() load.Hooks {
 					f.Loaded = true
 				}
 			}
-			return w.save()
+			err := w.save()
+			w.options.reached(pointTaken)
+			return err
 		},
 	}
 }
@@ -92,85 +154,37 @@ func (m *manifest) notLoaded() []string {
 	return names
 }
 
-// refusal tells a load that was refused before HBase took anything from one that failed half-way.
-func (w *workplace) refusal(report *load.Report, err error) error {
-	if !errors.Is(err, load.ErrRefused) || report != nil && report.Files > 0 {
-		return err
+// stopped says of a load that failed how far it came, and what to do.
+func (w *workplace) stopped(err error) error {
+	var lost *load.LostError
+	if errors.As(err, &lost) {
+		return w.lose(lost)
 	}
-	remedy := "--force writes them again"
-	if w.job == nil {
-		remedy = "their job's run writes them again with --force"
-	}
-	return refusef("%w; nothing was loaded. Where the table was split since the files were written, %s", err, remedy)
+	all := len(w.manifest.files())
+	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.manifest.notLoaded()), all)
 }
 
-// settleGone looks for files that an interrupted load has left in doubt: HBase moves a file away when it takes it, and
-// the run may have been killed before it could record that. What is in the staging folder still is not loaded, and comes
-// back. Of the others, a file that is gone and whose first and last row are in the table with its timestamp is loaded.
-func (w *workplace) settleGone(ctx context.Context) error {
+// recoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
+// takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
+// loaded, and comes back. Of the others, a file is loaded if the table serves it.
+func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 	m := w.manifest
 	if m.State != stateLoading {
 		return nil
 	}
-	if m.Staging != "" {
-		doubtful, err := m.unloaded(w.fsys, w.dir)
-		if err != nil {
-			return err
-		}
-		sayf(w.options, "a load was interrupted: looking into its staging folder %s", m.Staging)
-		if err := w.cluster.Settle(ctx, w.fsys, m.Staging, doubtful); err != nil {
-			return err
-		}
-	}
-	for _, f := range m.files() {
-		if f.Loaded {
-			continue
-		}
-		if err := w.settleFile(ctx, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *workplace) settleFile(ctx context.Context, f *FileSummary) error {
-	_, err := w.fsys.Stat(path.Join(w.dir, f.Path))
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for %s: %w", f.Path, err)
-	}
-	if f.Loaded, err = w.inTable(ctx, f); err != nil {
+	files, err := m.unloaded(w.fsys, w.dir)
+	if err != nil || len(files) == 0 {
 		return err
 	}
-	if !f.Loaded {
-		return refusef("%s is gone, and table %s does not have its rows: look for it in HBase's staging folder, or use --force to do the run again",
-			f.Path, w.manifest.Run.Table)
+	sayf(w.options, "a load was interrupted: looking for its files in the staging folder and in the table")
+	loaded, err := w.cluster.RecoverStaging(ctx, w.fsys, table, m.Staging, files)
+	if failed := w.recordLoad().Done(loaded); failed != nil {
+		return errors.Join(err, failed)
 	}
-	sayf(w.options, "%s is in the table: an interrupted load had handed it over", f.Path)
+	if err != nil {
+		return w.stopped(err)
+	}
 	return nil
-}
-
-func (w *workplace) inTable(ctx context.Context, f *FileSummary) (bool, error) {
-	for _, end := range []struct {
-		row       string
-		timestamp int64
-	}{{f.FirstRow, f.First}, {f.LastRow, f.Last}} {
-		row, err := ParseBinary(end.row)
-		if err != nil {
-			return false, fmt.Errorf("read the manifest: %w", err)
-		}
-		found := false
-		err = w.cluster.ScanRange(ctx, w.manifest.Run.Table, row, append(bytes.Clone(row), 0), func(c *keys.Cell) error {
-			found = found || string(c.Family) == f.Family && c.Timestamp == end.timestamp
-			return nil
-		})
-		if err != nil || !found {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 func (m *manifest) loadedBytes() int64 {

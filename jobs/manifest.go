@@ -57,6 +57,10 @@ type manifest struct {
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
 	Staging   string            `json:"staging,omitempty"` // the folder through which an unfinished load goes
+	// Table is load.Table's Identity when the files were loaded.
+	Table string `json:"table_identity,omitempty"`
+	// Kept are files that the table serves, of slices that are written again for other files.
+	Kept []FileSummary `json:"kept,omitempty"`
 }
 
 // RunInfo names a run.
@@ -279,17 +283,22 @@ func (m *manifest) files() []*FileSummary {
 
 // unloaded lists what HBase does not have yet, as it takes it.
 func (m *manifest) unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
+	return m.hfiles(fsys, dir, func(f *FileSummary) bool { return !f.Loaded })
+}
+
+// hfiles lists recorded files as HBase takes them.
+func (m *manifest) hfiles(fsys storage.FS, dir string, wanted func(*FileSummary) bool) ([]load.HFile, error) {
 	var out []load.HFile
 	for _, f := range m.files() {
-		if f.Loaded {
+		if !wanted(f) {
 			continue
 		}
-		first, err1 := ParseBinary(f.FirstRow)
-		last, err2 := ParseBinary(f.LastRow)
-		if err := errors.Join(err1, err2); err != nil {
+		h, err := f.hfile()
+		if err != nil {
 			return nil, fmt.Errorf("read the manifest: %w", err)
 		}
-		out = append(out, load.HFile{Family: f.Family, URI: fsys.URI(path.Join(dir, f.Path)), FirstRow: first, LastRow: last})
+		h.URI = fsys.URI(path.Join(dir, f.Path))
+		out = append(out, h)
 	}
 	return out, nil
 }

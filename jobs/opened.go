@@ -187,6 +187,9 @@ func (w *workplace) resume() (finished bool, err error) {
 	return w.manifest.State != stateWriting, nil
 }
 
+// uri names a file of the output.
+func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
+
 // save records the state of things, as long as the output is still this run's to change.
 func (w *workplace) save() error {
 	if w.lock != nil {
@@ -353,7 +356,7 @@ func (w *workplace) checkKnown(known map[string]*FileSummary) error {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // settleGone looks into those
+	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // recoverLoad looks into those
 		return nil
 	}
 	return refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",

@@ -39,7 +39,7 @@ func (w *workplace) rereadFile(ctx context.Context, f *FileSummary) error {
 		return fmt.Errorf("read %s again before the load: %w", w.fsys.URI(name), err)
 	}
 	defer in.Close()
-	report, sum, err := verifyHFile(ctx, in)
+	report, sum, probes, err := verifyHFile(ctx, in)
 	if err != nil {
 		return unsoundf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
 	}
@@ -47,5 +47,6 @@ func (w *workplace) rereadFile(ctx context.Context, f *FileSummary) error {
 		return differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
 			w.fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
+	f.Probes = probes // an older bulkload recorded none
 	return nil
 }

@@ -35,7 +35,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work().handOver(context.Background(), "t", nil); KindOf(err) != Differs {
+	if _, err := work().handOver(context.Background(), "t"); KindOf(err) != Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
 	w := work()

@@ -29,7 +29,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	defer cancel(nil)
 	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
 	if err == nil {
-		err = errors.Join(r.run(running, summary), r.close())
+		err = errors.Join(r.runUntilServed(running, summary), r.close())
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
@@ -41,6 +41,25 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 		err = cause
 	}
 	return summary, err
+}
+
+// maxRewrites bounds how often a run writes files again that HBase took and does not serve.
+const maxRewrites = 3
+
+// runUntilServed runs, and again where the table does not serve files that it has taken: they are written and loaded again.
+func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
+	for rewrites := 0; ; rewrites++ {
+		err := r.run(ctx, summary)
+		var lost *rewriteError
+		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
+			return err
+		}
+		sayf(r.options, "%v", lost)
+		r.options.Force = false // what is there now is this run's own
+		for _, w := range r.places {
+			w.options.Force = false
+		}
+	}
 }
 
 func (r *jobRun) run(ctx context.Context, summary *Summary) error {
@@ -101,6 +120,11 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 		w.report.fill(w.manifest)
 		w.report.Status = StatusDone
 	case !written:
+		if wanted {
+			if err := w.checkServed(ctx, w.job.Table); err != nil {
+				return err
+			}
+		}
 		w.report.Status = StatusNothing
 	default:
 		w.report.Status = StatusDone

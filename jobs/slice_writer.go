@@ -273,6 +273,13 @@ func (r *sliceWriter) commit() error {
 	record := sliceRecord{Region: r.Region, Slice: r.number, Start: Printable(r.start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
+		if kept := r.keptFile(f); kept != nil {
+			if err := removeIfThere(r.fsys, f.temp); err != nil {
+				return err
+			}
+			record.Files = append(record.Files, *kept)
+			continue
+		}
 		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), dirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
@@ -290,6 +297,13 @@ func (r *sliceWriter) commit() error {
 	}
 	r.options.reached(pointRecorded)
 	return nil
+}
+
+// keptFile is the record of a file that the table serves already.
+func (r *sliceWriter) keptFile(f *hfile) *FileSummary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.manifest.kept(&f.FileSummary)
 }
 
 // abort deletes temporary files after an error.

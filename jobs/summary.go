@@ -247,7 +247,9 @@ func (s *OutputReport) fill(m *manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
 	s.Files = []FileSummary{}
 	for _, f := range m.files() {
-		s.Files = append(s.Files, *f)
+		shown := *f
+		shown.Probes, shown.ServedBefore = nil, false
+		s.Files = append(s.Files, shown)
 	}
 	s.Regions = []RegionShare{}
 	bounds := append(append([]string{""}, m.Splits...), "")

@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -124,11 +123,10 @@ func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.job.Load || w.options.NoLoad {
 		return nil
 	}
-	err := w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
-	if errors.Is(err, load.ErrRefused) {
-		return refusef("%w", err)
+	if err := w.cluster.CheckRead(ctx, table); err != nil {
+		return err
 	}
-	return err
+	return w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
 }
 
 func lookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {

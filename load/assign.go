@@ -9,13 +9,13 @@ import (
 // group is one request: a region and its files.
 type group struct {
 	region Region
-	files  []*handover
+	files  []*pendingFile
 }
 
 // assign finds each file's region. It refuses a file that reaches into a second region, and more than perFamily files
 // of a family in one.
-func assign(files []*handover, regions []Region, perFamily int) ([]group, error) {
-	byRegion := make([][]*handover, len(regions))
+func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, error) {
+	byRegion := make([][]*pendingFile, len(regions))
 	for _, f := range files {
 		i, err := find(f, regions)
 		if err != nil {
@@ -37,7 +37,7 @@ func assign(files []*handover, regions []Region, perFamily int) ([]group, error)
 }
 
 // find is the index of the region that holds all rows of a file.
-func find(f *handover, regions []Region) (int, error) {
+func find(f *pendingFile, regions []Region) (int, error) {
 	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
 		return 0, fmt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
 	}
@@ -52,7 +52,7 @@ func find(f *handover, regions []Region) (int, error) {
 	return i, nil
 }
 
-func checkCount(files []*handover, r *Region, perFamily int) error {
+func checkCount(files []*pendingFile, r *Region, perFamily int) error {
 	count := make(map[string]int)
 	for _, f := range files {
 		if count[f.Family]++; count[f.Family] > perFamily {

@@ -11,13 +11,13 @@ func between(start, end string) Region {
 	return Region{Name: []byte("t," + start), Start: []byte(start), End: []byte(end), Server: "h:1"}
 }
 
-func file(uri, first, last string) *handover {
-	return &handover{HFile: HFile{Family: "f", URI: uri, FirstRow: []byte(first), LastRow: []byte(last)}}
+func file(uri, first, last string) *pendingFile {
+	return &pendingFile{HFile: HFile{Family: "f", URI: uri, FirstRow: []byte(first), LastRow: []byte(last)}}
 }
 
 func TestAssign(t *testing.T) {
 	regions := []Region{between("", "b"), between("b", "c"), between("c", "")}
-	groups, err := assign([]*handover{
+	groups, err := assign([]*pendingFile{
 		file("u1", "z", "zz"), file("u2", "\x00", "a"), file("u3", "b", "bzzz"), file("u4", "c", "c"), file("u5", "a", "a\xff\xff"),
 	}, regions, 32)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestAssign(t *testing.T) {
 func TestAssignRefuses(t *testing.T) {
 	regions := []Region{between("", "b"), between("b", "c"), between("c", "")}
 	for name, test := range map[string]struct {
-		file *handover
+		file *pendingFile
 		want []string
 	}{
 		"straddles":           {file("u", "a", "b"), []string{"file u", `region ["", "b")`, `before "b"`}},
@@ -48,7 +48,7 @@ func TestAssignRefuses(t *testing.T) {
 		"last before first":   {file("u", "b", "a"), []string{"file u"}},
 		"last row is the end": {file("u", "b", "c"), []string{`before "c"`}},
 	} {
-		_, err := assign([]*handover{test.file}, regions, 32)
+		_, err := assign([]*pendingFile{test.file}, regions, 32)
 		if !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -62,7 +62,7 @@ func TestAssignRefuses(t *testing.T) {
 }
 
 func TestFilesPerRegionAndFamily(t *testing.T) {
-	var files []*handover
+	var files []*pendingFile
 	for i := range 32 {
 		files = append(files, file(fmt.Sprint("u", i), "a", "a"))
 	}

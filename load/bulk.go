@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
@@ -16,6 +17,9 @@ type HFile struct {
 	URI      string // hdfs://…
 	FirstRow []byte
 	LastRow  []byte
+	Probes   []Probe // cells by which a region shows that it serves the file
+	// Known says that the table returned these cells before the file was loaded: they prove nothing then.
+	Known bool
 }
 
 // Report says what a load did. After an error it says how far it came.
@@ -33,6 +37,8 @@ type Hooks struct {
 	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
 	// there, Settle brings back.
 	Staging func(folder string) error
+	// Known is given, before the first request, the files whose cells the table returns already.
+	Known func([]HFile) error
 	// Done is told of a request's files once it is certain that the table has them.
 	Done func([]HFile) error
 }
@@ -40,13 +46,19 @@ type Hooks struct {
 // LoadFrom hands files to the regions that hold their rows: one request a region, with all its files. fs is the file
 // system that all of them are on.
 //
-// HBase moves the files: afterwards they are not where they were. A file that can't be loaded stays there, or is moved
+// HBase moves the files: afterwards they are not where they were. A file counts as loaded where a region server said so
+// clearly; after any other answer the open region is asked for the file's cells (see Probe), and files that it does not
+// serve are a *LostError at the end. Where all went well Probe is still to be asked for all files: see there. A file that can't be loaded stays there, or is moved
 // back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
 	l := &loading{cluster: c, fs: fs, hooks: hooks}
+	l.decide = l.prove
 	err := l.run(ctx, table, files)
+	if err == nil && len(l.lost) > 0 {
+		err = &LostError{Table: table, Files: l.lost}
+	}
 	if err == nil {
 		return &l.report, nil
 	}
@@ -64,21 +76,22 @@ type loading struct {
 	hooks   Hooks
 	table   hbase.TableName
 	token   string // the staging folder's URI
-	// goneIsLoaded: a file that is neither at its place nor in the staging folder is in the table. Not so with the store
-	// file tracker FILE, which stages in the region's own folder.
-	goneIsLoaded bool
-	left         []*handover
-	report       Report
+	left    []*pendingFile
+	lost    []Finding
+	report  Report
+	// decide finds out which files the table serves of those that are neither at their place nor in the staging folder:
+	// prove, but for tests.
+	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-// handover is a file on its way.
-type handover struct {
+// pendingFile is a file on its way.
+type pendingFile struct {
 	HFile
-	path      string // in the file system
-	staged    string // where a region server puts it before it is the region's
-	refusedBy string // the region that did not load it
-	refusals  int    // how often that one did not
-	adrift    bool   // a server may still be at it, or it is not known where the file is
+	path     string    // in the file system
+	staged   string    // where a region server puts it before it is the region's
+	refusals int       // how often a region did not load it
+	refused  time.Time // when the first of them was
+	adrift   bool      // a server may still be at it, or it is not known where the file is
 }
 
 func (l *loading) run(ctx context.Context, name string, files []HFile) error {
@@ -95,6 +108,9 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	if err := l.check(table, files); err != nil {
 		return err
 	}
+	if err := l.markKnown(ctx, name); err != nil {
+		return err
+	}
 	if err := l.prepare(ctx, table); err != nil {
 		return err
 	}
@@ -102,6 +118,54 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	l.cleanup(ctx)
 	return err
 }
+
+// markKnown finds the files whose cells the table returns already: of those the cells can't show later that the file was
+// loaded.
+func (l *loading) markKnown(ctx context.Context, table string) error {
+	var files []HFile
+	var of []*pendingFile
+	for _, f := range l.left {
+		if len(f.Probes) > 0 && !f.Known {
+			files, of = append(files, f.HFile), append(of, f)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	findings, err := l.cluster.Probe(ctx, table, files)
+	if err != nil {
+		return err
+	}
+	var known []HFile
+	for i, f := range findings {
+		if f.Serving != Missing {
+			of[i].Known = true
+			known = append(known, of[i].HFile)
+		}
+	}
+	if len(known) == 0 || l.hooks.Known == nil {
+		return nil
+	}
+	return l.hooks.Known(known)
+}
+
+// LostError says that HBase took files and the table does not serve them, and may never do so: a region server that died,
+// or that takes itself for alive, has moved them somewhere. They are to be written and loaded again. It is ErrUnavailable.
+type LostError struct {
+	Table string
+	Files []Finding
+}
+
+func (e *LostError) Error() string {
+	text := fmt.Sprintf("table %s does not serve %d files that HBase took: %s", e.Table, len(e.Files), e.Files[0].String())
+	if more := len(e.Files) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Unwrap is ErrUnavailable: the cluster does not say what became of the files.
+func (e *LostError) Unwrap() error { return ErrUnavailable }
 
 // check refuses, before anything is sent, what can't be loaded.
 func (l *loading) check(table *Table, files []HFile) error {
@@ -116,7 +180,7 @@ func (l *loading) check(table *Table, files []HFile) error {
 			return fmt.Errorf("%w: %s and %s have the same name and family: HBase can't take them in one load", ErrRefused, other, f.URI)
 		}
 		names[name] = f.URI
-		l.left = append(l.left, &handover{HFile: f, path: p})
+		l.left = append(l.left, &pendingFile{HFile: f, path: p})
 	}
 	if _, err := assign(l.left, table.Regions, l.cluster.limits.filesPerFamily); err != nil {
 		return err
@@ -130,7 +194,7 @@ func (l *loading) check(table *Table, files []HFile) error {
 }
 
 // checkSource checks that a file is at its place.
-func (l *loading) checkSource(f *handover) error {
+func (l *loading) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
 	case err != nil:
@@ -178,7 +242,6 @@ func (l *loading) checkStaging(table *Table) error {
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	tracker := fileTracker(table)
-	l.goneIsLoaded = tracker == ""
 	if tracker == "" {
 		return nil
 	}

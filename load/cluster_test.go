@@ -105,7 +105,11 @@ func (l *lab) write(name, family string, rows ...string) HFile {
 	for _, row := range rows {
 		fmt.Fprintf(&cells, "%x\t%s\t%x\t%d\tPut\t%x\n", row, family, "q", 1000, row+" of "+name)
 	}
-	return l.writeCells(name, family, cells.String(), rows[0], rows[len(rows)-1])
+	f := l.writeCells(name, family, cells.String(), rows[0], rows[len(rows)-1])
+	for _, row := range []string{rows[0], rows[len(rows)-1]} {
+		f.Probes = append(f.Probes, Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte(row + " of " + name))})
+	}
+	return f
 }
 
 func (l *lab) writeCells(name, family, cells, first, last string) HFile {
@@ -152,6 +156,11 @@ func (l *lab) wantScan(table string, want ...string) {
 func (l *lab) exists(f HFile) bool {
 	l.Helper()
 	_, name := splitURI(f.URI)
+	return l.existsAt(name)
+}
+
+func (l *lab) existsAt(name string) bool {
+	l.Helper()
 	_, err := l.fs.Stat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.Fatal(err)
@@ -548,8 +557,8 @@ func (l *lab) begin(table string, files ...HFile) *loading {
 	return w
 }
 
-// TestSettle: what a process that died left in staging is brought back from the folder that it was told of.
-func TestSettle(t *testing.T) {
+// TestRecoverStaging: what a process that died left in staging is brought back from the folder that it was told of.
+func TestRecoverStaging(t *testing.T) {
 	l := newLab(t)
 	table := l.newTable()
 	staged, loaded, waiting := l.write("1", "f", "a"), l.write("2", "f", "b"), l.write("3", "f", "c")
@@ -567,8 +576,12 @@ func TestSettle(t *testing.T) {
 	if _, _, err := l.load(table, loaded); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Settle(t.Context(), l.fs, w.token, []HFile{staged, loaded, waiting}); err != nil {
-		t.Fatal(err)
+	served, err := l.RecoverStaging(t.Context(), l.fs, table, w.token, []HFile{staged, loaded, waiting})
+	if err != nil || len(served) != 1 || served[0].URI != loaded.URI {
+		t.Fatal(served, err)
+	}
+	if _, folder := splitURI(w.token); l.existsAt(folder) {
+		t.Error("the staging folder is still there")
 	}
 	if !l.exists(staged) || l.exists(loaded) || !l.exists(waiting) {
 		t.Errorf("at their places: %v, %v, %v", l.exists(staged), l.exists(loaded), l.exists(waiting))

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -102,21 +103,22 @@ func (r *reader) silence(table []byte) error {
 	return fmt.Errorf("%w: no answer from a region server of table %s (that of %s, %s, takes connections)", ErrUnavailable, table, metaTable, addr)
 }
 
-// tableState reads table:state in hbase:meta; a table without is ErrNotFound.
-func (r *reader) tableState(ctx context.Context, id hbase.TableName) (hbase.TableState, error) {
+// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds); a table without is ErrNotFound.
+func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbase.TableState, written int64, err error) {
 	get, err := hrpc.NewGet(ctx, []byte(metaTable), []byte(id.String()),
 		hrpc.Families(map[string][]string{"table": {"state"}}), hrpc.SkipBatch())
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	message, err := r.send(ctx, get)
 	if err != nil {
-		return 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
+		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
 	}
 	for _, cell := range message.(*pb.GetResponse).GetResult().GetCell() {
-		return hbase.ParseTableState(cell.GetValue())
+		state, err = hbase.ParseTableState(cell.GetValue())
+		return state, int64(cell.GetTimestamp()), err
 	}
-	return 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
+	return 0, 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
 }
 
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
@@ -127,7 +129,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		table:    metaTable,
 		start:    []byte(id.String() + ",,"),
 		stop:     []byte(id.String() + " ,,"), // a blank comes right behind the comma in hbase:meta's order of names
-		families: map[string][]string{"info": {"regioninfo", "server", "state"}},
+		families: map[string][]string{"info": {"regioninfo", "server", "serverstartcode", "seqnumDuringOpen", "state"}},
 	}
 	var rows []metaRow
 	err := s.run(ctx, func(cell *pb.Cell) error {
@@ -158,6 +160,8 @@ type metaRow struct {
 	info   *hbase.RegionInfo
 	server string
 	state  string // "" in old clusters
+
+	startCode, openSeq int64
 }
 
 func (m *metaRow) add(cell *pb.Cell) (err error) {
@@ -168,10 +172,22 @@ func (m *metaRow) add(cell *pb.Cell) (err error) {
 		}
 	case "server":
 		m.server = string(cell.Value)
+	case "serverstartcode":
+		m.startCode = metaNumber(cell.Value)
+	case "seqnumDuringOpen":
+		m.openSeq = metaNumber(cell.Value)
 	case "state":
 		m.state = string(cell.Value)
 	}
 	return err
+}
+
+// metaNumber reads a number as Bytes.toBytes writes a long.
+func metaNumber(value []byte) int64 {
+	if len(value) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(value))
 }
 
 // region is nil for a row that stands for no region with rows of its own.
@@ -182,5 +198,5 @@ func (m *metaRow) region() (*Region, error) {
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
-	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server}, nil
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"bulkload/internal/hbase"
 )
@@ -16,6 +17,20 @@ type Region struct {
 	Start  []byte // empty: the first
 	End    []byte // empty: the last
 	Server string // host:port
+
+	startCode int64 // of the server's process; 0 where hbase:meta does not say
+	openSeq   int64 // sequence number with which the region was opened last; 0 where hbase:meta does not say
+}
+
+// sameOpening tells whether two look-ups found a region opened by the same process, and not anew in between.
+func (r *Region) sameOpening(o *Region) bool {
+	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq
+}
+
+// encodedName is the part of a region's name that is its folder's name: between the last two dots.
+func (r *Region) encodedName() string {
+	name := strings.TrimSuffix(string(r.Name), ".")
+	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
 // String shows a region by its rows.
@@ -41,8 +56,25 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 		if !errors.Is(err, errInTransition) {
 			return regions, err
 		}
+		if unusable := c.usable(ctx, id); errors.Is(unusable, ErrRefused) || errors.Is(unusable, ErrNotFound) {
+			return nil, unusable
+		}
 		if !pause.wait(ctx) {
 			return nil, fmt.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
+		}
+	}
+}
+
+// regionsThrough is regions for a call that goes on while a server is down and its regions move: what fails for another
+// reason than that the table is gone or disabled is tried again until ctx ends.
+func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Region, error) {
+	var pause backoff
+	for {
+		limited, cancel := c.limit(ctx)
+		regions, err := c.regions(limited, id)
+		cancel()
+		if err == nil || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotFound) || !pause.wait(ctx) {
+			return regions, err
 		}
 	}
 }

@@ -12,14 +12,9 @@ import (
 	"bulkload/internal/hbase"
 )
 
-const (
-	// grace is what a request under way gets when the caller's context ends: how it ends is better known than guessed.
-	grace = 20 * time.Second
-	// stuck is how long a load goes on without any file loaded while servers say, or seem, that they can't now.
-	stuck = 40 * time.Second
-	// maxRefusals is how often the same region is asked: files moved back from staging deserve a second try.
-	maxRefusals = 2
-)
+// grace is how long a request under way may still take when the caller's context ends: how it ends is better known than
+// guessed.
+const grace = 20 * time.Second
 
 // rounds sends files until none is left. Regions are looked up again in each round.
 func (l *loading) rounds(ctx context.Context) error {
@@ -30,7 +25,8 @@ func (l *loading) rounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if limit := max(l.cluster.limits.rounds, len(regions)+1); l.report.Rounds >= limit {
+		limit := max(l.cluster.limits.rounds, len(regions)+1)
+		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.refusal {
 			return fmt.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions don't come to rest",
 				ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
@@ -48,7 +44,7 @@ func (l *loading) rounds(ctx context.Context) error {
 		}
 		if passing == nil {
 			l.report.Rounds++ // one in which HBase said yes or no
-		} else if time.Since(progress) > stuck {
+		} else if time.Since(progress) > l.cluster.limits.outage {
 			return fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), passing)
 		}
 		if len(l.left) > 0 && !pause.wait(ctx) {
@@ -58,17 +54,19 @@ func (l *loading) rounds(ctx context.Context) error {
 	return nil
 }
 
+// lookUp waits for regions whose server has died.
 func (l *loading) lookUp(ctx context.Context) ([]Region, error) {
-	limited, cancel := l.cluster.limit(ctx)
+	limited, cancel := context.WithTimeout(ctx, l.cluster.limits.outage)
 	defer cancel()
-	regions, err := l.cluster.regions(limited, l.table)
+	regions, err := l.cluster.regionsThrough(limited, l.table)
 	return regions, classify(ctx, err)
 }
 
 // outcome is what became of one request.
 type outcome struct {
-	loaded  []*handover
-	left    []*handover
+	loaded  []*pendingFile
+	left    []*pendingFile
+	lost    []Finding
 	passing error // why another try makes sense
 	err     error // why it does not
 }
@@ -82,6 +80,7 @@ func (l *loading) round(ctx context.Context, groups []group) (passing, err error
 	l.left = nil
 	for o := range outcomes {
 		l.left = append(l.left, o.left...)
+		l.lost = append(l.lost, o.lost...)
 		if len(o.loaded) > 0 {
 			l.report.Regions++
 		}
@@ -105,7 +104,7 @@ func (l *loading) round(ctx context.Context, groups []group) (passing, err error
 }
 
 // tell reports the loaded files of one request.
-func (l *loading) tell(files []*handover) error {
+func (l *loading) tell(files []*pendingFile) error {
 	l.report.Files += len(files)
 	if l.hooks.Done == nil || len(files) == 0 {
 		return nil
@@ -164,7 +163,9 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 	}
 	patient, cancel := l.outlast(ctx)
 	defer cancel()
-	loaded, err := conn.BulkLoadHFile(patient, request)
+	watched, unwatch := l.watched(patient, &g.region)
+	defer unwatch()
+	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
 		return outcome{loaded: g.files}
 	}
@@ -173,11 +174,21 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 
 // catchUp looks after files that an earlier request may have brought on since: a server can outlive our patience.
 func (l *loading) catchUp(ctx context.Context, g group) (o outcome, moved bool) {
-	if !slices.ContainsFunc(g.files, func(f *handover) bool { return f.adrift }) {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.adrift }) {
 		return o, false
 	}
-	o.loaded, o.left, o.err = l.recover(ctx, g.files, false)
-	return o, len(o.loaded) > 0 || o.err != nil
+	found, err := l.recover(ctx, g.files, false)
+	o = outcome{loaded: found.loaded, left: found.left, lost: found.lost}
+	o.passing, o.err = l.undecided(err)
+	return o, len(o.left) < len(g.files) || err != nil
+}
+
+// undecided tells an error after which asking again may help from one after which it does not.
+func (l *loading) undecided(err error) (passing, final error) {
+	if errors.Is(err, ErrUnavailable) {
+		return err, nil
+	}
+	return nil, err
 }
 
 // outlast is a context for a request: it has the request's own deadline, and grace when ctx ends.
@@ -201,11 +212,14 @@ func (l *loading) takeStock(ctx context.Context, g group, answer error) outcome 
 	}
 	var lost *hbase.ConnError
 	unclear := errors.As(answer, &lost)
-	var o outcome
-	o.loaded, o.left, o.err = l.recover(ctx, g.files, unclear)
+	found, err := l.recover(ctx, g.files, unclear)
+	o := outcome{loaded: found.loaded, left: found.left, lost: found.lost}
+	if err != nil {
+		err = fmt.Errorf("after %s: %w", describe(answer, &g.region), err)
+	}
+	o.passing, o.err = l.undecided(err)
 	switch {
-	case o.err != nil:
-		o.err = fmt.Errorf("after %s: %w", describe(answer, &g.region), o.err)
+	case err != nil:
 	case len(o.left) == 0:
 	case answer == nil:
 		o.err = l.refused(g.region, o.left)
@@ -224,17 +238,18 @@ func describe(answer error, r *Region) string {
 	return answer.Error()
 }
 
-// refused counts a refusal of files by a region; it is an error at the second one.
-func (l *loading) refused(r Region, files []*handover) error {
-	again := false
+// refused counts a refusal of files by a region. The server hides every reason, also one that passes, so files are
+// offered again until both the site's number of tries and some minutes are used up. Then it is an error.
+func (l *loading) refused(r Region, files []*pendingFile) error {
+	limits := &l.cluster.limits
+	enough := false
 	for _, f := range files {
-		if f.refusedBy != string(r.Name) {
-			f.refusedBy, f.refusals = string(r.Name), 0
+		if f.refusals++; f.refusals == 1 {
+			f.refused = time.Now()
 		}
-		f.refusals++
-		again = again || f.refusals >= maxRefusals
+		enough = enough || f.refusals >= limits.rounds && time.Since(f.refused) >= limits.refusal
 	}
-	if !again {
+	if !enough {
 		return nil
 	}
 	var names []string
@@ -244,12 +259,12 @@ func (l *loading) refused(r Region, files []*handover) error {
 	if more := len(files) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Errorf("%w: region server %s did not load %s into %s, asked %d times, and does not say why: see its log at \"Failed to complete bulk load\"; the files are at their place%s",
-		ErrRefused, r.Server, strings.Join(names, ", "), &r, maxRefusals, l.suspect(files))
+	return fmt.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log at \"Failed to complete bulk load\"; the files are at their place%s",
+		ErrUnavailable, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), l.suspect(files))
 }
 
 // suspect names a likely reason that can be seen from here.
-func (l *loading) suspect(files []*handover) string {
+func (l *loading) suspect(files []*pendingFile) string {
 	for _, f := range files {
 		if info, err := l.fs.Stat(f.path); err == nil && info.Owner != "" && info.Owner != l.cluster.user {
 			return fmt.Sprintf("; a likely reason: %s belongs to %s in HDFS, but HBase is asked as %s", f.URI, info.Owner, l.cluster.user)

@@ -49,10 +49,13 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits.settle = 20 * time.Millisecond
+	limits.settle, limits.refusal, limits.rounds = 20*time.Millisecond, 0, 2
 	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
 	t.Cleanup(c.servers.close)
-	b.loading = &loading{cluster: c, fs: storage.Local, token: "file://" + t.TempDir(), goneIsLoaded: true}
+	b.loading = &loading{cluster: c, fs: storage.Local, token: "file://" + t.TempDir()}
+	b.decide = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+		return files, nil, nil
+	}
 	b.hooks.Done = func(files []HFile) error {
 		for _, f := range files {
 			b.told = append(b.told, filepath.Base(f.URI))
@@ -73,7 +76,7 @@ func (b *bench) add(path string) {
 		b.t.Fatal(err)
 	}
 	_, staging := splitURI(b.token)
-	f := &handover{HFile: HFile{Family: "f", URI: "file://" + path}, path: path, staged: filepath.Join(staging, "f", filepath.Base(path))}
+	f := &pendingFile{HFile: HFile{Family: "f", URI: "file://" + path}, path: path, staged: filepath.Join(staging, "f", filepath.Base(path))}
 	if err := os.MkdirAll(filepath.Dir(f.staged), 0o700); err != nil {
 		b.t.Fatal(err)
 	}
@@ -216,7 +219,7 @@ func TestNotLoadedTwice(t *testing.T) {
 	}
 	_, err := b.run()
 	for _, want := range []string{b.group.region.Server, "Failed to complete bulk load", b.group.files[0].URI} {
-		if err == nil || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+		if err == nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -224,17 +227,24 @@ func TestNotLoadedTwice(t *testing.T) {
 	b.wantTold()
 }
 
-// A region that has changed since is asked as if for the first time.
-func TestNotLoadedByAnotherRegion(t *testing.T) {
+// Files are offered again until the number of tries and the minutes are both used up.
+func TestRefusalsTakeTime(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { return no })
-	for _, name := range []string{"r1", "r2", "r3"} {
-		b.group.region.Name = []byte(name)
+	b.cluster.limits.refusal = time.Hour
+	for range 5 {
 		if _, err := b.run(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Fatal(err)
 		}
 	}
-	if _, err := b.run(); !errors.Is(err, ErrRefused) {
-		t.Errorf("got %v", err)
+	for _, f := range b.left {
+		f.refused = f.refused.Add(-time.Hour)
+	}
+	if _, err := b.run(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("after an hour: %v", err)
+	}
+	b.cluster.limits.rounds = 100
+	if _, err := b.run(); err != nil {
+		t.Errorf("before the last try: %v", err)
 	}
 }
 
@@ -319,14 +329,41 @@ func TestCannotMoveBack(t *testing.T) {
 	b.wantTold("b")
 }
 
-// The default tracker's rule does not hold for FILE: there a file that is gone may be in the region's folder, unloaded.
-func TestGoneIsNotAlwaysLoaded(t *testing.T) {
+// A file that is gone after an answer other than yes is not loaded for that: the open region decides.
+func TestGoneIsNotLoaded(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return no })
+	b.decide = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+		return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
+	}
+	if passing, err := b.run(); passing != nil || err != nil {
+		t.Errorf("%v, %v", passing, err)
+	}
+	b.wantTold("a")
+	b.wantLeft(false)
+	if len(b.lost) != 1 || b.lost[0].URI != b.group.files[1].URI {
+		t.Errorf("lost: %+v", b.lost)
+	}
+}
+
+// Where the open region can't be asked now, the files are neither loaded nor lost, and are asked for again.
+func TestUndecided(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); return no })
-	b.goneIsLoaded = false
-	if _, err := b.run(); err == nil || !strings.Contains(err.Error(), "tracker") {
-		t.Errorf("got %v", err)
+	decide := b.decide
+	b.decide = func(context.Context, []*pendingFile) ([]*pendingFile, []Finding, error) {
+		return nil, nil, ErrUnavailable
+	}
+	if passing, err := b.run(); passing == nil || err != nil {
+		t.Errorf("%v, %v", passing, err)
 	}
 	b.wantTold()
+	if len(b.left) != 2 || len(b.lost) != 0 {
+		t.Errorf("left %d, lost %d", len(b.left), len(b.lost))
+	}
+	b.decide, b.group.files = decide, b.left
+	if _, err := b.run(); err != nil {
+		t.Error(err)
+	}
+	b.wantTold("a")
 }
 
 func TestDoneFails(t *testing.T) {
@@ -349,7 +386,7 @@ func TestCancelled(t *testing.T) {
 		return yes
 	})
 	b.cluster.limits.parallel = 1
-	second := group{region: b.group.region, files: []*handover{{HFile: HFile{URI: "file:///none"}, path: "/none"}}}
+	second := group{region: b.group.region, files: []*pendingFile{{HFile: HFile{URI: "file:///none"}, path: "/none"}}}
 	_, err := b.round(ctx, []group{b.group, second})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -15,6 +15,11 @@ const (
 	patience = 50 * time.Second
 	// longestWait bounds the configured waits, so that a cluster that is down is told within a minute.
 	longestWait = 55 * time.Second
+	// A region server's death is noticed when its ZooKeeper session ends; then its log is split and its regions open
+	// elsewhere, which takes minutes on a large cluster.
+	defaultSession = 90 * time.Second
+	recovery       = 4 * time.Minute
+	shortestOutage = 5 * time.Minute
 	// shortestLoad is the least that a BulkLoadHFile request may take: it can wait for a flush or a region lock.
 	shortestLoad = 10 * time.Minute
 )
@@ -31,6 +36,9 @@ type settings struct {
 	parallel       int           // regions loaded at a time
 	filesPerFamily int           // in one region
 	settle         time.Duration // between two looks at files that a server may still be moving
+	outage         time.Duration // how long a load waits without progress: longer than a region server's death lasts
+	refusal        time.Duration // how long files are offered again to a region that does not load them
+	watch          time.Duration // between two looks whether a region is still where a request waits
 }
 
 func readSettings(conf *siteconf.Conf) (settings, error) {
@@ -47,6 +55,9 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
 		filesPerFamily: r.number("hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", 32),
 		settle:         2 * time.Second,
+		outage:         max(shortestOutage, r.millis("zookeeper.session.timeout", defaultSession)+recovery),
+		refusal:        3 * time.Minute,
+		watch:          10 * time.Second,
 	}
 	return s, r.err
 }

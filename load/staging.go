@@ -21,26 +21,56 @@ const (
 	gone                   // HBase has renamed it: loaded
 )
 
-// Settle brings back to where they were what an interrupted load has left in its staging folder, whose URI is folder. It
-// waits until nothing moves any more: a region server may still be at it. Then a file that is not at its place is in the
-// table, or was never there.
-func (c *Cluster) Settle(ctx context.Context, fs storage.FS, folder string, files []HFile) error {
-	l := &loading{cluster: c, fs: fs, token: folder, goneIsLoaded: true}
+// RecoverStaging brings back to where they were what an interrupted load has left in its staging folder, whose URI is
+// folder, and has HBase delete the folder. It may be empty where none is known. It waits until nothing moves any more: a region server may still be at it. Of
+// the files that are not at their place then, loaded are those that the table serves; an error is a *LostError where it
+// does not serve all of them.
+func (c *Cluster) RecoverStaging(ctx context.Context, fs storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
+	l := &loading{cluster: c, fs: fs, token: folder}
+	l.decide = l.prove
+	if l.table, err = parseName(table); err != nil {
+		return nil, err
+	}
 	_, staging := splitURI(folder)
 	for _, f := range files {
 		_, at := splitURI(f.URI)
-		l.left = append(l.left, &handover{HFile: f, path: at, staged: path.Join(staging, f.Family, path.Base(at))})
+		p := &pendingFile{HFile: f, path: at}
+		if folder != "" {
+			p.staged = path.Join(staging, f.Family, path.Base(at))
+		}
+		l.left = append(l.left, p)
 	}
-	if _, _, err := l.recover(ctx, l.left, true); err != nil {
-		return fmt.Errorf("settle an interrupted load: %w", err)
+	found, err := l.recover(ctx, l.left, true)
+	if err != nil {
+		return nil, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
 	}
-	return ctx.Err()
+	for _, f := range found.loaded {
+		loaded = append(loaded, f.HFile)
+	}
+	if ctx.Err() != nil {
+		return loaded, ctx.Err()
+	}
+	if folder != "" {
+		l.left = nil // all are accounted for
+		l.cleanup(ctx)
+	}
+	if len(found.lost) > 0 {
+		return loaded, &LostError{Table: table, Files: found.lost}
+	}
+	return loaded, nil
+}
+
+// recovered is where files were found after a request that did not end well.
+type recovered struct {
+	loaded []*pendingFile
+	left   []*pendingFile // at their place
+	lost   []Finding
 }
 
 // recover finds out which files HBase took and brings those that it left in staging back to where they were. Where a
 // server may still be at it (unclear), it first waits until nothing moves any more; files that are left are adrift
 // then, because even so the server may come back to them. With an error it is not known where all of them are.
-func (l *loading) recover(ctx context.Context, files []*handover, unclear bool) (loaded, left []*handover, err error) {
+func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
 	var places []place
 	if unclear {
 		places, err = l.settle(ctx, files)
@@ -49,35 +79,52 @@ func (l *loading) recover(ctx context.Context, files []*handover, unclear bool) 
 	}
 	if err != nil {
 		adrift(files)
-		return nil, files, err
+		return recovered{left: files}, err
 	}
+	var away []*pendingFile
 	for i, f := range files {
-		switch places[i] {
-		case gone:
-			loaded = append(loaded, f)
+		if places[i] == gone {
+			away = append(away, f)
 			continue
-		case inStaging:
-			if failed := l.fs.Rename(f.staged, f.path); failed != nil {
-				f.adrift = true
-				err = errors.Join(err, fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, failed))
-			}
 		}
-		left = append(left, f)
+		if places[i] == inStaging {
+			err = errors.Join(err, l.bringBack(f))
+		}
+		found.left = append(found.left, f)
 	}
 	if unclear {
-		adrift(left)
+		adrift(found.left)
 	}
-	return loaded, left, err
+	if err != nil {
+		adrift(away)
+		found.left = append(found.left, away...)
+		return found, err
+	}
+	if found.loaded, found.lost, err = l.decide(ctx, away); err != nil {
+		adrift(away)
+		found.left = append(found.left, away...)
+	}
+	return found, err
 }
 
-func adrift(files []*handover) {
+// bringBack moves a file from the staging folder to its place.
+func (l *loading) bringBack(f *pendingFile) error {
+	err := l.fs.Rename(f.staged, f.path)
+	if err == nil {
+		return nil
+	}
+	f.adrift = true
+	return fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, err)
+}
+
+func adrift(files []*pendingFile) {
 	for _, f := range files {
 		f.adrift = true
 	}
 }
 
 // settle looks until two looks show the same, or all files are gone.
-func (l *loading) settle(ctx context.Context, files []*handover) ([]place, error) {
+func (l *loading) settle(ctx context.Context, files []*pendingFile) ([]place, error) {
 	places, err := l.look(files)
 	for err == nil && slices.ContainsFunc(places, func(p place) bool { return p != gone }) {
 		select {
@@ -93,7 +140,7 @@ func (l *loading) settle(ctx context.Context, files []*handover) ([]place, error
 	return places, err
 }
 
-func (l *loading) look(files []*handover) ([]place, error) {
+func (l *loading) look(files []*pendingFile) ([]place, error) {
 	places := make([]place, len(files))
 	for i, f := range files {
 		var err error
@@ -105,11 +152,14 @@ func (l *loading) look(files []*handover) ([]place, error) {
 }
 
 // where looks for a file. The source is looked at twice because HBase, too, moves files back.
-func (l *loading) where(f *handover) (place, error) {
+func (l *loading) where(f *pendingFile) (place, error) {
 	for _, at := range []struct {
 		path  string
 		place place
 	}{{f.path, atSource}, {f.staged, inStaging}, {f.path, atSource}} {
+		if at.path == "" { // no staging folder is known
+			continue
+		}
 		_, err := l.fs.Stat(at.path)
 		if err == nil {
 			return at.place, nil
@@ -117,9 +167,6 @@ func (l *loading) where(f *handover) (place, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return 0, err
 		}
-	}
-	if !l.goneIsLoaded {
-		return 0, errors.New("it is neither at its place nor in the staging folder; with this store file tracker that does not mean that it was loaded")
 	}
 	return gone, nil
 }

@@ -32,7 +32,7 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 	s := &Status{Regions: map[string]RegionStatus{}}
 	err := c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
 		servers, regions, err := master.ClusterStatus(ctx)
-		s.Servers = servers
+		s.Servers = len(servers)
 		for _, r := range regions {
 			s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
 		}

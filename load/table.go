@@ -2,6 +2,8 @@ package load
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +18,19 @@ type Table struct {
 	Families   []Family
 	Regions    []Region          // in order, without gaps
 	Attributes map[string]string // of the table, as stored
+
+	stateWritten int64 // when hbase:meta's table:state was written, in epoch milliseconds
+}
+
+// Identity is a text that changes where the table is dropped and created, truncated, split or merged, or disabled and
+// enabled. It is a hint only: a table that was cloned, restored or truncated region by region may keep it.
+func (t *Table) Identity() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d\n", t.Name, t.stateWritten)
+	for i := range t.Regions {
+		fmt.Fprintf(h, "%q\n", t.Regions[i].Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
 // Splits are the start rows of all regions but the first.
@@ -65,14 +80,15 @@ func (c *Cluster) table(ctx context.Context, name string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.usable(ctx, id); err != nil {
+	written, err := c.stateOf(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	schema, err := c.schema(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Name: id.String(), Attributes: schema.Attributes}
+	t := &Table{Name: id.String(), Attributes: schema.Attributes, stateWritten: written}
 	for _, f := range schema.Families {
 		family, err := parseFamily(f)
 		if err != nil {
@@ -94,14 +110,21 @@ func parseName(name string) (hbase.TableName, error) {
 
 // usable refuses a table that does not exist or is not enabled.
 func (c *Cluster) usable(ctx context.Context, id hbase.TableName) error {
-	state, err := c.reader.tableState(ctx, id)
+	_, err := c.stateOf(ctx, id)
+	return err
+}
+
+// stateOf is usable, and tells when the table's state was written last (epoch milliseconds): when it was created, enabled,
+// truncated or restored.
+func (c *Cluster) stateOf(ctx context.Context, id hbase.TableName) (written int64, err error) {
+	state, written, err := c.reader.tableState(ctx, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if state != hbase.Enabled {
-		return fmt.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
+		return 0, fmt.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
 	}
-	return nil
+	return written, nil
 }
 
 func (c *Cluster) schema(ctx context.Context, id hbase.TableName) (schema *hbase.TableSchema, err error) {

@@ -72,6 +72,19 @@ func (c *Conn) procedure(ctx context.Context, method string, m message) (id uint
 	return id, err
 }
 
+// MoveRegion moves a region to another server and waits until it is open there, or until ctx ends, after which the master
+// goes on: MoveRegionRequest{1 region{1 type ENCODED_REGION_NAME, 2 value}, 2 dest_server_name}. A region that is moved to
+// the server that has it open stays open there and is not opened anew.
+func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
+	var m message
+	m.message(1, func(m *message) {
+		m.uint(1, 2)
+		m.string(2, encodedName)
+	})
+	m.message(2, to.build)
+	return c.call(ctx, "MoveRegion", m, nil)
+}
+
 // The states of a procedure in GetProcedureResultResponse.
 const (
 	procedureNotFound = 0

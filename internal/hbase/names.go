@@ -103,21 +103,42 @@ func ParseServerZNode(data []byte) (addr string, err error) {
 // magic precedes protocol buffers in znodes and in hbase:meta (ProtobufMagic).
 const magic = "PBUF"
 
-// parseServerName reads a ServerName{1 host_name, 2 port} as "host:port".
-func parseServerName(b []byte) (string, error) {
-	var host string
-	var port uint64
-	err := fields(b, func(f field) error {
+// ServerName is HBase.proto's ServerName: one life of a server's process.
+type ServerName struct {
+	Host      string // 1
+	Port      uint64 // 2
+	StartCode uint64 // 3: when the process began, in epoch milliseconds
+}
+
+// Addr is the server's address, host:port.
+func (s ServerName) Addr() string { return net.JoinHostPort(s.Host, strconv.FormatUint(s.Port, 10)) }
+
+func (s ServerName) build(m *message) {
+	m.string(1, s.Host)
+	m.uint(2, s.Port)
+	m.uint(3, s.StartCode)
+}
+
+func readServerName(b []byte) (s ServerName, err error) {
+	err = fields(b, func(f field) error {
 		switch f.number {
 		case 1:
-			host = string(f.bytes)
+			s.Host = string(f.bytes)
 		case 2:
-			port = f.uint
+			s.Port = f.uint
+		case 3:
+			s.StartCode = f.uint
 		}
 		return nil
 	})
-	if err == nil && (host == "" || port == 0 || port > 65535) {
-		err = fmt.Errorf("server name without a host and port: %q, %d", host, port)
+	if err == nil && (s.Host == "" || s.Port == 0 || s.Port > 65535) {
+		err = fmt.Errorf("server name without a host and port: %q, %d", s.Host, s.Port)
 	}
-	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), err
+	return s, err
+}
+
+// parseServerName reads a ServerName as "host:port".
+func parseServerName(b []byte) (string, error) {
+	s, err := readServerName(b)
+	return s.Addr(), err
 }

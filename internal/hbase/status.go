@@ -11,9 +11,9 @@ type RegionLoad struct {
 	MemstoreMB int    // 6 memstore_size_MB
 }
 
-// ClusterStatus asks the master for the region servers that live and what their regions hold:
-// GetClusterStatusRequest{}, GetClusterStatusResponse{1 cluster_status{2 live_servers{2 server_load{5 region_loads}}}}.
-func (c *Conn) ClusterStatus(ctx context.Context) (servers int, regions []RegionLoad, err error) {
+// ClusterStatus asks the master for the region servers that live and what their regions hold: GetClusterStatusRequest{},
+// GetClusterStatusResponse{1 cluster_status{2 live_servers{1 server, 2 server_load{5 region_loads}}}}.
+func (c *Conn) ClusterStatus(ctx context.Context) (servers []ServerName, regions []RegionLoad, err error) {
 	err = c.call(ctx, "GetClusterStatus", message{}, func(f field) error {
 		if f.number != 1 {
 			return nil
@@ -22,9 +22,13 @@ func (c *Conn) ClusterStatus(ctx context.Context) (servers int, regions []Region
 			if f.number != 2 {
 				return nil
 			}
-			servers++
 			return fields(f.bytes, func(f field) (err error) {
-				if f.number == 2 {
+				switch f.number {
+				case 1:
+					var server ServerName
+					server, err = readServerName(f.bytes)
+					servers = append(servers, server)
+				case 2:
 					regions, err = appendServerLoad(regions, f.bytes)
 				}
 				return err

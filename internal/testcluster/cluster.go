@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Options say what a cluster is made of.
@@ -26,6 +27,8 @@ type Options struct {
 	HA bool `json:"ha"`
 	// HDFSOnly leaves ZooKeeper and HBase out.
 	HDFSOnly bool `json:"hdfs_only"`
+	// Session is the ZooKeeper session's timeout in milliseconds: after so long a RegionServer that hangs is taken for dead. 0 is 20,000.
+	Session int `json:"session"`
 	// Measure lets the JVMs compile as well as they can, for figures; the cluster then takes twice the CPU time to start.
 	Measure bool `json:"measure"`
 }
@@ -256,6 +259,20 @@ func (c *Cluster) Kill(name string) error {
 		err = fmt.Errorf("kill %s: it isn't running", name)
 	}
 	return err
+}
+
+// Pause stops a role's process where it is (SIGSTOP), as a long garbage collection or a machine that sleeps does. Resume lets it go on.
+func (c *Cluster) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
+
+// Resume lets a role go on after Pause.
+func (c *Cluster) Resume(name string) error { return c.signal(name, syscall.SIGCONT) }
+
+func (c *Cluster) signal(name string, s syscall.Signal) error {
+	pid, alive := c.pid(name)
+	if !alive {
+		return fmt.Errorf("%v for %s: it isn't running", s, name)
+	}
+	return syscall.Kill(-pid, s)
 }
 
 // StartRole starts a role that was killed, and returns when its port is open: a DataNode's when it has registered with the NameNodes that run too, a

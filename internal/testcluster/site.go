@@ -1,6 +1,7 @@
 package testcluster
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"os"
@@ -99,7 +100,8 @@ func (c *Cluster) hbaseSite() []property {
 		{"hbase.zookeeper.quorum", "localhost"},
 		{"hbase.zookeeper.property.clientPort", fmt.Sprint(c.Port + portZooKeeper)},
 		{"hbase.zookeeper.property.dataDir", c.path("data", "zk")},
-		{"zookeeper.session.timeout", "20000"},
+		{"zookeeper.session.timeout", fmt.Sprint(cmp.Or(c.Session, 20000))},
+		{"hbase.zookeeper.property.tickTime", "1000"},
 		{"hbase.master.hostname", "localhost"},
 		{"hbase.master.port", fmt.Sprint(c.Port + portMaster)},
 		{"hbase.master.info.port", "-1"},

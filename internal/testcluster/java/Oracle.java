@@ -51,6 +51,14 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *                                   region's file after a split has a '.' in its name
  *   split TABLE [ROW]               splits a region there, or its regions where HBase chooses, and waits until the halves serve
  *   compact TABLE                   major compaction, switched on where the table has it off; waits until every file is new
+ *   delete TABLE ROW                a delete marker for the row, of now
+ *   truncate TABLE [-preserve]      -preserve: keeps the splits
+ *   truncate-region TABLE ROW       the region that holds the row
+ *   disable TABLE, enable TABLE
+ *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot)
+ *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
+ *   move TABLE ROW                  the region that holds the row, to another server
+ *   merge TABLE ROW ROW             the regions that hold the rows
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
  *                                   each line that begins with '.' with a further '.' before it, then a line ".ok" or ".err MESSAGE".
@@ -145,6 +153,17 @@ public final class Oracle {
       case "regions": Tables.regions(need(a, 2, 2)[1], out); break;
       case "files": Tables.files(need(a, 2, 2)[1], out); break;
       case "split": Tables.split(need(a, 2, 3)[1], a.length > 2 ? a[2] : null, out); break;
+      case "delete": Changes.deleteRow(need(a, 3, 3)[1], a[2]); break;
+      case "truncate": Changes.truncate(need(a, 2, 3)[1], flag(a, "-preserve")); break;
+      case "truncate-region": Changes.truncateRegion(need(a, 3, 3)[1], a[2]); break;
+      case "disable": Changes.enabled(need(a, 2, 2)[1], false); break;
+      case "enable": Changes.enabled(need(a, 2, 2)[1], true); break;
+      case "snapshot": Changes.snapshot(need(a, 3, 3)[1], a[2]); break;
+      case "restore": Changes.restore(need(a, 3, 3)[1], a[2]); break;
+      case "reclone": Changes.reclone(need(a, 3, 3)[1], a[2]); break;
+      case "alter": Changes.alter(need(a, 4, -1)); break;
+      case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
+      case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
       case "compact": Compaction.major(need(a, 2, 2)[1]); break;
       default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");
     }

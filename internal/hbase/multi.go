@@ -1,0 +1,161 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// RawGet reads cells of one row and family as they are stored: a raw read also returns delete markers, and cells that a
+// TTL, a delete marker or a version limit hides from other readers.
+type RawGet struct {
+	Row       []byte
+	Family    string
+	Qualifier []byte // nil: every column of the family; empty: the column without a name, where family markers are
+	From, To  int64  // timestamps from From to before To
+	Limit     int    // the most cells that are returned; 0: all
+}
+
+// StoredCell is a cell as a region stores it.
+type StoredCell struct {
+	Qualifier []byte
+	Timestamp int64
+	Type      byte // KeyValue.Type's code
+	Value     []byte
+}
+
+// RegionGets are reads of one region.
+type RegionGets struct {
+	Region []byte // its name
+	Gets   []RawGet
+}
+
+// GetAnswer is what one read gave: cells, or a *RemoteError.
+type GetAnswer struct {
+	Cells []StoredCell
+	Err   error
+}
+
+// rawAttribute is Scan.RAW_ATTR. A Get hands its attributes on to the Scan that the region server makes of it.
+const rawAttribute = "_raw_"
+
+// columnRangeFilter is the class that serves one column without a look at the others of its row.
+const columnRangeFilter = "org.apache.hadoop.hbase.filter.ColumnRangeFilter"
+
+// MultiGet makes many reads in one call: Client.proto's MultiRequest. There is one list of answers for each element of
+// regions, in its order, and one answer for each of its reads. A region that this server does not serve answers each
+// read with the exception.
+func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswer, error) {
+	request := &pb.MultiRequest{}
+	for i := range regions {
+		action, err := regions[i].action()
+		if err != nil {
+			return nil, c.connError("Multi", false, err)
+		}
+		request.RegionAction = append(request.RegionAction, action)
+	}
+	param, err := proto.Marshal(request)
+	if err != nil {
+		return nil, c.connError("Multi", false, err)
+	}
+	answer, err := c.Call(ctx, "Multi", param)
+	if err != nil {
+		return nil, err
+	}
+	var response pb.MultiResponse
+	if err := proto.Unmarshal(answer, &response); err != nil {
+		return nil, c.malformed("Multi", err)
+	}
+	if n := len(response.RegionActionResult); n != len(regions) {
+		return nil, c.malformed("Multi", fmt.Errorf("%d results for %d regions", n, len(regions)))
+	}
+	answers := make([][]GetAnswer, len(regions))
+	for i, result := range response.RegionActionResult {
+		if answers[i], err = c.regionAnswers(result, len(regions[i].Gets)); err != nil {
+			return nil, c.malformed("Multi", err)
+		}
+	}
+	return answers, nil
+}
+
+func (r *RegionGets) action() (*pb.RegionAction, error) {
+	action := &pb.RegionAction{Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.Region}}
+	for i := range r.Gets {
+		get, err := r.Gets[i].message()
+		if err != nil {
+			return nil, err
+		}
+		action.Action = append(action.Action, &pb.Action{Index: proto.Uint32(uint32(i)), Get: get})
+	}
+	return action, nil
+}
+
+func (g *RawGet) message() (*pb.Get, error) {
+	get := &pb.Get{
+		Row:         g.Row,
+		Column:      []*pb.Column{{Family: []byte(g.Family)}},
+		Attribute:   []*pb.NameBytesPair{{Name: proto.String(rawAttribute), Value: []byte{0xff}}}, // Bytes.toBytes(true)
+		TimeRange:   &pb.TimeRange{From: proto.Uint64(uint64(g.From)), To: proto.Uint64(uint64(g.To))},
+		MaxVersions: proto.Uint32(math.MaxInt32),
+		CacheBlocks: proto.Bool(false),
+	}
+	if g.Limit > 0 {
+		get.StoreLimit = proto.Uint32(uint32(g.Limit))
+	}
+	if g.Qualifier == nil {
+		return get, nil
+	}
+	filter, err := proto.Marshal(&pb.ColumnRangeFilter{MinColumn: g.Qualifier, MinColumnInclusive: proto.Bool(true),
+		MaxColumn: g.Qualifier, MaxColumnInclusive: proto.Bool(true)})
+	get.Filter = &pb.Filter{Name: proto.String(columnRangeFilter), SerializedFilter: filter}
+	return get, err
+}
+
+// regionAnswers reads a RegionActionResult with an answer for each of n reads.
+func (c *Conn) regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer, error) {
+	answers := make([]GetAnswer, n)
+	if e := result.GetException(); e != nil {
+		for i := range answers {
+			answers[i].Err = c.multiException(e)
+		}
+		return answers, nil
+	}
+	if len(result.ResultOrException) != n {
+		return nil, fmt.Errorf("%d results for %d reads", len(result.ResultOrException), n)
+	}
+	answered := make([]bool, n)
+	for _, r := range result.ResultOrException {
+		i := int(r.GetIndex())
+		if i >= n || answered[i] {
+			return nil, fmt.Errorf("a result for read %d of %d, which there is not or which has one", i, n)
+		}
+		answered[i] = true
+		if e := r.GetException(); e != nil {
+			answers[i].Err = c.multiException(e)
+			continue
+		}
+		if r.GetResult() == nil {
+			return nil, errors.New("a read without a result")
+		}
+		answers[i].Cells = storedCells(r.GetResult())
+	}
+	return answers, nil
+}
+
+func storedCells(result *pb.Result) []StoredCell {
+	var cells []StoredCell
+	for _, cell := range result.GetCell() {
+		cells = append(cells, StoredCell{Qualifier: cell.GetQualifier(), Timestamp: int64(cell.GetTimestamp()),
+			Type: byte(cell.GetCellType()), Value: cell.GetValue()})
+	}
+	return cells
+}
+
+// multiException reads the form that exceptions have inside of a MultiResponse: the class and the stack trace.
+func (c *Conn) multiException(e *pb.NameBytesPair) *RemoteError {
+	return &RemoteError{Addr: c.addr, Method: "Multi", Class: e.GetName(), Message: firstLine(string(e.GetValue()), e.GetName())}
+}

@@ -1,0 +1,179 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+	"bulkload/internal/testcluster"
+)
+
+// These tests hang, wake and kill region servers while a load is under way, on a cluster of their own.
+
+// sessionMillis is after how long the cluster takes a server that hangs for dead.
+const sessionMillis = 4000
+
+// moments is how many moments of a load a test tries; BULKLOAD_MOMENTS=20 tries more than a test run has time for.
+func moments(t *testing.T, least int) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("BULKLOAD_MOMENTS"))
+	if err != nil {
+		return least
+	}
+	return n
+}
+
+// newFragile is newLive with a cluster of its own, with two region servers.
+func newFragile(t *testing.T) *live {
+	t.Helper()
+	testcluster.Use(t) // where no cluster is wanted, none is started
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2, Session: sessionMillis})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return liveOn(t, c)
+}
+
+// table30 makes a table of 30 regions, of which each server has about half.
+func (l *live) table30(t *testing.T) {
+	t.Helper()
+	var splits []string
+	for i := 1; i < 30; i++ {
+		splits = append(splits, fmt.Sprintf("%d%c", i/3, "057"[i%3]))
+	}
+	splits[0] = "05"
+	for i := range splits {
+		splits[i] = strings.TrimSuffix(splits[i], "0")
+	}
+	l.oracle(t, "create", l.table, "f", strings.Join(splits, ","), "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+}
+
+// digests compares the table with what Java computes for a night.
+func (l *live) wantDigest(t *testing.T, what, date string) {
+	t.Helper()
+	want := l.oracle(t, "expect", filepath.Join(l.dir, "in", date, "part-m-00000"), strings.Join(sample.CheckColumns, ","), "check_id", "id", "10", "f",
+		fmt.Sprint(l.job(t, date).Timestamp), "-digest")
+	if got := l.oracle(t, "scan", l.table, "-digest"); got != want {
+		t.Errorf("%s: the table has %s, want %s", what, strings.TrimSpace(got), strings.TrimSpace(want))
+	}
+}
+
+// untilDone runs the job again until it is done, as a scheduler does. It never is done with rows missing.
+func (l *live) untilDone(t *testing.T, what, date string, o Options) (tries int) {
+	t.Helper()
+	for tries = 1; ; tries++ {
+		_, err := Run(context.Background(), l.job(t, date), o)
+		if err == nil {
+			break
+		}
+		t.Logf("%s, try %d: kind %d: %v", what, tries, KindOf(err), err)
+		if KindOf(err) != Later && KindOf(err) != Interrupted || tries == 5 {
+			t.Fatalf("%s: not done after %d tries", what, tries)
+		}
+		o.reached = nil
+	}
+	l.wantDigest(t, what, date)
+	return tries
+}
+
+// TestServerHangsDuringLoad: a region server hangs past its ZooKeeper session, wakes up and moves files into regions that
+// are open elsewhere. The run ends well only with every row served.
+func TestServerHangsDuringLoad(t *testing.T) {
+	l := newFragile(t)
+	const date = "2026-11-20"
+	first := 0
+	n := moments(t, 3)
+	for i := range n {
+		l.table = fmt.Sprintf("hang%02d", i)
+		l.retarget(t)
+		l.table30(t)
+		l.night(t, date, 6000, uint64(100+i))
+		server := fmt.Sprintf("rs%d", 1+i%2)
+		at := int64(1 + i*28/n)
+		var taken atomic.Int64
+		woken := make(chan error, 1)
+		o := l.options()
+		o.Say = func(text string) { t.Log(text) }
+		o.reached = func(p point) {
+			if p == pointTaken && taken.Add(1) == at {
+				if err := l.Pause(server); err != nil {
+					t.Error(err)
+				}
+				time.AfterFunc((sessionMillis+3000)*time.Millisecond, func() { woken <- l.Resume(server) })
+			}
+		}
+		tries := l.untilDone(t, fmt.Sprintf("%s hangs after %d requests", server, at), date, o)
+		if tries == 1 {
+			first++
+		}
+		if err := <-woken; err != nil {
+			t.Error(err)
+		}
+		l.wantAgain(t, date)
+		l.revive(t, server)
+	}
+	t.Logf("%d of %d loads were right at the first run", first, n)
+}
+
+// TestServerDiesDuringLoad: the server is killed at a step of the load.
+func TestServerDiesDuringLoad(t *testing.T) {
+	l := newFragile(t)
+	const date = "2026-11-20"
+	n := moments(t, 3)
+	for i := range n {
+		l.table = fmt.Sprintf("die%02d", i)
+		l.retarget(t)
+		l.table30(t)
+		l.night(t, date, 6000, uint64(200+i))
+		server := fmt.Sprintf("rs%d", 1+i%2)
+		at := int64(i * 28 / n)
+		var taken atomic.Int64
+		o := l.options()
+		o.reached = func(p point) {
+			if p == pointStaging && at == 0 || p == pointTaken && taken.Add(1) == at {
+				if err := l.Kill(server); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		l.untilDone(t, fmt.Sprintf("%s dies after %d requests", server, at), date, o)
+		l.wantAgain(t, date)
+		l.revive(t, server)
+	}
+}
+
+// wantAgain runs a job that is done: nothing is to do.
+func (l *live) wantAgain(t *testing.T, date string) {
+	t.Helper()
+	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != StatusNothing {
+		t.Errorf("run again: %s, %v", s.Status, err)
+	}
+}
+
+// revive starts a server again that was killed or has ended itself.
+func (l *live) revive(t *testing.T, server string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if err := l.Alive(); err != nil {
+			break
+		}
+	}
+	if err := l.Alive(); err == nil {
+		return // it went on
+	}
+	if err := l.StartRole(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,132 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"bulkload/hfilewriter"
+	"bulkload/load"
+)
+
+// probeCell is a cell of a file as the manifest records it: load.Probe.
+type probeCell struct {
+	Row       string `json:"row"`       // in the notation of Printable
+	Qualifier string `json:"qualifier"` // likewise
+	Timestamp int64  `json:"timestamp"`
+	Type      int    `json:"type"`
+	Value     string `json:"value"` // load.ValueSum in hex
+}
+
+// probesOf picks the first cell of a file's first row and the first cell of its last row.
+func probesOf(r *hfilewriter.Reader) ([]probeCell, error) {
+	rows := [][]byte{bytes.Clone(r.FirstRow()), bytes.Clone(r.LastRow())}
+	if bytes.Equal(rows[0], rows[1]) {
+		rows = rows[:1]
+	}
+	var probes []probeCell
+	for _, row := range rows {
+		scan := r.Seek(row)
+		if !scan.Next() {
+			return nil, errors.Join(fmt.Errorf("the row %s of its index is not in it", Printable(row)), scan.Err())
+		}
+		c := scan.Cell()
+		sum := load.SumValue(c.Value)
+		probes = append(probes, probeCell{Printable(c.Row), Printable(c.Qualifier), c.Timestamp, int(c.Type), hex.EncodeToString(sum[:])})
+	}
+	return probes, nil
+}
+
+// probe is the cell as the cluster is asked for it.
+func (p *probeCell) probe() (load.Probe, error) {
+	row, err1 := ParseBinary(p.Row)
+	qualifier, err2 := ParseBinary(p.Qualifier)
+	sum, err3 := hex.DecodeString(p.Value)
+	if err3 == nil && len(sum) != len(load.ValueSum{}) {
+		err3 = fmt.Errorf("%q is no sum of a value", p.Value)
+	}
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return load.Probe{}, err
+	}
+	return load.Probe{Row: row, Qualifier: qualifier, Timestamp: p.Timestamp, Type: byte(p.Type), Value: load.ValueSum(sum)}, nil
+}
+
+// hfile is a recorded file as the load package has it, without its URI. For one that an older bulkload recorded, any cell
+// with its first and last row and their timestamps counts.
+func (f *FileSummary) hfile() (load.HFile, error) {
+	first, err1 := ParseBinary(f.FirstRow)
+	last, err2 := ParseBinary(f.LastRow)
+	if err := errors.Join(err1, err2); err != nil {
+		return load.HFile{}, err
+	}
+	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, Known: f.ServedBefore}
+	for i := range f.Probes {
+		p, err := f.Probes[i].probe()
+		if err != nil {
+			return h, err
+		}
+		h.Probes = append(h.Probes, p)
+	}
+	if h.Probes == nil {
+		h.Probes = []load.Probe{{Row: first, Timestamp: f.First, AnyCell: true}, {Row: last, Timestamp: f.Last, AnyCell: true}}
+	}
+	return h, nil
+}
+
+// checkServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
+// change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
+func (w *workplace) checkServed(ctx context.Context, name string) error {
+	loaded, err := w.manifest.hfiles(w.fsys, w.dir, func(f *FileSummary) bool { return f.Loaded })
+	if err != nil || len(loaded) == 0 {
+		return err
+	}
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return err
+	}
+	asked := loaded
+	if w.manifest.State == stateLoaded && w.manifest.Table != "" && w.manifest.Table == table.Identity() {
+		asked = oneOfEachRegion(loaded, table)
+	}
+	findings, err := w.cluster.Probe(ctx, name, asked)
+	if err != nil {
+		return err
+	}
+	return w.refuseUnreadable(name, findings)
+}
+
+// oneOfEachRegion picks a file of each region.
+func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
+	splits := table.Splits()
+	seen := map[int]bool{}
+	return slices.DeleteFunc(slices.Clone(files), func(f load.HFile) bool {
+		region, found := slices.BinarySearchFunc(splits, f.FirstRow, bytes.Compare)
+		if found {
+			region++
+		}
+		again := seen[region]
+		seen[region] = true
+		return again
+	})
+}
+
+// refuseUnreadable refuses files whose rows can't be read in the table now.
+func (w *workplace) refuseUnreadable(table string, findings []load.Finding) error {
+	all := len(findings)
+	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
+	if len(lost) == 0 {
+		return nil
+	}
+	advice := "the table was truncated, made anew or restored since they were loaded, or their rows were deleted"
+	switch lost[0].Serving {
+	case load.Deleted:
+		advice = "rows were deleted in the table; a major compaction removes the delete marker, and what it hides"
+	case load.Expired:
+		advice = "the family's TTL hides them"
+	}
+	return refusef("table %s does not serve %d of the %d files asked for: %s. Most likely %s; --force writes and loads them again",
+		table, len(lost), all, lost[0].String(), advice)
+}

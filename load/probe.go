@@ -1,0 +1,465 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"bulkload/internal/hbase"
+	"bulkload/keys"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Probe is one cell of an HFile. A region that returns it has the file, or has had an equal cell before.
+type Probe struct {
+	Row       []byte
+	Qualifier []byte
+	Timestamp int64
+	Type      byte // KeyValue.Type's code
+	Value     ValueSum
+	// AnyCell is for a file of which only the row and its timestamp are known: each cell of its family counts.
+	AnyCell bool
+}
+
+// ValueSum identifies a cell's value: the first half of its SHA-256.
+type ValueSum [16]byte
+
+// SumValue is the sum of a value.
+func SumValue(value []byte) ValueSum {
+	sum := sha256.Sum256(value)
+	return ValueSum(sum[:16])
+}
+
+// Serving is what the open regions show of a file.
+type Serving int
+
+const (
+	// Served: the region returns a cell of the file.
+	Served Serving = iota
+	// Superseded: there are so many newer versions that the table does not keep the cells any more.
+	Superseded
+	// Deleted: a delete marker hides the cells.
+	Deleted
+	// Expired: the cells are older than the family's TTL.
+	Expired
+	// Missing: the region does not return the cells and shows no reason.
+	Missing
+)
+
+// Readable tells whether a reader finds the file's rows as they were loaded, or newer ones.
+func (s Serving) Readable() bool { return s <= Superseded }
+
+// Finding is what the open region that holds a file's rows shows of it.
+type Finding struct {
+	HFile
+	Serving Serving
+	Region  string // for people
+	Why     string // for people; "" where the file is served
+	// Reopened says that the region was opened again before it was asked, so that it knows every file in its folder.
+	Reopened bool
+
+	region Region
+}
+
+// String says for people what was found.
+func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
+
+// Probe asks the open regions of a table for cells of files that were loaded into it. It waits for regions that move or
+// whose server has died, and believes an answer only if the region was not opened anew in between: a server that hung and
+// woke up may answer for regions that are open elsewhere. A file without probes is an error.
+//
+// It needs the permission to read. Deleted and expired cells are looked for too, so that the result says whether rows can
+// be read, not just whether they are stored.
+func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
+	p, err := c.newProbing(ctx, name)
+	if err == nil {
+		var findings []Finding
+		if findings, err = p.run(ctx, files); err == nil {
+			return findings, nil
+		}
+	}
+	return nil, fmt.Errorf("ask table %s for the files' rows: %w", name, classify(ctx, err))
+}
+
+// CheckRead refuses (ErrRefused) a table that the user may not read: without reading nobody can tell that a file is served.
+func (c *Cluster) CheckRead(ctx context.Context, table *Table) error {
+	id, err := parseName(table.Name)
+	if err != nil {
+		return err
+	}
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	p := &probing{cluster: c, id: id, families: table.Families}
+	err = p.tryRead(limited)
+	if hbase.IsRemote(err, "AccessDeniedException") {
+		return fmt.Errorf("%w: %s may not read table %s, which is how a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
+			ErrRefused, c.user, table.Name, c.user, table.Name, err)
+	}
+	return classify(ctx, err)
+}
+
+// probing asks one table.
+type probing struct {
+	cluster  *Cluster
+	id       hbase.TableName
+	families []Family
+	now      int64 // epoch milliseconds
+}
+
+func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error) {
+	id, err := parseName(name)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	if err := c.usable(limited, id); err != nil {
+		return nil, err
+	}
+	schema, err := c.schema(limited, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &probing{cluster: c, id: id, now: time.Now().UnixMilli()}
+	for _, f := range schema.Families {
+		family, err := parseFamily(f)
+		if err != nil {
+			return nil, err
+		}
+		p.families = append(p.families, family)
+	}
+	return p, nil
+}
+
+// tryRead reads a row of the first region that hardly exists.
+func (p *probing) tryRead(ctx context.Context) error {
+	regions, err := p.cluster.regions(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	question := hbase.RegionGets{Region: regions[0].Name}
+	for _, f := range p.families {
+		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f.Name, From: 0, To: 1, Limit: 1})
+	}
+	answers, err := p.ask(ctx, regions[0].Server, []hbase.RegionGets{question})
+	if err != nil {
+		return err
+	}
+	for _, a := range answers[0] {
+		if a.Err != nil && !isPassing(a.Err) {
+			return a.Err
+		}
+	}
+	return nil
+}
+
+// asked is a file that is being asked for.
+type asked struct {
+	Finding
+	index int // in the caller's list
+}
+
+const (
+	getsAtOnce   = 600 // in one call
+	getsPerProbe = 3
+	markersAsked = 64 // newer versions and delete markers of a column that are looked at
+)
+
+// run asks until every file has an answer that can be believed, as long as the cluster may be out.
+func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
+	findings := make([]Finding, len(files))
+	var left []*asked
+	for i, f := range files {
+		if len(f.Probes) == 0 {
+			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
+		}
+		left = append(left, &asked{Finding{HFile: f}, i})
+	}
+	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
+	defer cancel()
+	var pause backoff
+	for len(left) > 0 {
+		open, err := p.round(limited, left)
+		if open, err = p.confirm(limited, open, err); err != nil && !p.mayPass(err) {
+			return nil, err
+		}
+		answered := map[int]bool{}
+		for _, a := range open {
+			findings[a.index], answered[a.index] = a.Finding, true
+		}
+		left = slices.DeleteFunc(left, func(a *asked) bool { return answered[a.index] })
+		if len(open) > 0 {
+			pause = backoff{}
+		}
+		if len(left) > 0 && !pause.wait(limited) {
+			return nil, fmt.Errorf("%w: no answer for %d files, such as %s: %w", ErrUnavailable, len(left), left[0].URI, orTimeout(err))
+		}
+	}
+	return findings, nil
+}
+
+func orTimeout(err error) error {
+	if err == nil {
+		return errors.New("their regions do not come to rest")
+	}
+	return err
+}
+
+// mayPass tells whether asking again may help.
+func (p *probing) mayPass(err error) bool {
+	var conn *hbase.ConnError
+	return isPassing(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// round asks each file's region once, several servers and calls at a time. It returns the files whose region answered,
+// with an error that kept others from an answer.
+func (p *probing) round(ctx context.Context, files []*asked) (answered []*asked, err error) {
+	regions, err := p.cluster.regionsThrough(ctx, p.id)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var failed error
+	var group errgroup.Group
+	group.SetLimit(p.cluster.limits.parallel)
+	for _, batch := range batches(files, regions) {
+		group.Go(func() error {
+			got, err := p.askBatch(ctx, batch)
+			mu.Lock()
+			defer mu.Unlock()
+			answered = append(answered, got...)
+			if err != nil && (failed == nil || !p.mayPass(err)) {
+				failed = err
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in failed
+	return answered, failed
+}
+
+// confirm keeps the answers of regions that are open as they were when they were asked.
+func (p *probing) confirm(ctx context.Context, answered []*asked, before error) ([]*asked, error) {
+	if len(answered) == 0 {
+		return nil, before
+	}
+	regions, err := p.cluster.regionsThrough(ctx, p.id)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*Region, len(regions))
+	for i := range regions {
+		byName[string(regions[i].Name)] = &regions[i]
+	}
+	moved := func(a *asked) bool {
+		r := byName[string(a.region.Name)]
+		return r == nil || !r.sameOpening(&a.region)
+	}
+	return slices.DeleteFunc(answered, moved), before
+}
+
+// batches puts together the files that one call asks for: of one server, in the order of regions.
+func batches(files []*asked, regions []Region) [][]*asked {
+	byServer := map[string][]*asked{}
+	for _, a := range files {
+		i, _ := slices.BinarySearchFunc(regions, a.Probes[0].Row, func(r Region, row []byte) int {
+			if bytes.Compare(r.Start, row) <= 0 {
+				return -1
+			}
+			return 1
+		})
+		a.region = regions[max(i-1, 0)]
+		a.Region = a.region.String()
+		byServer[a.region.Server] = append(byServer[a.region.Server], a)
+	}
+	var all [][]*asked
+	for _, server := range slices.Sorted(maps.Keys(byServer)) {
+		list := byServer[server]
+		slices.SortStableFunc(list, func(a, b *asked) int { return bytes.Compare(a.region.Start, b.region.Start) })
+		begin, gets := 0, 0
+		for i, a := range list {
+			if n := len(a.Probes) * getsPerProbe; gets > 0 && gets+n > getsAtOnce {
+				all = append(all, list[begin:i])
+				begin, gets = i, 0
+			}
+			gets += len(a.Probes) * getsPerProbe
+		}
+		all = append(all, list[begin:])
+	}
+	return all
+}
+
+// askBatch asks one server for files.
+func (p *probing) askBatch(ctx context.Context, batch []*asked) (answered []*asked, err error) {
+	var questions []hbase.RegionGets
+	var first []int // of each file: its first read in its region's list
+	for i, a := range batch {
+		if i == 0 || !bytes.Equal(batch[i-1].region.Name, a.region.Name) {
+			questions = append(questions, hbase.RegionGets{Region: a.region.Name})
+		}
+		q := &questions[len(questions)-1]
+		first = append(first, len(q.Gets))
+		for k := range a.Probes {
+			q.Gets = append(q.Gets, a.Probes[k].gets(a.Family)...)
+		}
+	}
+	answers, err := p.ask(ctx, batch[0].region.Server, questions)
+	if err != nil {
+		return nil, err
+	}
+	region := -1
+	for i, a := range batch {
+		if first[i] == 0 {
+			region++
+		}
+		if failed := p.judge(a, answers[region][first[i]:]); failed != nil {
+			err = failed
+			continue
+		}
+		answered = append(answered, a)
+	}
+	return answered, err
+}
+
+func (p *probing) ask(ctx context.Context, server string, questions []hbase.RegionGets) (answers [][]hbase.GetAnswer, err error) {
+	conn, err := p.cluster.servers.region(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	err = p.cluster.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answers, err = conn.MultiGet(ctx, questions)
+		return err
+	})
+	return answers, err
+}
+
+// gets are the reads that a probe takes: for the cell, for newer versions and delete markers of its column, and for delete
+// markers of the whole family.
+func (b *Probe) gets(family string) []hbase.RawGet {
+	qualifier := b.Qualifier
+	if b.AnyCell {
+		qualifier = nil
+	} else if qualifier == nil {
+		qualifier = []byte{}
+	}
+	cell := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
+	if b.AnyCell {
+		cell.Limit = markersAsked
+	}
+	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markersAsked}
+	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markersAsked}
+	return []hbase.RawGet{cell, newer, markers}
+}
+
+// judge decides what a file's answers say. The error is one that kept the region from an answer.
+func (p *probing) judge(a *asked, answers []hbase.GetAnswer) error {
+	a.Serving, a.Why = Served, ""
+	worst := Served
+	for i := range a.Probes {
+		of := answers[i*getsPerProbe : (i+1)*getsPerProbe]
+		for _, answer := range of {
+			if answer.Err != nil {
+				return answer.Err
+			}
+		}
+		serving, why := p.cell(a.Family, &a.Probes[i], of)
+		if serving > worst {
+			worst, a.Why = serving, why
+		}
+	}
+	a.Serving = worst
+	return nil
+}
+
+// cell says what is known of one cell: whether the region returns it, and if not, or not to other readers, why.
+func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
+	at := keys.Printable(b.Row)
+	f := p.family(family)
+	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 {
+		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
+	}
+	for _, cells := range [][]hbase.StoredCell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
+		if marker := b.hiddenBy(cells); marker != nil {
+			return Deleted, fmt.Sprintf("row %s with timestamp %d is hidden by a delete marker of timestamp %d", at, b.Timestamp, marker.Timestamp)
+		}
+	}
+	if slices.ContainsFunc(answers[0].Cells, b.matches) {
+		return Served, ""
+	}
+	newer := int64(0)
+	for _, c := range answers[1].Cells {
+		if c.Type == byte(keys.Put) {
+			newer++
+		}
+	}
+	if versions := max(f.number("VERSIONS"), 1); newer >= versions {
+		return Superseded, fmt.Sprintf("row %s has %d newer versions, and the family keeps %d", at, newer, versions)
+	}
+	if len(answers[0].Cells) > 0 {
+		return Missing, fmt.Sprintf("row %s has another value with timestamp %d", at, b.Timestamp)
+	}
+	return Missing, fmt.Sprintf("row %s with timestamp %d is not served, cause unknown", at, b.Timestamp)
+}
+
+// matches tells whether a stored cell is the probe's.
+func (b *Probe) matches(c hbase.StoredCell) bool {
+	if c.Timestamp != b.Timestamp {
+		return false
+	}
+	return b.AnyCell || c.Type == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
+}
+
+// hiddenBy finds a delete marker for the probe's cell, which itself is none.
+func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
+	if b.AnyCell || b.Type != byte(keys.Put) {
+		return nil
+	}
+	for i := range cells {
+		c := &cells[i]
+		if c.Type == byte(keys.Put) {
+			continue
+		}
+		ofCell := c.Type == deleteOne || c.Type == deleteFamilyVersion
+		if ofFamily := c.Type == deleteFamily || c.Type == deleteFamilyVersion; !ofFamily && !bytes.Equal(c.Qualifier, b.Qualifier) {
+			continue
+		}
+		if ofCell && c.Timestamp == b.Timestamp || !ofCell && c.Timestamp >= b.Timestamp {
+			return c
+		}
+	}
+	return nil
+}
+
+// KeyValue.Type's codes of delete markers, beside DeleteColumn's 12.
+const (
+	deleteOne           = 8
+	deleteFamilyVersion = 10
+	deleteFamily        = 14
+)
+
+func (p *probing) family(name string) *Family {
+	for i := range p.families {
+		if p.families[i].Name == name {
+			return &p.families[i]
+		}
+	}
+	return &Family{}
+}
+
+// number is an attribute as a number; 0 where it is missing. TTL may be written FOREVER.
+func (f *Family) number(attribute string) int64 {
+	n, err := strconv.ParseInt(f.Attributes[attribute], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,193 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"bulkload/internal/hbase"
+	"bulkload/keys"
+)
+
+// probeOf is the probe of a file's first row.
+func (l *lab) probeOf(table string, f HFile) Finding {
+	l.Helper()
+	findings, err := l.Probe(l.Context(), table, []HFile{f})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return findings[0]
+}
+
+func (l *lab) wantServing(what, table string, f HFile, want Serving, why string) {
+	l.Helper()
+	if got := l.probeOf(table, f); got.Serving != want || !strings.Contains(got.Why, why) || (got.Why == "") != (want == Served) {
+		l.Errorf("%s: %d, %q, want %d with %q", what, got.Serving, got.Why, want, why)
+	}
+}
+
+// shell runs commands of HBase's own client, through the oracle.
+func (l *lab) oracle(args ...string) {
+	l.Helper()
+	if _, err := l.real.Oracle(l.T).Run(args...); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestProbe: the open region shows whether it serves a file, and where it does not, why, as far as HBase still knows.
+func TestProbe(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable("m")
+	f, other := l.write("1", "f", "a", "b", "c"), l.write("2", "f", "x", "y")
+	l.wantServing("before the load", table, f, Missing, "cause unknown")
+	if _, _, err := l.load(table, f, other); err != nil {
+		t.Fatal(err)
+	}
+	l.wantServing("loaded", table, f, Served, "")
+	l.wantServing("loaded into the second region", table, other, Served, "")
+	changed := f
+	changed.Probes = append([]Probe(nil), f.Probes...)
+	changed.Probes[1].Value = SumValue([]byte("another"))
+	l.wantServing("another value", table, changed, Missing, "another value")
+	any := f
+	any.Probes = []Probe{{Row: []byte("b"), Timestamp: 1000, AnyCell: true}}
+	l.wantServing("any cell", table, any, Served, "")
+	any.Probes[0].Timestamp = 1001
+	l.wantServing("any cell of another time", table, any, Missing, "cause unknown")
+	wrongFamily := f
+	wrongFamily.Family = "g"
+	l.wantServing("another family", table, wrongFamily, Missing, "cause unknown")
+	if _, err := l.Probe(t.Context(), table, []HFile{{URI: "none"}}); err == nil {
+		t.Error("a file without probes was judged")
+	}
+	if _, err := l.Probe(t.Context(), "nowhere", []HFile{f}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no table: %v", err)
+	}
+	described, err := l.Table(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.CheckRead(t.Context(), described); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProbeNamesWhatHides: a delete marker, newer versions and a TTL are told from a file that is not there.
+func TestProbeNamesWhatHides(t *testing.T) {
+	p := &probing{now: 5_000_000, families: []Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "2", "TTL": "3000"}},
+		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"}}}
+	q, v := []byte("q"), []byte("v")
+	put := func(ts int64, value string) hbase.StoredCell {
+		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(keys.Put), Value: []byte(value)}
+	}
+	marker := func(ts int64, typ byte, qualifier string) hbase.StoredCell {
+		return hbase.StoredCell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
+	}
+	type cells = []hbase.StoredCell
+	for i, c := range []struct {
+		family  string
+		ts      int64
+		cell    cells
+		newer   cells
+		family0 cells
+		want    Serving
+		why     string
+	}{
+		{"f", 4_000_000, cells{put(4_000_000, "v")}, nil, nil, Served, ""},
+		{"f", 4_000_000, nil, nil, nil, Missing, "cause unknown"},
+		{"f", 4_000_000, cells{put(4_000_000, "w")}, nil, nil, Missing, "another value"},
+		{"f", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Missing, "cause unknown"},
+		{"f", 4_000_000, nil, cells{put(4_000_002, "v"), put(4_000_001, "v")}, nil, Superseded, "2 newer versions"},
+		{"f", 4_000_000, cells{put(4_000_000, "v")}, cells{put(4_000_002, "v"), put(4_000_001, "v")}, nil, Served, ""},
+		{"g", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
+		{"h", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
+		{"f", 1_999_999, cells{put(1_999_999, "v")}, nil, nil, Expired, "TTL of 3000 s"},
+		{"f", 2_000_001, cells{put(2_000_001, "v")}, nil, nil, Served, ""},
+		{"g", 1, cells{put(1, "v")}, nil, nil, Served, ""},
+		{"g", 100, cells{put(100, "v"), marker(100, 8, "q")}, nil, nil, Deleted, "marker of timestamp 100"},
+		{"g", 100, cells{put(100, "v")}, cells{marker(200, 8, "q")}, nil, Served, ""}, // of another version
+		{"g", 100, cells{put(100, "v")}, cells{marker(200, 12, "q")}, nil, Deleted, "marker of timestamp 200"},
+		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 14, "")}, Deleted, "marker of timestamp 200"},
+		{"g", 100, nil, nil, cells{marker(100, 14, "")}, Deleted, "marker of timestamp 100"},
+		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 10, "")}, Served, ""},
+		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 12, "")}, Served, ""}, // of the column without a name
+	} {
+		b := &Probe{Row: []byte("r"), Qualifier: q, Timestamp: c.ts, Type: byte(keys.Put), Value: SumValue(v)}
+		got, why := p.cell(c.family, b, []hbase.GetAnswer{{Cells: c.cell}, {Cells: c.newer}, {Cells: c.family0}})
+		if got != c.want || !strings.Contains(why, c.why) {
+			t.Errorf("case %d: %d, %q, want %d with %q", i, got, why, c.want, c.why)
+		}
+	}
+}
+
+// TestProbeSeesWhatIsHidden: on a real table, what a reader does not see any more is found with its reason.
+func TestProbeSeesWhatIsHidden(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	f := l.write("1", "f", "a", "b")
+	if _, _, err := l.load(table, f); err != nil {
+		t.Fatal(err)
+	}
+	l.oracle("delete", table, "b")
+	l.wantServing("a row deleted", table, f, Deleted, "row b")
+	short := l.real.UniqueTable(t)
+	if err := l.Create(t.Context(), short, []Family{{Name: "f", Attributes: map[string]string{"TTL": "100"}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	old := l.write("2", "f", "a", "b")
+	if _, _, err := l.load(short, old); err != nil {
+		t.Fatal(err)
+	}
+	l.wantServing("a TTL", short, old, Expired, "TTL of 100 s")
+}
+
+// TestProbeOfManyFiles: the answers come in the order of the files, over many calls.
+func TestProbeOfManyFiles(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable("3", "6", "9")
+	var rows []string
+	for i := range 900 {
+		rows = append(rows, fmt.Sprintf("%d%03d", i%10, i))
+	}
+	var sorted []string
+	for d := range 10 {
+		for i := d; i < 900; i += 10 {
+			sorted = append(sorted, rows[i])
+		}
+	}
+	var loads []HFile
+	for i, r := range [][2]string{{"0", "3"}, {"3", "6"}, {"6", "9"}, {"9", "z"}} {
+		var part []string
+		for _, row := range sorted {
+			if row >= r[0] && row < r[1] {
+				part = append(part, row)
+			}
+		}
+		loads = append(loads, l.write(fmt.Sprint(i), "f", part...))
+	}
+	if _, _, err := l.load(table, loads...); err != nil {
+		t.Fatal(err)
+	}
+	var files []HFile
+	for i, row := range rows {
+		of := 0
+		for row >= "369z"[of:of+1] {
+			of++
+		}
+		p := Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte(row + " of " + fmt.Sprint(of)))}
+		if i%7 == 0 {
+			p.Timestamp++
+		}
+		files = append(files, HFile{Family: "f", URI: row, Probes: []Probe{p}})
+	}
+	findings, err := l.Probe(t.Context(), table, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range findings {
+		if want := i%7 != 0; f.URI != rows[i] || (f.Serving == Served) != want {
+			t.Errorf("file %d: %s %d (%s)", i, f.URI, f.Serving, f.Why)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package load
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bulkload/internal/hbase"
+)
+
+// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that is
+// open elsewhere by now. The open region does not know that file until it is opened again. Moving the region to another
+// server opens it again, without a time in which a crash would leave it closed for good.
+
+// errNoOtherServer says that there is no server to move a region to.
+var errNoOtherServer = errors.New("there is no other region server to move it to")
+
+// Reopen has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
+// needs the permission to administer the table. Where that is missing, or there is one region server only, the findings
+// are returned as they were, each with the reason.
+func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
+	moved := map[string]error{}
+	for i := range findings {
+		r := &findings[i].region
+		if _, done := moved[string(r.Name)]; done {
+			continue
+		}
+		err := c.move(ctx, r)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		moved[string(r.Name)] = err
+	}
+	var files []HFile
+	var before, result []Finding
+	for _, f := range findings {
+		if err := moved[string(f.region.Name)]; err != nil {
+			f.Why = fmt.Sprintf("%s; the region can't be opened again: %v", f.Why, err)
+			result = append(result, f)
+			continue
+		}
+		files, before = append(files, f.HFile), append(before, f)
+	}
+	if len(files) == 0 {
+		return result, nil
+	}
+	again, err := c.Probe(ctx, name, files)
+	for i := range again {
+		again[i].Reopened = !again[i].region.sameOpening(&before[i].region)
+	}
+	return append(result, again...), err
+}
+
+// move moves a region to a server other than its present one. It returns once hbase:meta has the region open elsewhere.
+func (c *Cluster) move(ctx context.Context, r *Region) error {
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	return c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
+		servers, _, err := master.ClusterStatus(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(servers, func(s hbase.ServerName) bool { return s.Addr() != r.Server })
+		if i < 0 {
+			return errNoOtherServer
+		}
+		return master.MoveRegion(ctx, r.encodedName(), servers[i])
+	})
+}
+
+// OpenedSince tells whether the region that holds a row was opened since the opening that mark names (see Opening), or
+// is another region by now.
+func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row) != mark }
+
+// Opening names the present opening of the region that holds a row: it changes when the region moves, splits or is opened
+// again for another reason.
+func (t *Table) Opening(row []byte) string {
+	for i := len(t.Regions) - 1; i >= 0; i-- {
+		if r := &t.Regions[i]; bytes.Compare(r.Start, row) <= 0 {
+			return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
+		}
+	}
+	return ""
+}
+
+// prove decides about files that are neither at their place nor in the staging folder after an answer that was not a
+// clear yes. A file is loaded if its region returns cells that it did not return before the load. Else the region is
+// opened again, which shows files that lie in its folder unknown to it. What then is not served is lost.
+func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
+	if len(files) == 0 {
+		return nil, nil, nil
+	}
+	list := make([]HFile, len(files))
+	for i, f := range files {
+		if list[i] = f.HFile; len(f.Probes) == 0 {
+			return nil, nil, fmt.Errorf("no cells of file %s are known, so nobody can tell whether the table serves it", f.URI)
+		}
+	}
+	name := l.table.String()
+	findings, err := l.cluster.Probe(ctx, name, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.doubtful() })
+	if len(doubtful) > 0 {
+		if doubtful, err = l.cluster.Reopen(ctx, name, doubtful); err != nil {
+			return nil, nil, err
+		}
+	}
+	unproven := map[string]*Finding{}
+	for i := range doubtful {
+		if f := &doubtful[i]; f.doubtful() {
+			f.Why = cmp.Or(f.Why, "it had cells like those of its first and last row before")
+			unproven[f.URI] = f
+		}
+	}
+	for _, f := range files {
+		if finding := unproven[f.URI]; finding != nil {
+			lost = append(lost, *finding)
+		} else {
+			loaded = append(loaded, f)
+		}
+	}
+	return loaded, lost, nil
+}
+
+// doubtful tells whether a finding does not show that a file was loaded which HBase took without a clear yes. A region
+// that was opened again knows all files of its folder, so there the cells of earlier loads do not matter.
+func (f *Finding) doubtful() bool { return f.Serving == Missing || f.Known && !f.Reopened }
+
+// watched is a context for a request to a region: it ends where hbase:meta shows the region opened by another process,
+// which means that the server that has the request is dead or takes itself for alive.
+func (l *loading) watched(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
+	watched, cancel := context.WithCancel(ctx)
+	go func() {
+		for tick := time.NewTicker(l.cluster.limits.watch); ; {
+			select {
+			case <-watched.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+			if l.elsewhere(watched, r) {
+				cancel()
+			}
+		}
+	}()
+	return watched, cancel
+}
+
+// elsewhere tells whether a region is surely open in another place than it was.
+func (l *loading) elsewhere(ctx context.Context, r *Region) bool {
+	limited, cancel := l.cluster.limit(ctx)
+	defer cancel()
+	regions, err := l.cluster.regions(limited, l.table)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(regions, func(o Region) bool { return o.sameOpening(r) })
+}
