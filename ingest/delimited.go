@@ -22,20 +22,20 @@ type Delimited struct {
 	RecordDelimiter []byte
 	Null            []byte // the text of a null; nil: there is none
 	// ColumnNulls are each column's texts of a null, in place of Null; nil: Null is all columns'.
-	ColumnNulls [][][]byte `json:",omitempty"`
+	ColumnNulls [][][]byte
 	// Escape makes the character behind it stand for itself (Sqoop's --escaped-by); 0: there is none.
-	Escape byte `json:",omitempty"`
+	Escape byte
 	// Enclosure stands around a value that holds a delimiter (--optionally-enclosed-by), or around every value
 	// (--enclosed-by, EncloseAll); 0: there is none.
-	Enclosure  byte `json:",omitempty"`
-	EncloseAll bool `json:",omitempty"`
+	Enclosure  byte
+	EncloseAll bool
 	// Strict says that this program has written the files, with an escape before each byte of a value that means something:
 	// the text of a null that has escapes is a value, and nothing stands between records.
-	Strict bool `json:",omitempty"`
+	Strict bool
 	// Compression of the files; Auto, the default, looks at each one.
-	Compression compressed.Codec `json:",omitempty"`
+	Compression compressed.Codec
 	// Charset is how the files write characters, delimiters too; nil is UTF-8. Null is UTF-8 in any case.
-	Charset *charset.Charset `json:",omitempty"`
+	Charset *charset.Charset
 }
 
 // Check says what makes the form unusable: no columns, an empty delimiter, or delimiters that hide each other.

@@ -3,7 +3,7 @@ package ingest
 import "bulkload/internal/storage"
 
 // Form is how the files of an input are written: delimited text, CSV, Parquet. It holds all that the job file says of it,
-// is immutable, and safe for concurrent use. Its JSON is a part of what a run's identity is made of.
+// is immutable, and safe for concurrent use.
 type Form interface {
 	// Check says what makes the form unusable, as far as it shows without a file.
 	Check() error
@@ -12,6 +12,10 @@ type Form interface {
 	Splits(fsys storage.FS, files []File, size int64) ([]Split, error)
 	// Open begins to read a split. The file must be as long as when it was listed.
 	Open(fsys storage.FS, split Split) (Records, error)
+	// Identity is all that the form says, as text: a part of what a run's identity is made of. That of a form stays the same
+	// for ever, or no output that was written before would be known as this run's. So it depends neither on the name of
+	// the Go type nor on those of its fields, and a new setting adds nothing to it where it is not set.
+	Identity() (string, error)
 	// RejectDelimiter stands behind each rejected record in the file of the rejects.
 	RejectDelimiter() []byte
 }

@@ -6,7 +6,104 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"bulkload/ingest"
+	"bulkload/hfilewriter"
+	"bulkload/keys"
+)
+
+// The texts from which a job's hash is made, and those that a manifest keeps of a family's settings, are frozen here. Their
+// names and numbers are those of the first version's Go code, and stay whatever the code calls a thing later: with another
+// text every output that was written before would be a foreign one, and no run would go on. So nothing of this is left to
+// the names, the order or the number of the fields of a Go struct. A new setting gets a new name at the end, and no text
+// where it is not set.
+
+// columnIdentity is a column as a job's hash has it.
+type columnIdentity struct {
+	Name      string       `json:"Name"`
+	Family    string       `json:"Family"`
+	Qualifier string       `json:"Qualifier"`
+	Skip      bool         `json:"Skip"`
+	Width     int          `json:"Width"`
+	Type      typeIdentity `json:"Type,omitzero"`
+	Binary    bool         `json:"Binary,omitempty"`
+	Null      string       `json:"Null,omitempty"`
+}
+
+type typeIdentity struct {
+	Kind   int    `json:"Kind"`
+	Format string `json:"Format"`
+	Zone   string `json:"Zone"`
+}
+
+type constantIdentity struct {
+	columnIdentity
+	Value []byte `json:"Value"`
+}
+
+// acceptIdentity is what decides whether an output can use a record.
+type acceptIdentity struct {
+	Columns []columnIdentity `json:"Columns"`
+	RowKey  string           `json:"RowKey"`
+	Wide    string           `json:"Wide,omitempty"`
+	Rules   rulesIdentity    `json:"Rules,omitzero"`
+}
+
+// rulesIdentity holds the rules that most jobs do without.
+type rulesIdentity struct {
+	Constants *[]constantIdentity `json:"Constants"`
+	Moments   string              `json:"Moments"`
+	Filter    string              `json:"Filter"`
+}
+
+type jobIdentity struct {
+	Table     string           `json:"Table"`
+	Columns   []columnIdentity `json:"Columns"`
+	Timestamp int64            `json:"Timestamp"`
+	RowKey    string           `json:"RowKey"`
+	Wide      string           `json:"Wide,omitempty"`
+	Form      string           `json:"Form"`
+	Regions   regionsIdentity  `json:"Regions"`
+	HFile     hfileIdentity    `json:"HFile"`
+	Strict    bool             `json:"Strict"`
+	Accepts   []string         `json:"Accepts"`
+	Rules     rulesIdentity    `json:"Rules,omitzero"`
+}
+
+type regionsIdentity struct {
+	From   string   `json:"From"`
+	Splits [][]byte `json:"Splits"`
+}
+
+type hfileIdentity struct {
+	Settings  settingsIdentity `json:"Settings"`
+	Given     map[string]bool  `json:"Given"`
+	MaxSize   int64            `json:"MaxSize"`
+	SliceSize int64            `json:"SliceSize"`
+}
+
+type settingsIdentity struct {
+	Compression      int     `json:"Compression"`
+	Encoding         int     `json:"Encoding"`
+	Bloom            int     `json:"Bloom"`
+	BloomPrefix      int     `json:"BloomPrefix"`
+	BlockSize        int     `json:"BlockSize"`
+	IndexBlockSize   int     `json:"IndexBlockSize"`
+	IndexMinEntries  int     `json:"IndexMinEntries"`
+	BloomBlockSize   int     `json:"BloomBlockSize"`
+	BloomErrorRate   float32 `json:"BloomErrorRate"`
+	BloomMaxFold     int     `json:"BloomMaxFold"`
+	Checksum         int     `json:"Checksum"`
+	BytesPerChecksum int     `json:"BytesPerChecksum"`
+	Helpers          int     `json:"Helpers"` // always 0: how many goroutines compress decides no byte
+}
+
+// The numbers of what is counted in Go. Those of codecs and encodings are HBase's own, which files hold.
+var (
+	kindNumbers = map[keys.Kind]int{keys.KindUnknown: 0, keys.KindText: 1, keys.KindInt16: 2, keys.KindInt32: 3, keys.KindInt64: 4,
+		keys.KindDecimal: 5, keys.KindFloat32: 6, keys.KindFloat64: 7, keys.KindBoolean: 8, keys.KindDate: 9, keys.KindTimestamp: 10,
+		keys.KindBytes: 11, keys.KindHex: 12}
+	bloomNumbers = map[hfilewriter.Bloom]int{hfilewriter.BloomNone: 0, hfilewriter.BloomRow: 1, hfilewriter.BloomRowCol: 2,
+		hfilewriter.BloomRowPrefix: 3}
+	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1, hfilewriter.ChecksumNull: 2}
 )
 
 // identify gives the job, or each of its outputs, its hash.
@@ -14,12 +111,7 @@ func (j *Job) identify() error {
 	var accepts []string
 	if j.Outputs != nil { // a record that one of them refuses goes into none
 		for _, out := range j.outputs() {
-			text, err := json.Marshal(struct {
-				Columns []Column
-				RowKey  string
-				Wide    string      `json:",omitempty"`
-				Rules   outputRules `json:",omitzero"`
-			}{out.Columns, out.RowKey.String(), out.Wide.String(), out.rules()})
+			text, err := json.Marshal(acceptIdentity{identityOf(out.Columns), out.RowKey.String(), out.Wide.String(), out.rules()})
 			if err != nil {
 				return fmt.Errorf("hash the job: %w", err)
 			}
@@ -27,53 +119,37 @@ func (j *Job) identify() error {
 		}
 	}
 	for _, out := range j.outputs() {
-		var err error
-		if out.hash, err = out.identity(accepts); err != nil {
+		text, err := out.identity(accepts)
+		if err != nil {
 			return fmt.Errorf("hash the job: %w", err)
 		}
+		sum := sha256.Sum256(text)
+		out.hash = hex.EncodeToString(sum[:])
 	}
 	return nil
 }
 
-// identity is the hash of all that the job file says of the files' content. What decides only whether and how the job
-// runs (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose
-// files a run names one by one. accepts is what decides on a record beside the output itself.
-func (j *Job) identity(accepts []string) (string, error) {
-	form, err := formIdentity(j.Input.Form)
+// identity is all that the job file says of the files' content. What decides only whether and how the job runs
+// (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose files a
+// run names one by one. accepts is what decides on a record beside the output itself.
+func (j *Job) identity(accepts []string) ([]byte, error) {
+	form, err := j.Input.Form.Identity()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	text, err := json.Marshal(struct {
-		Table     string
-		Columns   []Column
-		Timestamp int64
-		RowKey    string
-		Wide      string `json:",omitempty"`
-		Form      string
-		Regions   Regions
-		HFile     HFile
-		Strict    bool
-		Accepts   []string
-		Rules     outputRules `json:",omitzero"`
-	}{j.Table, j.Columns, j.Timestamp, j.RowKey.String(), j.Wide.String(), form, j.Regions, j.HFile, j.Strict, accepts, j.rules()})
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return json.Marshal(jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
+		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits}, HFile: j.HFile.identity(),
+		Strict: j.Strict, Accepts: accepts, Rules: j.rules()})
 }
 
-// outputRules are those that most jobs do without.
-type outputRules struct {
-	Constants *[]Constant
-	Moments   string
-	Filter    string
-}
-
-func (j *Job) rules() outputRules {
-	r := outputRules{Moments: j.Moments}
+func (j *Job) rules() rulesIdentity {
+	r := rulesIdentity{Moments: j.Moments}
 	if j.Constants != nil {
-		r.Constants = &j.Constants
+		constants := make([]constantIdentity, len(j.Constants))
+		for i, c := range j.Constants {
+			constants[i] = constantIdentity{c.identity(), c.Value}
+		}
+		r.Constants = &constants
 	}
 	if j.Filter != nil {
 		r.Filter = j.Filter.String()
@@ -81,10 +157,37 @@ func (j *Job) rules() outputRules {
 	return r
 }
 
-// formIdentity is all that a form says, with its type.
-func formIdentity(form ingest.Form) (string, error) {
-	text, err := json.Marshal(form) // null where a []byte is nil
-	return fmt.Sprintf("%T %s", form, text), err
+func identityOf(columns []Column) []columnIdentity {
+	if columns == nil {
+		return nil
+	}
+	all := make([]columnIdentity, len(columns))
+	for i := range columns {
+		all[i] = columns[i].identity()
+	}
+	return all
+}
+
+func (c *Column) identity() columnIdentity {
+	return columnIdentity{Name: c.Name, Family: c.Family, Qualifier: c.Qualifier, Skip: c.Skip, Width: c.Width,
+		Type: typeIdentity{kindNumbers[c.Type.Kind], c.Type.Format, c.Type.Zone}, Binary: c.Binary, Null: string(c.Null)}
+}
+
+func (h *HFile) identity() hfileIdentity {
+	s := &h.Settings
+	return hfileIdentity{Given: h.Given, MaxSize: h.MaxSize, SliceSize: h.SliceSize, Settings: settingsIdentity{
+		Compression: int(s.Compression), Encoding: int(s.Encoding), Bloom: bloomNumbers[s.Bloom], BloomPrefix: s.BloomPrefix,
+		BlockSize: s.BlockSize, IndexBlockSize: s.IndexBlockSize, IndexMinEntries: s.IndexMinEntries, BloomBlockSize: s.BloomBlockSize,
+		BloomErrorRate: s.BloomErrorRate, BloomMaxFold: s.BloomMaxFold, Checksum: checksumNumbers[s.Checksum],
+		BytesPerChecksum: s.BytesPerChecksum}}
+}
+
+// settingsText is a family's settings as a manifest keeps them, to be compared with those of the table.
+func settingsText(s hfilewriter.Settings) string {
+	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d IndexMinEntries:%d "+
+		"BloomBlockSize:%d BloomErrorRate:%v BloomMaxFold:%d Checksum:%v BytesPerChecksum:%d Helpers:0}",
+		s.Compression, s.Encoding, s.Bloom, s.BloomPrefix, s.BlockSize, s.IndexBlockSize, s.IndexMinEntries,
+		s.BloomBlockSize, s.BloomErrorRate, s.BloomMaxFold, s.Checksum, s.BytesPerChecksum)
 }
 
 // runID names a run: the job, the logical date, and the input files with their sizes and times.

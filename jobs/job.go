@@ -50,9 +50,9 @@ type Column struct {
 	Qualifier string
 	Skip      bool        // no cell
 	Width     int         // declared fixed width in bytes; 0: none
-	Type      values.Type `json:",omitzero"`  // declared
-	Binary    bool        `json:",omitempty"` // stored as Bytes.toBytes has it; else as the text that the input has
-	Null      NullPolicy  `json:",omitempty"`
+	Type      values.Type // declared
+	Binary    bool        // stored as Bytes.toBytes has it; else as the text that the input has
+	Null      NullPolicy
 }
 
 // NullPolicy says what becomes of a null.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
@@ -240,8 +239,6 @@ func (m *manifest) setTable(t *target) {
 		m.Families[f.name] = settingsText(f.settings)
 	}
 }
-
-func settingsText(s hfilewriter.Settings) string { return fmt.Sprintf("%+v", s) }
 
 func printables(all [][]byte) []string {
 	out := make([]string, len(all))

@@ -37,8 +37,13 @@ func (c *Charset) Name() string {
 	return c.name
 }
 
-// MarshalText is the name; a run's identity is made of it.
-func (c *Charset) MarshalText() ([]byte, error) { return []byte(c.Name()), nil }
+// Identity is the charset as a run's identity has it: its name, "" for UTF-8.
+func (c *Charset) Identity() string {
+	if c == nil {
+		return ""
+	}
+	return c.name
+}
 
 // IsUTF8 says whether text is UTF-8 as it is, so that it need only be checked.
 func (c *Charset) IsUTF8() bool { return c == nil }

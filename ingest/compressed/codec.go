@@ -39,8 +39,13 @@ func (c Codec) String() string {
 	return codecNames[c]
 }
 
-// MarshalText is the codec's name.
-func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// Identity is the codec as a run's identity has it: its name, "" for Auto.
+func (c Codec) Identity() string {
+	if c == Auto {
+		return ""
+	}
+	return c.String()
+}
 
 // Named gives the codec of a name; false where there is none.
 func Named(name string) (Codec, bool) {

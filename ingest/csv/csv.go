@@ -30,12 +30,12 @@ type Form struct {
 	Delimiter   byte             // between values
 	Quote       byte             // 0: values are never quoted
 	Null        []byte           // an unquoted value that is a null, in UTF-8, beside the empty one; nil: only that
-	Nulls       [][]byte         `json:",omitempty"` // several such values, in place of Null
+	Nulls       [][]byte         // several such values, in place of Null
 	QuotedEmpty string           // what a quoted empty value is: "value" or "null"
 	SkipNoise   bool             // skip headings that come again, prompts and feedback; else they are rejects
 	SkipErrors  bool             // skip Oracle's error messages; else they end the reading
-	Charset     *charset.Charset `json:",omitempty"` // nil is UTF-8
-	Compression compressed.Codec `json:",omitempty"` // Auto: told by content and name
+	Charset     *charset.Charset // nil is UTF-8
+	Compression compressed.Codec // Auto: told by content and name
 }
 
 // separator is the line that follows each record in the file of the rejects, and there alone: a record whose quotes don't

@@ -29,14 +29,14 @@ type Form struct {
 	Columns []string // to be read, by name; the others are not looked at
 	// Zone is where the clocks are whose time is shown for a point in time (TIMESTAMP with isAdjustedToUTC, and
 	// milliseconds in Millis), by its name in the IANA's database; "" is UTC. Int96Zone is the same for INT96; "" is Zone.
-	Zone      string `json:",omitempty"`
-	Int96Zone string `json:",omitempty"`
+	Zone      string
+	Int96Zone string
 	// Millis names the INT64 columns that hold milliseconds since 1970, as Sqoop writes Oracle's dates and timestamps.
-	Millis []string `json:",omitempty"`
+	Millis []string
 	// KeepZeros shows decimals with as many digits as their scale: 1.50 and not 1.5.
-	KeepZeros bool `json:",omitempty"`
+	KeepZeros bool
 	// Binary is how binary values are given.
-	Binary Binary `json:",omitempty"`
+	Binary Binary
 }
 
 // Check says what makes the form unusable: no columns, a zone that is not known, a column of Millis that is not read.

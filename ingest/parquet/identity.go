@@ -1,0 +1,17 @@
+package parquet
+
+import "encoding/json"
+
+// Identity is the form as a run's identity has it; see ingest.Form. The names are frozen: they are those that the first
+// version's code had for its types and fields.
+func (f *Form) Identity() (string, error) {
+	text, err := json.Marshal(struct {
+		Columns   []string `json:"Columns"`
+		Zone      string   `json:"Zone,omitempty"`
+		Int96Zone string   `json:"Int96Zone,omitempty"`
+		Millis    []string `json:"Millis,omitempty"`
+		KeepZeros bool     `json:"KeepZeros,omitempty"`
+		Binary    string   `json:"Binary,omitempty"`
+	}{f.Columns, f.Zone, f.Int96Zone, f.Millis, f.KeepZeros, string(f.Binary)})
+	return "*parquet.Form " + string(text), err
+}
