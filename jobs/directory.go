@@ -134,7 +134,7 @@ func (d *directory) pickProbesOf(f *directoryFile) (err error) {
 	}
 	f.probes = nil
 	for i := range cells {
-		p, err := cells[i].probe()
+		p, err := probeOf(&cells[i])
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,9 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		return err
 	}
 	if w.manifest != nil {
+		if err := w.finishCuts(); err != nil {
+			return err
+		}
 		if err := w.recoverLoad(ctx, report.Table); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
 
@@ -31,24 +32,62 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if err := w.checkServed(ctx, table); err != nil {
 		return nil, err
 	}
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	live, err := lookUp(ctx, w.cluster, table)
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkCorrection(ctx, live); err != nil {
+		return nil, err
+	}
 	w.manifest.State, w.manifest.Staging = stateLoading, ""
+	if err := w.note(ledger.Loading); err != nil {
+		return nil, err
+	}
 	if err := w.save(); err != nil {
 		return nil, err
 	}
-	report := &load.Report{}
-	if len(files) > 0 {
-		if report, err = w.cluster.LoadFrom(ctx, w.fsys, table, files, w.recordLoad()); err != nil {
-			return report, w.stopped(err)
-		}
+	report, err := w.loadAndCut(ctx, table)
+	if err != nil {
+		return report, w.stopped(ctx, err)
 	}
 	if missing := w.manifest.notLoaded(); missing != nil {
 		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
 	}
 	return report, w.confirm(ctx, table)
+}
+
+// maxCuts bounds how often regions may split while their files are being loaded.
+const maxCuts = 10
+
+// loadAndCut loads the files that the table does not have. Those with rows of several regions are cut before, and again
+// where regions split in the meantime.
+func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
+	report := &load.Report{}
+	for cuts := 0; len(w.manifest.notLoaded()) > 0; cuts++ {
+		table, err := lookUp(ctx, w.cluster, name)
+		if err != nil {
+			return report, err
+		}
+		if err := w.checkSettings(table); err != nil {
+			return report, err
+		}
+		if err := w.cutFiles(ctx, table); err != nil {
+			return report, err
+		}
+		files, err := w.manifest.unloaded(w.fsys, w.dir)
+		if err != nil {
+			return report, err
+		}
+		one, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, w.recordLoad())
+		report.Add(one)
+		if err == nil || !errors.Is(err, load.ErrStraddles) || cuts == maxCuts {
+			return report, err
+		}
+		if err := w.recoverLoad(ctx, name); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
 }
 
 // handOverForeign loads files that no manifest records.
@@ -97,12 +136,15 @@ func (w *workplace) confirm(ctx context.Context, name string) error {
 	}
 	findings, err := w.serve(ctx, name, files)
 	if err != nil {
-		return w.stopped(err)
+		return w.stopped(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
 	w.manifest.State, w.manifest.Staging, w.manifest.Table = stateLoaded, "", table.Identity()
+	if err := w.note(ledger.Loaded); err != nil {
+		return err
+	}
 	return w.save()
 }
 
@@ -155,10 +197,10 @@ func (m *manifest) notLoaded() []string {
 }
 
 // stopped says of a load that failed how far it came, and what to do.
-func (w *workplace) stopped(err error) error {
+func (w *workplace) stopped(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
-		return w.lose(lost)
+		return w.lose(ctx, lost)
 	}
 	all := len(w.manifest.files())
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.manifest.notLoaded()), all)
@@ -182,7 +224,7 @@ func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 		return errors.Join(err, failed)
 	}
 	if err != nil {
-		return w.stopped(err)
+		return w.stopped(ctx, err)
 	}
 	return nil
 }

@@ -58,6 +58,8 @@ type manifest struct {
 	Staging   string            `json:"staging,omitempty"` // the folder through which an unfinished load goes
 	// Table is load.Table's Identity when the files were loaded.
 	Table string `json:"table_identity,omitempty"`
+	// Cuts are files being cut at new region boundaries.
+	Cuts []cutRecord `json:"cuts,omitempty"`
 	// Kept are files that the table serves, of slices that are written again for other files.
 	Kept []FileSummary `json:"kept,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
 
@@ -18,7 +19,8 @@ type jobRun struct {
 	options Options
 	site    *site
 	source  *source
-	cluster *load.Cluster // nil where the job needs none
+	cluster *load.Cluster  // nil where the job needs none
+	ledger  *ledger.Ledger // nil where nothing is loaded
 	places  []*workplace
 	keeper  *keeper // from the sort on
 }
@@ -47,6 +49,14 @@ func openRun(ctx context.Context, j *Job, o Options, lost func(error)) (r *jobRu
 		if out.connects(o) {
 			w.cluster = r.cluster
 		}
+		if out.Load && !o.NoLoad {
+			if r.ledger == nil {
+				if r.ledger, err = r.site.openLedger(); err != nil {
+					return r, err
+				}
+			}
+			w.ledger = r.ledger
+		}
 		r.places = append(r.places, w)
 		if err = w.open(ctx, lost); err != nil {
 			return r, r.named(w, err)
@@ -68,6 +78,9 @@ func (r *jobRun) closeShared() error {
 	var errs []error
 	if r.cluster != nil {
 		errs = append(errs, r.cluster.Close())
+	}
+	if r.ledger != nil {
+		errs = append(errs, r.ledger.Close())
 	}
 	if r.source != nil {
 		errs = append(errs, r.source.close())
@@ -107,6 +120,7 @@ type workplace struct {
 	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
 	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
 	cluster  *load.Cluster   // nil where the output needs none
+	ledger   *ledger.Ledger  // nil where nothing is loaded
 	target   *target         // nil where the output is written
 	part     float64         // of the input's bytes that it takes, about
 	report   *OutputReport
@@ -175,6 +189,11 @@ func (w *workplace) resume() (finished bool, err error) {
 		w.manifest = old
 		if old.State == stateWriting {
 			old.Site = fresh.Site // the table's settings are compared in full then
+		}
+	}
+	if w.manifest == old {
+		if err := w.finishCuts(); err != nil {
+			return false, err
 		}
 	}
 	if err := w.checkContent(); err != nil {

@@ -23,21 +23,25 @@ type Options struct {
 type point string
 
 const (
-	pointPlanned  point = "planned"  // the manifest is begun
-	pointSpilled  point = "spilled"  // sorted runs are on the disk, and the journal does not say so yet
-	pointKept     point = "kept"     // the journal says so
-	pointMerged   point = "merged"   // some of them were merged into one, and the journal does not say so yet
-	pointReplaced point = "replaced" // the journal says so; those that were merged are still there
-	pointSorted   point = "sorted"   // all input was read
-	pointBegun    point = "begun"    // a slice's writing begins
-	pointVerified point = "verified" // its files were read back, still under temporary names
-	pointRenamed  point = "renamed"  // one of them has its name, which the manifest does not know yet
-	pointRecorded point = "recorded" // the manifest knows the slice
-	pointBalanced point = "balanced" // all slices are there; the manifest does not say so yet
-	pointWritten  point = "written"  // the manifest says so; _SUCCESS is not there yet
-	pointStaging  point = "staging"  // HBase has made the staging folder, and the manifest names it
-	pointTaken    point = "taken"    // a region has taken files, and the manifest says so
-	pointLoaded   point = "loaded"   // the table has the files of an output, and its manifest says so
+	pointPlanned       point = "planned"        // the manifest is begun
+	pointSpilled       point = "spilled"        // sorted runs are on the disk, and the journal does not say so yet
+	pointKept          point = "kept"           // the journal says so
+	pointMerged        point = "merged"         // some of them were merged into one, and the journal does not say so yet
+	pointReplaced      point = "replaced"       // the journal says so; those that were merged are still there
+	pointSorted        point = "sorted"         // all input was read
+	pointBegun         point = "begun"          // a slice's writing begins
+	pointVerified      point = "verified"       // its files were read back, still under temporary names
+	pointRenamed       point = "renamed"        // one of them has its name, which the manifest does not know yet
+	pointRecorded      point = "recorded"       // the manifest knows the slice
+	pointBalanced      point = "balanced"       // all slices are there; the manifest does not say so yet
+	pointWritten       point = "written"        // the manifest says so; _SUCCESS is not there yet
+	pointStaging       point = "staging"        // HBase has made the staging folder, and the manifest names it
+	pointTaken         point = "taken"          // a region has taken files, and the manifest says so
+	pointCut           point = "cut"            // a file's parts are written, and the manifest records the cut
+	pointPartsNamed    point = "parts named"    // the parts have their names
+	pointPartsRecorded point = "parts recorded" // the manifest has them in the file's place
+	pointCutCleaned    point = "cut cleaned"    // the file is deleted; the manifest has the record of the cut still
+	pointLoaded        point = "loaded"         // the table has the files of an output, and its manifest says so
 )
 
 // Progress says how far a phase is.

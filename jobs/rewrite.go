@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
 
@@ -22,7 +24,7 @@ func (e *rewriteError) Unwrap() error { return e.lost }
 
 // lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
 // names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
-func (w *workplace) lose(lost *load.LostError) error {
+func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
 	if w.job == nil {
 		return fmt.Errorf("%w; have the region opened again (move it to another server in the HBase shell), and run this again", lost)
 	}
@@ -33,10 +35,22 @@ func (w *workplace) lose(lost *load.LostError) error {
 	m := w.manifest
 	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool { return w.dropLost(r, gone) })
 	m.State = stateWriting
+	if err := w.noteLost(ctx, lost); err != nil {
+		return err
+	}
 	if err := w.save(); err != nil {
 		return err
 	}
 	return &rewriteError{lost}
+}
+
+// noteLost remembers the lost files beyond this output.
+func (w *workplace) noteLost(ctx context.Context, lost *load.LostError) error {
+	table, err := lookUp(ctx, w.cluster, lost.Table)
+	if err != nil {
+		return err
+	}
+	return w.note(ledger.Loading, w.unservedOf(lost, table)...)
 }
 
 // dropLost tells whether a slice has a lost file. Its other files that are loaded stay known.

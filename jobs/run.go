@@ -68,7 +68,9 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		w.report = summary.output(i)
 		w.report.Output = w.fsys.URI(w.dir)
 		finished, err := w.resume()
-		if err == nil && finished {
+		if err == nil && !finished && w.blank() {
+			finished, err = w.loadedElsewhere(ctx)
+		} else if err == nil && finished {
 			err = w.markSuccess()
 		}
 		if err != nil {
@@ -94,6 +96,11 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	}
 	summary.settle()
 	return nil
+}
+
+// blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
+func (w *workplace) blank() bool {
+	return w.wantsLoad() && !w.options.Force && w.replaced == nil && len(w.manifest.Slices) == 0
 }
 
 // stands says what there is of an output whose files are written, should another one fail.

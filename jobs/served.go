@@ -9,17 +9,12 @@ import (
 	"slices"
 
 	"bulkload/hfilewriter"
+	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
 
-// probeCell is a cell of a file as the manifest records it: load.Probe.
-type probeCell struct {
-	Row       string `json:"row"`       // in the notation of Printable
-	Qualifier string `json:"qualifier"` // likewise
-	Timestamp int64  `json:"timestamp"`
-	Type      int    `json:"type"`
-	Value     string `json:"value"` // load.ValueSum in hex
-}
+// probeCell is a cell of a file as the manifest and the ledger record it: load.Probe.
+type probeCell = ledger.Cell
 
 // probesOf picks the first cell of a file's first row and the first cell of its last row.
 func probesOf(r *hfilewriter.Reader) ([]probeCell, error) {
@@ -35,13 +30,14 @@ func probesOf(r *hfilewriter.Reader) ([]probeCell, error) {
 		}
 		c := scan.Cell()
 		sum := load.SumValue(c.Value)
-		probes = append(probes, probeCell{Printable(c.Row), Printable(c.Qualifier), c.Timestamp, int(c.Type), hex.EncodeToString(sum[:])})
+		probes = append(probes, probeCell{Row: Printable(c.Row), Qualifier: Printable(c.Qualifier), Timestamp: c.Timestamp, Type: int(c.Type),
+			Value: hex.EncodeToString(sum[:])})
 	}
 	return probes, nil
 }
 
-// probe is the cell as the cluster is asked for it.
-func (p *probeCell) probe() (load.Probe, error) {
+// probeOf is a recorded cell as the cluster is asked for it.
+func probeOf(p *probeCell) (load.Probe, error) {
 	row, err1 := ParseBinary(p.Row)
 	qualifier, err2 := ParseBinary(p.Qualifier)
 	sum, err3 := hex.DecodeString(p.Value)
@@ -64,7 +60,7 @@ func (f *FileSummary) hfile() (load.HFile, error) {
 	}
 	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, Known: f.ServedBefore}
 	for i := range f.Probes {
-		p, err := f.Probes[i].probe()
+		p, err := probeOf(&f.Probes[i])
 		if err != nil {
 			return h, err
 		}
@@ -83,19 +79,11 @@ func (w *workplace) checkServed(ctx context.Context, name string) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
-	table, err := lookUp(ctx, w.cluster, name)
-	if err != nil {
-		return err
+	identity := ""
+	if w.manifest.State == stateLoaded {
+		identity = w.manifest.Table
 	}
-	asked := loaded
-	if w.manifest.State == stateLoaded && w.manifest.Table != "" && w.manifest.Table == table.Identity() {
-		asked = oneOfEachRegion(loaded, table)
-	}
-	findings, err := w.cluster.Probe(ctx, name, asked)
-	if err != nil {
-		return err
-	}
-	return w.refuseUnreadable(name, findings)
+	return w.askServed(ctx, name, identity, loaded)
 }
 
 // oneOfEachRegion picks a file of each region.

@@ -46,8 +46,8 @@ func find(f *pendingFile, regions []Region) (int, error) {
 		return 0, fmt.Errorf("no region holds row %q: %w", f.FirstRow, errInTransition)
 	}
 	if r := &regions[i]; !r.holds(f.LastRow) {
-		return 0, fmt.Errorf("%w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
-			ErrRefused, f.URI, f.FirstRow, f.LastRow, r, r.End)
+		return 0, fmt.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
+			ErrRefused, ErrStraddles, f.URI, f.FirstRow, f.LastRow, r, r.End)
 	}
 	return i, nil
 }

@@ -32,6 +32,14 @@ type Report struct {
 	Staging string
 }
 
+// Add adds what a further load of the same files did.
+func (r *Report) Add(o *Report) {
+	r.Files += o.Files
+	r.Regions += o.Regions
+	r.Rounds += o.Rounds
+	r.Staging = o.Staging
+}
+
 // Hooks are told how a load goes on; each may be nil. An error of theirs ends the load.
 type Hooks struct {
 	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves

@@ -22,6 +22,8 @@ var (
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("exists already")
 	ErrRefused     = errors.New("refused")
+	// ErrStraddles marks, beside ErrRefused, a file with rows of several regions.
+	ErrStraddles = errors.New("rows of several regions")
 )
 
 // Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute

@@ -55,6 +55,38 @@ func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) (
 	return append(result, again...), err
 }
 
+// OpenAgain moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
+// is ErrRefused where there is no other server, or no permission.
+func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error {
+	r := table.regionOf(row)
+	err := c.move(ctx, r)
+	if errors.Is(err, errNoOtherServer) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err != nil {
+		return classify(ctx, err)
+	}
+	id, err := parseName(table.Name)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
+	defer cancel()
+	var pause backoff
+	for {
+		regions, err := c.regionsThrough(limited, id)
+		if err != nil {
+			return classify(ctx, err)
+		}
+		if !slices.ContainsFunc(regions, func(o Region) bool { return o.sameOpening(r) }) {
+			return nil
+		}
+		if !pause.wait(limited) {
+			return fmt.Errorf("%w: %s does not move", ErrUnavailable, r)
+		}
+	}
+}
+
 // move moves a region to a server other than its present one. It returns once hbase:meta has the region open elsewhere.
 func (c *Cluster) move(ctx context.Context, r *Region) error {
 	limited, cancel := c.limit(ctx)
@@ -79,12 +111,17 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 // Opening names the present opening of the region that holds a row: it changes when the region moves, splits or is opened
 // again for another reason.
 func (t *Table) Opening(row []byte) string {
-	for i := len(t.Regions) - 1; i >= 0; i-- {
-		if r := &t.Regions[i]; bytes.Compare(r.Start, row) <= 0 {
-			return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
-		}
+	r := t.regionOf(row)
+	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
+}
+
+// regionOf is the region that holds a row.
+func (t *Table) regionOf(row []byte) *Region {
+	i := len(t.Regions) - 1
+	for i > 0 && bytes.Compare(t.Regions[i].Start, row) > 0 {
+		i--
 	}
-	return ""
+	return &t.Regions[i]
 }
 
 // prove decides about files that are neither at their place nor in the staging folder after an answer that was not a

@@ -1,0 +1,233 @@
+// Package ledger remembers, outside of any output and where every host finds it, what was loaded into which table. An
+// output may be deleted after its load; the ledger then still tells that the load must not be done twice.
+//
+// It is a folder with a folder a table, and in it a JSON document for each job and date, sealed with a checksum:
+//
+//	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>.json
+//
+// A document is replaced as a whole, so that a reader finds either the old one or the new one.
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+)
+
+// The states of a load.
+const (
+	Loading = "loading" // the first request may have been sent
+	Loaded  = "loaded"  // the table served every file
+)
+
+const (
+	schema   = 1
+	maxBytes = 256 << 20
+	dirPerm  = 0o700
+	filePerm = 0o600 // it holds row keys
+)
+
+// Entry is one load of a job's output.
+type Entry struct {
+	Schema  int    `json:"schema"`
+	State   string `json:"state"`
+	Job     string `json:"job"` // the job file's name
+	JobHash string `json:"job_hash"`
+	Table   string `json:"table"`
+	Date    string `json:"date,omitempty"` // the logical date
+	Run     string `json:"run"`            // the run's ID
+	Output  string `json:"output"`         // URI of the output directory
+
+	Digest digest.Sum      `json:"digest"` // of all cells
+	Books  json.RawMessage `json:"books"`  // as the run's summary has them
+	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
+	Files  []File          `json:"files"`
+
+	// Identity changes where the table was made anew or has split; see load.Table.
+	Identity string     `json:"table_identity,omitempty"`
+	Unserved []Unserved `json:"unserved,omitempty"`
+
+	Program string    `json:"program"` // that loaded
+	Host    string    `json:"host"`
+	User    string    `json:"user"`
+	Time    time.Time `json:"time"` // when this was written
+}
+
+// File is a loaded HFile and the cells by which the table shows that it serves it.
+type File struct {
+	URI      string `json:"uri"`
+	Family   string `json:"family"`
+	FirstRow string `json:"first_row"` // in the notation of HBase's shell
+	LastRow  string `json:"last_row"`
+	Probes   []Cell `json:"probes"`
+}
+
+// Cell is a cell of an HFile.
+type Cell struct {
+	Row       string `json:"row"`       // in the notation of HBase's shell
+	Qualifier string `json:"qualifier"` // likewise
+	Timestamp int64  `json:"timestamp"`
+	Type      int    `json:"type"`  // KeyValue.Type's code
+	Value     string `json:"value"` // the first half of its SHA-256, in hex
+}
+
+// Unserved is a file that HBase took and did not serve, so that its rows were loaded a second time. It may lie in its
+// region's folder, and appear when the region is opened again: with cells of its own time, also after a later load has
+// corrected them.
+type Unserved struct {
+	URI     string     `json:"uri"`
+	Row     string     `json:"row"`     // its first
+	Opening string     `json:"opening"` // of its region when it was loaded again; see load.Table
+	Run     string     `json:"run"`
+	Digest  digest.Sum `json:"digest"` // of the run's cells
+	Time    time.Time  `json:"time"`
+}
+
+// Ledger is the folder.
+type Ledger struct {
+	fsys storage.FS
+	dir  string
+}
+
+// Open makes the folder where it is missing. It fails where the folder can't be made or written.
+func Open(fsys storage.FS, dir string) (*Ledger, error) {
+	if err := fsys.MkdirAll(dir, dirPerm); err != nil {
+		return nil, fmt.Errorf("make the ledger's folder %s: %w", fsys.URI(dir), err)
+	}
+	return &Ledger{fsys, dir}, nil
+}
+
+// Close closes the file system.
+func (l *Ledger) Close() error { return l.fsys.Close() }
+
+// URI names the ledger's folder.
+func (l *Ledger) URI() string { return l.fsys.URI(l.dir) }
+
+func (l *Ledger) folder(table string) string {
+	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
+}
+
+func (l *Ledger) name(table, date, jobHash string) string {
+	if date == "" {
+		date = "undated"
+	}
+	return path.Join(l.folder(table), fmt.Sprintf("%s_%.16s.json", date, jobHash))
+}
+
+// Read returns the entry of a job and date, nil where there is none. An entry that was damaged is seal.ErrMismatch or
+// seal.ErrMalformed, with its name.
+func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
+	e, err := l.read(l.name(table, date, jobHash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return e, err
+}
+
+func (l *Ledger) read(name string) (e *Entry, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read the ledger's entry %s: %w", l.fsys.URI(name), err)
+		}
+	}()
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", seal.ErrMalformed, maxBytes)
+	}
+	e = new(Entry)
+	if err := seal.Unmarshal(text, e); err != nil {
+		return nil, err
+	}
+	return e, e.check()
+}
+
+// check refuses an entry that nobody can have written.
+func (e *Entry) check() error {
+	switch {
+	case e.Schema != schema:
+		return fmt.Errorf("%w: it has schema %d, this program knows %d", seal.ErrMalformed, e.Schema, schema)
+	case e.State != Loading && e.State != Loaded:
+		return fmt.Errorf("%w: its state is %q", seal.ErrMalformed, e.State)
+	}
+	return nil
+}
+
+// Write puts an entry in the place of the one before.
+func (l *Ledger) Write(e *Entry) error {
+	e.Schema = schema
+	name := l.name(e.Table, e.Date, e.JobHash)
+	if err := l.write(name, e); err != nil {
+		return fmt.Errorf("write the ledger's entry %s: %w", l.fsys.URI(name), err)
+	}
+	return nil
+}
+
+func (l *Ledger) write(name string, e *Entry) error {
+	text, err := seal.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := l.fsys.MkdirAll(path.Dir(name), dirPerm); err != nil {
+		return err
+	}
+	temp := fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())
+	w, err := l.fsys.Create(temp, filePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, bytes.NewReader(append(text, '\n'))); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	if err := l.fsys.Replace(temp, name); err != nil {
+		return errors.Join(err, l.fsys.Remove(temp))
+	}
+	return nil
+}
+
+// OfTable returns all entries of a table.
+func (l *Ledger) OfTable(table string) ([]*Entry, error) {
+	dir := l.folder(table)
+	infos, err := l.fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the ledger's entries of table %s: %w", table, err)
+	}
+	var all []*Entry
+	for _, info := range infos {
+		if info.Dir || info.Name[0] == '.' {
+			continue
+		}
+		e, err := l.read(path.Join(dir, info.Name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was just removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}

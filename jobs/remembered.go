@@ -1,0 +1,214 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/seal"
+	"bulkload/jobs/ledger"
+	"bulkload/load"
+)
+
+// ledgerProperty names the ledger's folder; by default it is .bulkload/ledger in the user's home folder in HDFS.
+const ledgerProperty = "bulkload.ledger.dir"
+
+// openLedger opens the ledger of loads, which a run must be able to write before it loads anything.
+func (s *site) openLedger() (*ledger.Ledger, error) {
+	dir := s.conf.Get(ledgerProperty, "hdfs:///user/"+s.user+"/.bulkload/ledger")
+	fsys, name, err := s.resolve(dir, "/")
+	if err != nil {
+		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
+	}
+	l, err := ledger.Open(fsys, name)
+	if err != nil {
+		err = asPrecondition(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		return nil, errors.Join(err, fsys.Close())
+	}
+	return l, nil
+}
+
+// asPrecondition makes an error that says no kind a refusal.
+func asPrecondition(err error) error { return beforehand(err) }
+
+// entry is what the ledger remembers of this job and date; nil where that is nothing.
+func (w *workplace) entry() (*ledger.Entry, error) {
+	if w.ledger == nil {
+		return nil, nil
+	}
+	m := w.manifest
+	e, err := w.ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+	return e, damagedRecord(err)
+}
+
+// note writes the state of a load into the ledger. What it remembers of files that were not served stays.
+func (w *workplace) note(state string, unserved ...ledger.Unserved) error {
+	if w.ledger == nil {
+		return nil
+	}
+	if err := w.checkOwned(); err != nil {
+		return err
+	}
+	old, err := w.entry()
+	if err != nil {
+		return err
+	}
+	e, err := w.newEntry(state)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		e.Unserved = old.Unserved
+	}
+	e.Unserved = append(e.Unserved, unserved...)
+	return w.ledger.Write(e)
+}
+
+func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
+	m := w.manifest
+	books, err1 := json.Marshal(m.Books)
+	inputs, err2 := json.Marshal(m.Inputs)
+	program, err3 := programHash()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("write the ledger: %w", err)
+	}
+	host, _ := os.Hostname() // for people
+	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
+		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
+		Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
+	for _, f := range m.files() {
+		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes})
+	}
+	return e, nil
+}
+
+// loadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
+// table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
+// whether it is to be loaded again.
+func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) {
+	e, err := w.entry()
+	if e == nil || err != nil {
+		return false, err
+	}
+	const advice = "--force writes and loads it again"
+	switch {
+	case e.State != ledger.Loaded:
+		return false, refusef("a load of this job and date from %s was interrupted (%s), and that output is gone: some of its files may be in table %s; %s",
+			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
+	case e.Run != w.manifest.Run.ID:
+		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
+			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
+	}
+	files, err := loadedFiles(e)
+	if err != nil {
+		return false, err
+	}
+	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
+		return false, err
+	}
+	sayf(w.options, "the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
+	w.manifest.State, w.manifest.Digest, w.manifest.Table = stateLoaded, e.Digest, e.Identity
+	return true, json.Unmarshal(e.Books, &w.manifest.Books)
+}
+
+// loadedFiles are the files of an entry as the cluster is asked for them.
+func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
+	var files []load.HFile
+	for _, f := range e.Files {
+		record := FileSummary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		h, err := record.hfile()
+		if err != nil {
+			return nil, fmt.Errorf("read the ledger: %w", err)
+		}
+		h.URI = f.URI
+		files = append(files, h)
+	}
+	return files, nil
+}
+
+// unservedOf are the lost files as the ledger remembers them, with the present openings of their regions.
+func (w *workplace) unservedOf(lost *load.LostError, table *load.Table) []ledger.Unserved {
+	var all []ledger.Unserved
+	for _, f := range lost.Files {
+		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
+			Run: w.manifest.Run.ID, Digest: w.manifest.Digest, Time: time.Now().UTC().Truncate(time.Second)})
+	}
+	return all
+}
+
+// checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
+// opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
+// timestamps. Once the region was opened since, the file is known or was never there.
+func (w *workplace) checkCorrection(ctx context.Context, table *load.Table) error {
+	if w.ledger == nil {
+		return nil
+	}
+	entries, err := w.ledger.OfTable(w.manifest.Run.Table)
+	if err != nil {
+		return damagedRecord(err)
+	}
+	own := w.ownDigest()
+	for _, e := range entries {
+		for _, u := range e.Unserved {
+			row, err := ParseBinary(u.Row)
+			if err != nil {
+				return fmt.Errorf("read the ledger: %w", err)
+			}
+			if u.Run == w.manifest.Run.ID || u.Digest == own || table.OpenedSince(row, u.Opening) {
+				continue
+			}
+			if err := w.openAgain(ctx, table, row, &u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownDigest is that of all cells that are to be in the table.
+func (w *workplace) ownDigest() digest.Sum { return w.manifest.Digest }
+
+// openAgain moves a region so that it finds what is in its folder.
+func (w *workplace) openAgain(ctx context.Context, table *load.Table, row []byte, u *ledger.Unserved) error {
+	err := w.cluster.OpenAgain(ctx, table, row)
+	if err == nil || !errors.Is(err, load.ErrRefused) {
+		return err
+	}
+	return refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
+}
+
+// askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
+// identity is what it was.
+func (w *workplace) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return err
+	}
+	asked := slices.Clone(files)
+	if identity != "" && identity == table.Identity() {
+		asked = oneOfEachRegion(files, table)
+	}
+	findings, err := w.cluster.Probe(ctx, name, asked)
+	if err != nil {
+		return err
+	}
+	return w.refuseUnreadable(name, findings)
+}
+
+// damagedRecord gives the error of a record that was read the kind that says what to do: one with a changed content is a
+// difference, a malformed one is for a person to look at.
+func damagedRecord(err error) error {
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return &kindError{Differs, err}
+	case errors.Is(err, seal.ErrMalformed):
+		return &kindError{Refused, err}
+	}
+	return err
+}
