@@ -1,6 +1,9 @@
 package jobs
 
 import (
+	"maps"
+	"slices"
+
 	"bulkload/internal/digest"
 	"bulkload/partition"
 )
@@ -33,6 +36,7 @@ type runShare struct {
 	Output  int               `json:"output"`
 	Run     partition.RunFile `json:"run,omitzero"`
 	Regions []regionShare     `json:"regions,omitempty"` // those that something came to
+	Files   []fileShare       `json:"files,omitempty"`   // of the input, those that were read
 
 	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter did not take
 }
@@ -46,6 +50,12 @@ type regionShare struct {
 }
 
 func (s *regionShare) sorted() sortedRegion { return sortedRegion{s.Digest, s.Keys, s.Bytes} }
+
+// fileShare is what came from an input file.
+type fileShare struct {
+	File int `json:"file"` // ordinal
+	fileContent
+}
 
 // replacement is a line of the journal: an output's run that has come in the place of others.
 type replacement struct {
@@ -101,6 +111,7 @@ func (f *feeder) checkpoint() error {
 	}
 	line := &checkpoint{Read: f.records.read - c.read, Ended: c.ended}
 	if c.present >= 0 {
+		f.countFile()
 		line.Part = &splitPart{c.present, f.records.at, f.records.in.Bytes()}
 	}
 	for i, out := range f.outputs {
@@ -111,7 +122,7 @@ func (f *feeder) checkpoint() error {
 		if err != nil {
 			return err
 		}
-		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions), out.filtered - c.filtered[i]})
+		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions), out.files.shares(), out.filtered - c.filtered[i]})
 	}
 	var err error
 	if line.Rejects, err = c.rejects.settle(); err != nil {
@@ -122,10 +133,29 @@ func (f *feeder) checkpoint() error {
 	}
 	c.read, c.ended = f.records.read, nil
 	for i, out := range f.outputs {
+		out.keepFiles(f.present)
 		copy(c.regions[i], out.regions)
 		c.filtered[i] = out.filtered
 	}
 	return nil
+}
+
+// shares lists the contents by their files.
+func (c contents) shares() []fileShare {
+	var all []fileShare
+	for _, file := range slices.Sorted(maps.Keys(c)) {
+		if *c[file] != (fileContent{}) {
+			all = append(all, fileShare{file, *c[file]})
+		}
+	}
+	return all
+}
+
+// keepFiles puts the contents since the last checkpoint to those of the checkpoints.
+func (f *feed) keepFiles(present int) {
+	f.kept.add(f.files)
+	f.files = contents{}
+	f.file = f.files.of(present)
 }
 
 // full tells whether a lane asks for a checkpoint.

@@ -97,9 +97,9 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 	l.table10(t)
 	l.night(t, night20, 2000, 41)
 	o := l.options()
-	var taken atomic.Int64
+	var begun, taken atomic.Int64
 	o.reached = func(p point) {
-		if p == pointStaging {
+		if p == pointStaging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
 		}
 		if p == pointTaken && taken.Add(1) == 1 {

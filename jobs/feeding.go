@@ -16,6 +16,9 @@ import (
 type feeder struct {
 	records recordReader
 	outputs []*feed
+	present int // the file that is being read, by its ordinal
+
+	counted, countedRejects int64 // of records.read and records.refused, those that are in the contents of files
 
 	checkpoints checkpoints
 }
@@ -45,15 +48,34 @@ func (f *feeder) busy() time.Duration {
 
 func (f *feeder) run(ctx context.Context, pieces <-chan piece) error {
 	for p := range pieces {
-		f.checkpoints.begin(p)
-		f.records.after = p.after
+		f.begin(p)
 		bytes, err := f.records.readSplit(ctx, p.Split, f.add)
 		if err != nil {
 			return err
 		}
+		f.countFile()
 		f.checkpoints.end(p, bytes)
 	}
 	return ctx.Err()
+}
+
+func (f *feeder) begin(p piece) {
+	f.checkpoints.begin(p)
+	f.records.after = p.after
+	f.present = p.File.Ordinal
+	for _, out := range f.outputs {
+		out.file = out.files.of(f.present)
+	}
+}
+
+// countFile adds what was read and rejected since the last call to the content of the present file.
+func (f *feeder) countFile() {
+	read, rejected := f.records.read-f.counted, f.records.refused-f.countedRejects
+	f.counted, f.countedRejects = f.records.read, f.records.refused
+	for _, out := range f.outputs {
+		out.file.Read += read
+		out.file.Rejected += rejected
+	}
 }
 
 func (f *feeder) close() error {
@@ -77,6 +99,7 @@ func (f *feeder) add(r *ingest.Record) error {
 	for _, out := range f.outputs {
 		if !out.wanted {
 			out.filtered++
+			out.file.Filtered++
 			continue
 		}
 		if out.lane == nil {
@@ -100,12 +123,15 @@ type feed struct {
 	several bool            // it is one of several outputs
 	wanted  bool            // the filter takes the present record
 	regions []sortedRegion
+	files   contents     // of the input since the last checkpoint
+	kept    contents     // of the checkpoints of this process
+	file    *fileContent // of the piece that is being read
 
 	filtered int64 // records that the filter did not take
 }
 
 func newFeed(o *sortOutput) *feed {
-	f := &feed{key: newRecordKey(o.job), target: o.target}
+	f := &feed{key: newRecordKey(o.job), target: o.target, files: contents{}, kept: contents{}}
 	if o.sorter != nil {
 		f.lane = o.sorter.Lane()
 		f.regions = make([]sortedRegion, o.target.regions.Len())
@@ -136,6 +162,7 @@ func (f *feed) commit(r *ingest.Record) error {
 	region := &f.regions[f.target.regions.Find(key.row)]
 	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
 	region.digest.AddRow(cells, key.timestamp)
+	f.file.Digest.AddRow(cells, key.timestamp)
 	region.keys += int64(len(key.key))
 	region.bytes += int64(len(entry))
 	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})

@@ -23,6 +23,7 @@ type keptState struct {
 type keptOutput struct {
 	runs     []partition.RunFile
 	regions  []sortedRegion
+	files    contents
 	filtered int64
 }
 
@@ -36,7 +37,7 @@ type piece struct {
 func newKeptState(regions []int) *keptState {
 	s := &keptState{ended: map[int]int64{}, parts: map[int]splitPart{}}
 	for _, n := range regions {
-		s.outputs = append(s.outputs, keptOutput{regions: make([]sortedRegion, n)})
+		s.outputs = append(s.outputs, keptOutput{regions: make([]sortedRegion, n), files: contents{}})
 	}
 	return s
 }
@@ -100,6 +101,9 @@ func (s *keptState) takeShare(share *runShare) error {
 		return nil // it is written
 	}
 	out.filtered += share.Filtered
+	for i := range share.Files {
+		out.files.of(share.Files[i].File).add(&share.Files[i].fileContent)
+	}
 	if share.Run.Name != "" {
 		out.runs = append(out.runs, share.Run)
 	}

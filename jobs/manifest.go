@@ -82,6 +82,8 @@ type manifestInput struct {
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
 	ModTime string `json:"mtime"`
+	// Content is what was read from it; nil until all is read, and where an older bulkload has read it.
+	Content *fileContent `json:"content,omitempty"`
 }
 
 // sliceRecord is a finished slice of a region.
@@ -102,7 +104,7 @@ type sliceRecord struct {
 func inputRecords(files []ingest.File) []manifestInput {
 	records := make([]manifestInput, len(files))
 	for i, f := range files {
-		records[i] = manifestInput{f.Path, f.Size, f.ModTime.UTC().Format(time.RFC3339Nano)}
+		records[i] = manifestInput{Path: f.Path, Size: f.Size, ModTime: f.ModTime.UTC().Format(time.RFC3339Nano)}
 	}
 	return records
 }
@@ -197,7 +199,7 @@ func (m *manifest) differences(other *manifest) []string {
 		switch {
 		case i < 0:
 			out = append(out, fmt.Sprintf("the input has a new file %s", in.Path))
-		case m.Inputs[i] != in:
+		case !m.Inputs[i].sameFile(&in):
 			out = append(out, fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now",
 				in.Path, m.Inputs[i].Size, m.Inputs[i].ModTime, in.Size, in.ModTime))
 		}

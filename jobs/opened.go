@@ -157,7 +157,7 @@ func (w *workplace) close() error {
 
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
-func (w *workplace) resume() (finished bool, err error) {
+func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash,
 		Timestamp: w.job.Timestamp, Site: w.site.properties()}
 	fresh.Run = w.job.runInfo()
@@ -167,6 +167,9 @@ func (w *workplace) resume() (finished bool, err error) {
 		return false, err
 	}
 	w.manifest = fresh
+	if err := w.adoptInput(ctx, old, fresh); err != nil {
+		return false, err
+	}
 	switch {
 	case old == nil:
 	case old.State == stateWriting && len(old.Slices) == 0:

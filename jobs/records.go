@@ -25,6 +25,7 @@ type recordReader struct {
 	rejects rejectSink
 	meter   *meter
 	read    int64 // records so far, rejected ones too
+	refused int64 // of them, those that were rejected
 	at      int64 // offset of the last of them
 	after   int64 // the records up to this offset of a split are passed over; -1: none
 	in      ingest.Records
@@ -117,5 +118,6 @@ func (r *recordReader) reject(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
+	r.refused++
 	return r.rejects.Add(bad)
 }

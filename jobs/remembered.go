@@ -100,7 +100,10 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 	case e.State != ledger.Loaded:
 		return false, refusef("a load of this job and date from %s was interrupted (%s), and that output is gone: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
-	case e.Run != w.manifest.Run.ID:
+	case !w.sameAs(ctx, e, &err):
+		if err != nil {
+			return false, err
+		}
 		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
@@ -114,6 +117,22 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 	sayf(w.options, "the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
 	w.manifest.State, w.manifest.Digest, w.manifest.Table = stateLoaded, e.Digest, e.Identity
 	return true, json.Unmarshal(e.Books, &w.manifest.Books)
+}
+
+// sameAs tells whether an entry is of this very input, or of one that held the same.
+func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry, failed *error) bool {
+	if e.Run == w.manifest.Run.ID {
+		return true
+	}
+	var inputs []manifestInput
+	var books Books
+	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
+		*failed = fmt.Errorf("read the ledger: %w", err)
+		return false
+	}
+	same, err := w.sameInput(ctx, inputs, slices.Clone(w.manifest.Inputs), books.Differing)
+	*failed = err
+	return same
 }
 
 // loadedFiles are the files of an entry as the cluster is asked for them.

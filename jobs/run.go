@@ -67,7 +67,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	for i, w := range r.places {
 		w.report = summary.output(i)
 		w.report.Output = w.fsys.URI(w.dir)
-		finished, err := w.resume()
+		finished, err := w.resume(ctx)
 		if err == nil && !finished && w.blank() {
 			finished, err = w.loadedElsewhere(ctx)
 		} else if err == nil && finished {
@@ -350,6 +350,9 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 func (w *workplace) balance(rows *sortedRows) error {
 	m := w.manifest
 	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Filtered: rows.filtered, Columns: len(w.job.cellColumns())}
+	if err := w.recordContents(rows); err != nil {
+		return err
+	}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
 	for _, r := range m.Slices {
 		m.Books.add(r.Books)

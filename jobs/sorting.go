@@ -24,6 +24,7 @@ type sortedRows struct {
 	rejected int64
 	filtered int64
 	regions  []sortedRegion
+	files    contents // of the input
 	times    readTimes
 }
 
@@ -245,11 +246,13 @@ func (s *sorting) endAll(feeders []*feeder) error {
 func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 	all := make([]*sortedRows, len(s.outputs))
 	for i := range s.outputs {
-		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions())}
+		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions()), files: contents{}}
 		for _, f := range feeders {
 			rows.read += f.records.read
 			rows.filtered += f.outputs[i].filtered
 			rows.times.add(f.records.times)
+			rows.files.add(f.outputs[i].kept)
+			rows.files.add(f.outputs[i].files)
 			for k := range rows.regions {
 				rows.regions[k].add(&f.outputs[i].regions[k])
 			}
@@ -257,6 +260,7 @@ func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 		if s.keeper != nil {
 			rows.read += s.keeper.state.read
 			rows.filtered += s.keeper.state.outputs[i].filtered
+			rows.files.add(s.keeper.state.outputs[i].files)
 			for k := range rows.regions {
 				rows.regions[k].add(&s.keeper.state.outputs[i].regions[k])
 			}
