@@ -91,6 +91,7 @@ var checks = []check{
 	{"region-count", checkRegionCount},
 	{"region-empty", checkEmpty},
 	{"region-skew", checkSkew},
+	{"table-unknown", checkTableUnknown},
 	{"table-empty", checkTableEmpty},
 	{"table-skew", checkTableSkew},
 	{"files-blocking", checkBlocking},
@@ -455,6 +456,14 @@ func checkSkew(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
+}
+
+func checkTableUnknown(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Unknown == "" {
+		return nil
+	}
+	return one(Note, "none is needed for the splits; plan again where you want the sizes",
+		"how many servers there are and what the table's regions hold is not known: %s", r.Live.Unknown)
 }
 
 func checkTableEmpty(r *Report, _ *Facts) []Finding {

@@ -112,7 +112,10 @@ func TestChecks(t *testing.T) {
 				r.Regions = append(r.Regions, r.Regions[1])
 			}
 		}, "region-count", Note, "12 regions for 11.0 GB of source: less than 1 GB each"},
-		"an empty region":    {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
+		"an empty region": {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
+		"status unknown": {func(r *Report, _ *Facts) {
+			r.Live.Unknown, r.Live.Regions, r.Live.Skew = "answer of 70000000 bytes", nil, 0
+		}, "table-unknown", Note, "answer of 70000000 bytes"},
 		"skew":               {func(r *Report, _ *Facts) { r.Skew = 1.6 }, "region-skew", Warning, "1.6 times the mean"},
 		"empty in the table": {func(r *Report, _ *Facts) { r.Live.Empty = 2 }, "table-empty", Note, "2 of the table's 6 regions"},
 		"an empty table":     {func(r *Report, _ *Facts) { r.Live.Empty = 6 }, "", "", ""},

@@ -161,6 +161,7 @@ type Day struct {
 
 // Live is what the cluster says.
 type Live struct {
+	Unknown  string       `json:"unknown,omitempty"` // why there are no figures of servers and regions; empty: there are
 	Servers  int          `json:"region_servers"`
 	Regions  []LiveRegion `json:"regions"`
 	Families []LiveFamily `json:"families"`
