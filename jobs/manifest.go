@@ -51,8 +51,9 @@ type manifest struct {
 	Inputs    []manifestInput   `json:"inputs"`
 	Splits    []string          `json:"splits"` // in the notation of Printable
 	Families  map[string]string `json:"families"`
-	MaxSize   int64             `json:"max_size"` // at which a file ends
-	Slices    []sliceRecord     `json:"slices"`   // the finished ones, by region, then in the order of their rows
+	MaxSize   int64             `json:"max_size"`            // at which a file ends
+	MaxFiles  int64             `json:"max_files,omitempty"` // of a region and family, which decides into how many slices regions are cut; 0: HBase's default
+	Slices    []sliceRecord     `json:"slices"`              // the finished ones, by region, then in the order of their rows
 	Books     Books             `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
@@ -222,7 +223,7 @@ func (m *manifest) changedProperties(other *manifest) []string {
 
 // sameTable tells whether the boundaries and the family settings are still those the files were made for.
 func (m *manifest) sameTable(t *target) bool {
-	if m.MaxSize != t.maxSize || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
+	if m.MaxSize != t.maxSize || m.MaxFiles != recordedFiles(t.maxFiles) || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
 		return false
 	}
 	for _, f := range t.families {
@@ -234,11 +235,19 @@ func (m *manifest) sameTable(t *target) bool {
 }
 
 func (m *manifest) setTable(t *target) {
-	m.Splits, m.MaxSize = printables(t.splits), t.maxSize
+	m.Splits, m.MaxSize, m.MaxFiles = printables(t.splits), t.maxSize, recordedFiles(t.maxFiles)
 	m.Families = map[string]string{}
 	for _, f := range t.families {
 		m.Families[f.name] = settingsText(f.settings)
 	}
+}
+
+// recordedFiles is the limit of files as it is recorded: not at all where it is HBase's default.
+func recordedFiles(limit int64) int64 {
+	if limit == defaultMaxFiles {
+		return 0
+	}
+	return limit
 }
 
 func settingsText(s hfilewriter.Settings) string { return fmt.Sprintf("%+v", s) }

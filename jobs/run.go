@@ -186,6 +186,11 @@ func (r *jobRun) ready(todo []*workplace) error {
 		return err
 	}
 	for _, w := range todo {
+		if err := w.checkInputSize(); err != nil {
+			return r.named(w, err)
+		}
+	}
+	for _, w := range todo {
 		if err := w.begin(); err != nil {
 			return r.named(w, err)
 		}
@@ -230,6 +235,14 @@ func (r *jobRun) countFailed(rows []*sortedRows) {
 
 // writeAll writes one output after the other, and frees what is written of rows.
 func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortedRows, summary *Summary) error {
+	for i, w := range r.places {
+		if rows[i] == nil {
+			continue
+		}
+		if err := w.checkFileCounts(ctx, rows[i]); err != nil {
+			return r.named(w, err)
+		}
+	}
 	for _, w := range todo {
 		if err := w.replace(); err != nil {
 			return r.named(w, err)
