@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -384,5 +385,27 @@ func TestLimitOfFilesChanges(t *testing.T) {
 	o.Force = true
 	if s := mustRun(t, j, o); s.Regions[hotRegion].Files != 7 {
 		t.Errorf("written again: %d files", s.Regions[hotRegion].Files)
+	}
+}
+
+// TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
+func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	plan := func(j *Job, limit string) *PlanReport {
+		r, err := Plan(t.Context(), j, Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	for limit, want := range map[string]int{"32": maxSlices, "8": 8} {
+		if r := plan(j, limit); r.Regions[hotRegion].Files != want || slices.Contains(found(r), "region-files") {
+			t.Errorf("limit %s: %d files, %v", limit, r.Regions[hotRegion].Files, found(r))
+		}
+	}
+	j.HFile.MaxSize = 300 << 10
+	if r := plan(j, "8"); r.Regions[hotRegion].Files <= 8 || !slices.Contains(found(r), "region-files") {
+		t.Errorf("with small files: %d files, %v", r.Regions[hotRegion].Files, found(r))
 	}
 }

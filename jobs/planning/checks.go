@@ -39,6 +39,7 @@ type Facts struct {
 	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
+	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
 }
 
 // Order says how the first part of the key changed from one record to the next.
@@ -88,6 +89,7 @@ var checks = []check{
 	{"family-count", checkFamilyCount},
 	{"family-versions", checkVersions},
 	{"region-large", checkLargeRegion},
+	{"region-files", checkRegionFiles},
 	{"region-count", checkRegionCount},
 	{"region-empty", checkEmpty},
 	{"region-skew", checkSkew},
@@ -405,6 +407,24 @@ func checkLargeRegion(r *Report, f *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "more regions: see the suggested splits", "with this load the largest region has %s, beyond hbase.hregion.max.filesize, %s: it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
+}
+
+func checkRegionFiles(r *Report, f *Facts) []Finding {
+	over, most := 0, Region{}
+	for _, region := range r.Regions {
+		if region.Files > f.MaxFiles {
+			over++
+		}
+		if region.Files > most.Files {
+			most = region
+		}
+	}
+	if over == 0 || f.MaxFiles == 0 {
+		return nil
+	}
+	return one(Problem, "a larger hfile.max_size, more regions, or a higher limit in the site files",
+		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
+		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
 }
 
 func checkRegionCount(r *Report, _ *Facts) []Finding {
