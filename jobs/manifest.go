@@ -275,6 +275,17 @@ func (m *manifest) add(r sliceRecord) {
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
+// remove takes the slices of a region out, and gives their files.
+func (m *manifest) remove(region int) (files []FileSummary) {
+	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool {
+		if r.Region == region {
+			files = append(files, r.Files...)
+		}
+		return r.Region == region
+	})
+	return files
+}
+
 func compareSlices(a, b sliceRecord) int {
 	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
 }

@@ -268,7 +268,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 // write writes one output's files and closes its books.
 func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summary) error {
 	regions := w.target.regions.Len()
-	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions),
+	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{},
 		writes: &meter{watch: w.options.Watch, phase: "write", total: rows.sorted.Stats().Entries},
 		checks: &meter{watch: func(Progress) {}}}
 	err := summary.phase("write", w.report.name, func() (int64, error) {

@@ -21,6 +21,7 @@ type unit struct {
 	partition.Slice
 	start  []byte // its first row; empty: the region's
 	number int    // of its region's slices
+	alone  bool   // its region has no other
 	size   int64  // bytes, about
 }
 
@@ -31,7 +32,7 @@ func (rows *sortedRows) units(j *Job, t *target) []unit {
 		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
 			start, _, _ := t.splitKey(s.Start) // no key for the first slice
-			all = append(all, unit{s, start, i, rows.regions[region].bytes / int64(len(cut))})
+			all = append(all, unit{s, start, i, len(cut) == 1, rows.regions[region].bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.size, a.size) })
