@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"bulkload/load"
@@ -99,7 +100,7 @@ func (w *workplace) overfull(ctx context.Context, rows *sortedRows, region int) 
 	if err != nil {
 		return "", fmt.Errorf("region %d: merge: %w", region, err)
 	}
-	defer all.close()
+	defer func() { err = errors.Join(err, all.close()) }()
 	count := fileCount{maxSize: t.maxSize, families: make([]familyCount, len(t.families))}
 	for n := 0; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {

@@ -275,7 +275,8 @@ func (m *manifest) add(r sliceRecord) {
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
-// remove takes the slices of a region out, and gives their files.
+// remove takes the slices of a region out, and gives their files. Those that are loaded stay known: where the same file is
+// written again, it is not loaded twice.
 func (m *manifest) remove(region int) (files []FileSummary) {
 	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool {
 		if r.Region == region {
@@ -283,6 +284,11 @@ func (m *manifest) remove(region int) (files []FileSummary) {
 		}
 		return r.Region == region
 	})
+	for _, f := range files {
+		if f.Loaded {
+			m.Kept = append(m.Kept, f)
+		}
+	}
 	return files
 }
 
