@@ -448,3 +448,40 @@ func (l *live) work(t *testing.T, j *Job) *workplace {
 	}
 	return w
 }
+
+// TestLoadUnderAStrictUmask: HBase takes files that only their owner can read: it moves them as that user.
+func TestLoadUnderAStrictUmask(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9")
+	l.night(t, "2026-11-20", 2000, 3)
+	o := l.options()
+	o.Properties = map[string]string{"fs.permissions.umask-mode": "077"}
+	o.NoLoad = true
+	j := l.job(t, "2026-11-20")
+	mustRun(t, j, o)
+	s, err := openSite(o, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, dir, err := s.resolve(j.Output, j.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	infos, err := list(fsys, path.Join(dir, "f"))
+	if err != nil || len(infos) != 10 {
+		t.Fatal(infos, err)
+	}
+	for _, info := range infos {
+		if info.Mode.Perm() != 0o600 {
+			t.Errorf("%s has %v", info.Name, info.Mode.Perm())
+		}
+	}
+	o.NoLoad = false
+	if s := mustRun(t, j, o); s.Load.Files != 10 {
+		t.Errorf("load %+v", s.Load)
+	}
+	if r, err := VerifyJob(t.Context(), j, o, true); err != nil || r.Rows != 2000 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

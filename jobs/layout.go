@@ -124,6 +124,29 @@ func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err e
 	return timestamp, nil
 }
 
+// digestPayload adds a record's cells, taken from its payload, to a sum.
+func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) error {
+	timestamp, packed, err := l.cutTimestamp(payload)
+	if err != nil {
+		return err
+	}
+	cells := digest.NewRow(row, keys.Put)
+	for i := range l.sources {
+		var value []byte
+		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
+			return errPayload
+		}
+		if value != nil {
+			cells = cells.With(l.hash(i, named), value)
+		}
+	}
+	if len(packed) != 0 {
+		return errPayload
+	}
+	sum.AddRow(cells, timestamp)
+	return nil
+}
+
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
 func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values [][]byte, timestamp int64) {
 	cells := digest.NewRow(row, keys.Put)

@@ -50,8 +50,9 @@ type manifest struct {
 	Inputs    []manifestInput   `json:"inputs"`
 	Splits    []string          `json:"splits"` // in the notation of Printable
 	Families  map[string]string `json:"families"`
-	MaxSize   int64             `json:"max_size"` // at which a file ends
-	Slices    []sliceRecord     `json:"slices"`   // the finished ones, by region, then in the order of their rows
+	MaxSize   int64             `json:"max_size"`            // at which a file ends
+	MaxFiles  int64             `json:"max_files,omitempty"` // of a region and family, which decides into how many slices regions are cut; 0: HBase's default
+	Slices    []sliceRecord     `json:"slices"`              // the finished ones, by region, then in the order of their rows
 	Books     Books             `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
@@ -225,7 +226,7 @@ func (m *manifest) changedProperties(other *manifest) []string {
 
 // sameTable tells whether the boundaries and the family settings are still those the files were made for.
 func (m *manifest) sameTable(t *target) bool {
-	if m.MaxSize != t.maxSize || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
+	if m.MaxSize != t.maxSize || m.MaxFiles != recordedFiles(t.maxFiles) || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
 		return false
 	}
 	for _, f := range t.families {
@@ -237,11 +238,19 @@ func (m *manifest) sameTable(t *target) bool {
 }
 
 func (m *manifest) setTable(t *target) {
-	m.Splits, m.MaxSize = printables(t.splits), t.maxSize
+	m.Splits, m.MaxSize, m.MaxFiles = printables(t.splits), t.maxSize, recordedFiles(t.maxFiles)
 	m.Families = map[string]string{}
 	for _, f := range t.families {
 		m.Families[f.name] = settingsText(f.settings)
 	}
+}
+
+// recordedFiles is the limit of files as it is recorded: not at all where it is HBase's default.
+func recordedFiles(limit int64) int64 {
+	if limit == defaultMaxFiles {
+		return 0
+	}
+	return limit
 }
 
 func printables(all [][]byte) []string {
@@ -265,6 +274,23 @@ func (m *manifest) done(region, slice int) *sliceRecord {
 func (m *manifest) add(r sliceRecord) {
 	m.Slices = append(m.Slices, r)
 	slices.SortFunc(m.Slices, compareSlices)
+}
+
+// remove takes the slices of a region out, and gives their files. Those that are loaded stay known: where the same file is
+// written again, it is not loaded twice.
+func (m *manifest) remove(region int) (files []FileSummary) {
+	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool {
+		if r.Region == region {
+			files = append(files, r.Files...)
+		}
+		return r.Region == region
+	})
+	for _, f := range files {
+		if f.Loaded {
+			m.Kept = append(m.Kept, f)
+		}
+	}
+	return files
 }
 
 func compareSlices(a, b sliceRecord) int {

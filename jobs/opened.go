@@ -178,7 +178,7 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.options.Force {
-			fresh.Splits, fresh.MaxSize, fresh.Families = old.Splits, old.MaxSize, old.Families // planned boundaries took a reading
+			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
 		}
 	case w.options.Force:
 		w.replaced = old
@@ -190,6 +190,11 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 			w.fsys.URI(w.dir), strings.Join(old.changedProperties(fresh), "; "))
 	default:
 		w.manifest = old
+		if old.State == stateWritten {
+			if err := w.checkWritten(old); err != nil {
+				return false, err
+			}
+		}
 		if old.State == stateWriting {
 			old.Site = fresh.Site // the table's settings are compared in full then
 		}

@@ -32,6 +32,8 @@ type PlanOptions struct {
 	Job        *Job      // another job to compare with
 	SplitsFile string    // where to write the splits; "": nowhere
 	Page       string    // where to write the report as a page; "": nowhere
+
+	askStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
 }
 
 // Plan reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
@@ -95,7 +97,7 @@ func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanR
 
 // other plans the job to compare with, which makes and writes nothing.
 func (p *PlanOptions) other(ctx context.Context, o Options) (*PlanReport, error) {
-	quiet := PlanOptions{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth}
+	quiet := PlanOptions{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, askStatus: p.askStatus}
 	report, err := Plan(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
@@ -121,7 +123,8 @@ type planner struct {
 	site       *site
 	source     *source
 	cluster    *load.Cluster
-	status     *load.Status // nil without a cluster
+	status     *load.Status // nil without a cluster, or where it does not say
+	unknown    error        // why it does not say
 	candidates []*candidate
 	meter      *meter
 	reading    planReading

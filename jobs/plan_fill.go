@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 
 	"bulkload/jobs/planning"
@@ -139,16 +140,22 @@ func (c *candidate) fillRegions() {
 		part := float64(counted.raw) / math.Max(float64(all), 1)
 		r.Regions = append(r.Regions, planning.Region{Region: i, Start: Printable(regions.Start(i)), End: Printable(regions.End(i)),
 			Rows: counted.rows, RawBytes: counted.raw, HFileBytes: scaled(r.HFiles.Bytes, part),
-			Files: c.job.HFile.plannedSlices(counted.entries, entries)})
+			Files: c.plannedFiles(counted, entries)})
 	}
 	r.Skew = planning.Skew(largest, all, len(r.Regions))
 }
 
-// plannedSlices is into how many slices, with a file a family each, a run cuts a region of so many bytes of keys and
-// columns: see slicesOf, which knows the rows.
-func (h *HFile) plannedSlices(region, total int64) int {
-	size := max(h.sliceSize(), total/slicesOfAll)
-	return int(min((region+size-1)/size, maxSlices))
+// plannedFiles is about how many files a run writes for a region, of the family that has the most: so many slices, as slicesOf
+// has them, and in each as many files as max_size makes. total is of all regions.
+func (c *candidate) plannedFiles(region regionCounts, total int64) int {
+	t, size := c.target, max(c.job.HFile.sliceSize(), total/slicesOfAll)
+	n := min((region.entries+size-1)/size, max(1, t.maxFiles-region.raw/t.maxSize), maxSlices)
+	if n == 0 {
+		return 0
+	}
+	largest := slices.Max(c.stats.counts.raw)
+	share := float64(largest) / math.Max(float64(c.report.RawBytes), 1)
+	return int(n * (1 + scaled(region.raw, share)/n/t.maxSize))
 }
 
 // fillQueries says what reading takes.

@@ -11,7 +11,7 @@ import (
 // facts are what the checks need beside the report.
 func (p *planner) facts(c *candidate) *planning.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(),
+	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.maxFiles),
 		MajorPeriod: time.Duration(p.site.number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
 		read := max(c.report.RowsRead, 1)

@@ -3,9 +3,12 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"bulkload/load"
 )
 
 // TestPlanLive: what the master says of servers, regions and families, and what the checks make of it.
@@ -65,6 +68,27 @@ func TestPlanLiveTTL(t *testing.T) {
 		if slices.Contains(found(r), "cell-expired") != c.expired {
 			t.Errorf("cells %v old, TTL of 48h: %v", c.age, found(r))
 		}
+	}
+}
+
+// TestPlanWithoutStatus: where the master's answer about all regions can't be had, the plan has all but their sizes.
+func TestPlanWithoutStatus(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")
+	l.night(t, "2026-11-20", 2000, 3)
+	silent := func(*load.Cluster, context.Context) (*load.Status, error) {
+		return nil, errors.New("answer of 70000000 bytes")
+	}
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	r, err := Plan(t.Context(), l.job(t, "2026-11-20"), l.options(), PlanOptions{CheckLive: true, Now: noon, askStatus: silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(found(r), "table-unknown") || slices.Contains(found(r), "table-empty") || len(r.Regions) != 10 {
+		t.Errorf("%d regions, %v", len(r.Regions), found(r))
+	}
+	if r.Live == nil || r.Live.Unknown != "answer of 70000000 bytes" || len(r.Live.Regions) != 0 || r.Live.Families[0].TTL != 172_800 || r.Live.Checked != 2000 {
+		t.Errorf("%+v", r.Live)
 	}
 }
 

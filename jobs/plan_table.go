@@ -11,13 +11,24 @@ import (
 	"bulkload/load"
 )
 
-// connect reaches the cluster and asks how it is.
+// connect reaches the cluster and asks how it is. A plan can do without the answer, which is a large one where the cluster
+// has many regions.
 func (p *planner) connect(ctx context.Context) (err error) {
 	if p.cluster, err = p.site.connect(ctx); err != nil {
 		return err
 	}
-	p.status, err = p.cluster.Status(ctx)
-	return err
+	ask := p.askStatus
+	if ask == nil {
+		ask = (*load.Cluster).Status
+	}
+	p.status, p.unknown = ask(p.cluster, ctx)
+	if ctx.Err() != nil {
+		return p.unknown
+	}
+	if p.unknown != nil {
+		sayf(p.options, "planning without the sizes of the table's regions: %v", p.unknown)
+	}
+	return nil
 }
 
 // planTable takes the live table if there is one, else what the job suggests.
@@ -79,11 +90,16 @@ const liveKeys = 2000 // row keys that are looked up in the table
 
 // fillLive says what the cluster has of the table.
 func (p *planner) fillLive(ctx context.Context, c *candidate) error {
-	if p.status == nil {
+	if p.cluster == nil {
 		return nil
 	}
-	live := &planning.Live{Servers: p.status.Servers, Regions: []planning.LiveRegion{}, Families: []planning.LiveFamily{}}
+	live := &planning.Live{Regions: []planning.LiveRegion{}, Families: []planning.LiveFamily{}}
 	c.report.Live = live
+	if p.unknown != nil {
+		live.Unknown = p.unknown.Error()
+	} else {
+		live.Servers = p.status.Servers
+	}
 	if c.table == nil {
 		return nil
 	}
@@ -94,9 +110,20 @@ func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 		}
 		live.Families = append(live.Families, family)
 	}
+	if p.status != nil {
+		fillSizes(live, c.table, p.status)
+	}
+	if !p.CheckLive {
+		return nil
+	}
+	return p.lookUpKeys(ctx, c, live)
+}
+
+// fillSizes says what the table's regions hold.
+func fillSizes(live *planning.Live, table *load.Table, status *load.Status) {
 	var all, largest int64
-	for _, r := range c.table.Regions {
-		report := p.status.Regions[string(r.Name)]
+	for _, r := range table.Regions {
+		report := status.Regions[string(r.Name)]
 		live.Regions = append(live.Regions, planning.LiveRegion{Start: Printable(r.Start), Files: report.Files, Bytes: report.Bytes, Memstore: report.Memstore})
 		all += report.Bytes
 		largest = max(largest, report.Bytes)
@@ -105,10 +132,6 @@ func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 		}
 	}
 	live.Skew = planning.Skew(largest, all, len(live.Regions))
-	if !p.CheckLive {
-		return nil
-	}
-	return p.lookUpKeys(ctx, c, live)
 }
 
 // forever is HConstants.FOREVER, in seconds.

@@ -193,6 +193,11 @@ func (r *jobRun) ready(todo []*workplace) error {
 		return err
 	}
 	for _, w := range todo {
+		if err := w.checkInputSize(); err != nil {
+			return r.named(w, err)
+		}
+	}
+	for _, w := range todo {
 		if err := w.begin(); err != nil {
 			return r.named(w, err)
 		}
@@ -237,6 +242,14 @@ func (r *jobRun) countFailed(rows []*sortedRows) {
 
 // writeAll writes one output after the other, and frees what is written of rows.
 func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortedRows, summary *Summary) error {
+	for i, w := range r.places {
+		if rows[i] == nil {
+			continue
+		}
+		if err := w.checkFileCounts(ctx, rows[i]); err != nil {
+			return r.named(w, err)
+		}
+	}
 	for _, w := range todo {
 		if err := w.replace(); err != nil {
 			return r.named(w, err)
@@ -262,7 +275,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 // write writes one output's files and closes its books.
 func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summary) error {
 	regions := w.target.regions.Len()
-	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions),
+	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{},
 		writes: &meter{watch: w.options.Watch, phase: "write", total: rows.sorted.Stats().Entries},
 		checks: &meter{watch: func(Progress) {}}}
 	err := summary.phase("write", w.report.name, func() (int64, error) {

@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"bulkload/internal/sample"
+	"bulkload/load"
 )
 
 // slicedJob is the check job with slices so small that a few thousand rows make several.
@@ -163,7 +165,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 			}
 		}
 		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
-		if files["f"] > max(maxRegionFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
+		if files["f"] > max(defaultMaxFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
 			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", FormatSize(maxSize), files, alone)
 		}
 	}
@@ -234,5 +236,176 @@ func TestVerifyInSlices(t *testing.T) {
 	r, err := VerifyJob(context.Background(), j, Options{}, false)
 	if KindOf(err) != Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
 		t.Errorf("half of the source: %+v, %v", r, err)
+	}
+}
+
+// TestSiteLimitOfFiles: where the site takes fewer files of a region than HBase's default, a region is cut into fewer slices.
+func TestSiteLimitOfFiles(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	run := func(limit string) *Summary {
+		o := Options{}
+		if limit != "" {
+			o.Properties = map[string]string{load.MaxFilesProperty: limit}
+		}
+		return mustRun(t, readCheck(t, dir, filepath.Join(dir, "limit-"+limit)), o)
+	}
+	for limit, want := range map[string]int{"": maxSlices, "32": maxSlices, "8": 8, "1": 1} {
+		if n := run(limit).Regions[hotRegion].Files; n != want {
+			t.Errorf("with a limit of %q files the region has %d, want %d", limit, n, want)
+		}
+	}
+	sameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
+	_, err := Run(t.Context(), readCheck(t, dir, filepath.Join(dir, "wrong")), Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
+		t.Errorf("a limit that is no number: %v", err)
+	}
+}
+
+// TestTooManyFilesAreFoundBeforeWriting: where max_size makes more files of a region and family than HBase's loader takes, a
+// job that loads is refused when its input is sorted, and nothing is written.
+func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
+	job := slicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
+	dir := skewedDir(t, job, 4000, sample.Options{Skew: 100})
+	for _, c := range []struct {
+		maxSize int64
+		limit   string
+	}{{100 << 10, "32"}, {300 << 10, "8"}, {1 << 20, "1"}} {
+		j := readCheck(t, dir, filepath.Join(dir, "refused"))
+		j.HFile.MaxSize, j.Load = c.maxSize, true
+		o := Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: c.limit}, WorkDir: t.TempDir()}
+		var begun atomic.Int64
+		o.reached = func(p point) {
+			if p == pointBegun {
+				begun.Add(1)
+			}
+		}
+		_, err := Run(t.Context(), j, o)
+		if KindOf(err) != Refused || begun.Load() > 0 {
+			t.Fatalf("max_size %s, limit %s: %d slices begun, %v", FormatSize(c.maxSize), c.limit, begun.Load(), err)
+		}
+		for _, want := range []string{fmt.Sprintf("region %d ", hotRegion), "family f", load.MaxFilesProperty + " is " + c.limit, "hfile.max_size", "split the region"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in: %v", want, err)
+			}
+		}
+		alone, said := *j, ""
+		alone.Load, alone.Output = false, filepath.Join(dir, "alone-"+c.limit)
+		o.Say = func(text string) { said += text }
+		if s := mustRun(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
+			t.Errorf("a job that does not load: %v, told %q", s.Books, said)
+		}
+		o.Properties[load.MaxFilesProperty] = "1000"
+		if s := mustRun(t, j, o); s.Books.Written != 4000 {
+			t.Errorf("with a higher limit: %v", s.Books)
+		}
+		if err := os.RemoveAll(j.Output); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFilesAreCountedAsWritten: the count before writing is that of the files that are written, in a wide table too, and with
+// duplicates.
+func TestFilesAreCountedAsWritten(t *testing.T) {
+	dir := skewedDir(t, slicedJob+"columns_map: {remark: {to: 'g:r'}}\n", 4000, sample.Options{Skew: 100})
+	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in/2026-11-20/part-m-00002"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wide := wideDir(t, wideCases["text of all widths"].job, 3000)
+	for name, read := range map[string]func(out string) *Job{
+		"rows": func(out string) *Job { return readCheck(t, dir, out) },
+		"wide": func(out string) *Job { return readWideJob(t, wide, out) },
+	} {
+		for _, maxSize := range []int64{20 << 10, 100 << 10} {
+			j := read(filepath.Join(t.TempDir(), "out"))
+			j.HFile.MaxSize, j.HFile.SliceSize = maxSize, 1<<30
+			s := mustRun(t, j, Options{WorkDir: t.TempDir()})
+			files := map[string]int64{}
+			most := int64(0)
+			for _, f := range s.Files {
+				at := fmt.Sprint(f.Region, f.Family)
+				files[at]++
+				most = max(most, files[at])
+			}
+			for _, limit := range []int64{most, most - 1} {
+				if limit == 0 {
+					continue
+				}
+				again := *j
+				again.Output, again.Load = filepath.Join(t.TempDir(), "again"), true
+				o := Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: fmt.Sprint(limit)}, WorkDir: t.TempDir()}
+				if _, err := Run(t.Context(), &again, o); (KindOf(err) == Refused) != (limit < most) || err != nil && limit == most {
+					t.Errorf("%s, max_size %s: %d files, limit %d: %v", name, FormatSize(maxSize), most, limit, err)
+				}
+			}
+		}
+	}
+}
+
+// TestInputTooLargeForItsFiles: an input that is far too large for files of max_size is refused before it is read.
+func TestInputTooLargeForItsFiles(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	j.HFile.MaxSize, j.Load = 512, true
+	o := Options{NoLoad: true, WorkDir: t.TempDir(), reached: func(p point) { t.Errorf("the run came to %s", p) }}
+	_, err := Run(t.Context(), j, o)
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "hfile.max_size") || !strings.Contains(err.Error(), load.MaxFilesProperty) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLimitOfFilesChanges: a finished run stays finished as long as its files are within the limit, and an unfinished one is
+// cut as the limit says now.
+func TestLimitOfFilesChanges(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	out := filepath.Join(dir, "out")
+	limit := func(n string) Options {
+		return Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: n}}
+	}
+	crash(t, dir, pointRecorded, 4)
+	j := readCheck(t, dir, out)
+	j.Load = true
+	if s := mustRun(t, j, limit("8")); s.Regions[hotRegion].Files != 8 {
+		t.Errorf("an unfinished run, with a lower limit: %d files", s.Regions[hotRegion].Files)
+	}
+	for _, n := range []string{"8", "9", "32"} {
+		if s := mustRun(t, j, limit(n)); s.Status != StatusNothing {
+			t.Errorf("a finished run with the limit %s: %s", n, s.Status)
+		}
+	}
+	_, err := Run(t.Context(), j, limit("7"))
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "8 files of family f for region") || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("a finished run with too many files: %v", err)
+	}
+	o := limit("7")
+	o.Force = true
+	if s := mustRun(t, j, o); s.Regions[hotRegion].Files != 7 {
+		t.Errorf("written again: %d files", s.Regions[hotRegion].Files)
+	}
+}
+
+// TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
+func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	plan := func(j *Job, limit string) *PlanReport {
+		r, err := Plan(t.Context(), j, Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	for limit, want := range map[string]int{"32": maxSlices, "8": 8} {
+		if r := plan(j, limit); r.Regions[hotRegion].Files != want || slices.Contains(found(r), "region-files") {
+			t.Errorf("limit %s: %d files, %v", limit, r.Regions[hotRegion].Files, found(r))
+		}
+	}
+	j.HFile.MaxSize = 300 << 10
+	if r := plan(j, "8"); r.Regions[hotRegion].Files <= 8 || !slices.Contains(found(r), "region-files") {
+		t.Errorf("with small files: %d files, %v", r.Regions[hotRegion].Files, found(r))
 	}
 }

@@ -28,6 +28,7 @@ type sliceWriter struct {
 	entries  int64
 	times    writeTimes
 	books    regionBooks
+	merged   digest.Sum // of all records that the merge gave; not of a region's only slice, which the region's sum is for
 	dropped  digest.Sum // of the duplicates that were not written
 	digest   digest.Sum // of the files
 }
@@ -50,6 +51,11 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		}
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
+		}
+		if !r.alone {
+			if err := r.digestEntry(&r.merged, entry); err != nil {
+				return err
+			}
 		}
 		if err := r.settle(last, entry); err != nil {
 			return err
@@ -99,16 +105,16 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 		}
 		r.sample(last, next)
 	}
-	timestamp, err := r.target.layout.unpack(last.Payload, r.values)
+	return r.digestEntry(&r.dropped, last)
+}
+
+// digestEntry adds a record's cells to a sum.
+func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
+	row, named, err := r.target.splitKey(e.Key)
 	if err != nil {
 		return err
 	}
-	row, named, err := r.target.splitKey(last.Key)
-	if err != nil {
-		return err
-	}
-	r.target.layout.digestValues(&r.dropped, row, named, r.values, timestamp)
-	return nil
+	return r.target.layout.digestPayload(sum, row, named, e.Payload)
 }
 
 // keyText shows a key of the sort.
@@ -240,8 +246,8 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. What a region's files hold, with the dropped duplicates, is what was sorted:
-// the last of its slices looks into that.
+// verify reads all files of the slice back. They hold what was merged, but for the dropped duplicates. And all slices of a
+// region together hold what was sorted: the last of them looks into that.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {
@@ -256,16 +262,25 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		r.digest.Add(f.Digest)
 		r.checks.add(f.Bytes)
 	}
+	held := r.digest
+	held.Add(r.dropped)
+	if !r.alone && held != r.merged {
+		return differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
+			r.number, held.Cells, held, r.merged.Cells, r.merged)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writing.times.add(&r.times)
 	sum := &r.sums[r.Region]
-	sum.Add(r.digest)
-	sum.Add(r.dropped)
+	sum.Add(held)
 	if r.left[r.Region]--; r.left[r.Region] > 0 {
 		return nil
 	}
-	return r.balanceRegion(r.rows, r.Region, *sum)
+	if err := r.balanceRegion(r.rows, r.Region, *sum); err != nil {
+		r.unbalanced[r.Region] = true
+		return fmt.Errorf("%w: the region is not kept, and the same command writes it again", errors.Join(err, r.forget(r.Region)))
+	}
+	return nil
 }
 
 // commit gives the files their names and records the slice.
@@ -291,6 +306,9 @@ func (r *sliceWriter) commit() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.unbalanced[r.Region] { // its last slice found that while this one got its names
+		return errors.Join(differsf("the region does not hold what was sorted"), r.removeFiles(record.Files))
+	}
 	r.manifest.add(record)
 	if err := r.save(); err != nil {
 		return err

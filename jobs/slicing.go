@@ -12,8 +12,8 @@ import (
 const (
 	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
 	slicesOfAll      = 32       // and it has at least this part of all rows: enough for 16 cores to the end
+	defaultMaxFiles  = 32       // of a region and family: HBase's default
 	maxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles lets stand before flushes wait
-	maxRegionFiles   = 32       // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily, beyond which HBase's loader refuses
 )
 
 // unit is a slice to be written or verified.
@@ -21,6 +21,7 @@ type unit struct {
 	partition.Slice
 	start  []byte // its first row; empty: the region's
 	number int    // of its region's slices
+	alone  bool   // its region has no other
 	size   int64  // bytes, about
 }
 
@@ -31,7 +32,7 @@ func (rows *sortedRows) units(j *Job, t *target) []unit {
 		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
 			start, _, _ := t.splitKey(s.Start) // no key for the first slice
-			all = append(all, unit{s, start, i, rows.regions[region].bytes / int64(len(cut))})
+			all = append(all, unit{s, start, i, len(cut) == 1, rows.regions[region].bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.size, a.size) })
@@ -49,9 +50,14 @@ func (rows *sortedRows) slicesOf(region int, j *Job, t *target) int {
 	return int(min((r.bytes+size-1)/size, r.sliceLimit(t), maxSlices))
 }
 
-// sliceLimit is how many slices keep a family's files below what HBase takes: each slice may have one file that is not as
-// large as max_size.
+// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is not as
+// large as max_size. Where even one slice is too many, checkFileCounts says so.
 func (r *sortedRegion) sliceLimit(t *target) int64 {
+	return max(1, t.maxFiles-r.rawSize(t)/t.maxSize)
+}
+
+// rawSize is how many KeyValue bytes of a family the region has, at most.
+func (r *sortedRegion) rawSize(t *target) int64 {
 	largest := 0
 	for _, f := range t.layout.families {
 		for _, q := range f.qualifiers {
@@ -59,8 +65,7 @@ func (r *sortedRegion) sliceLimit(t *target) int64 {
 		}
 	}
 	columns := int64(len(t.layout.sources))
-	raw := r.bytes + r.keys*columns + r.digest.Cells*int64(keyValueOverhead+largest) // at most
-	return max(1, maxRegionFiles-raw/t.maxSize)
+	return r.bytes + r.keys*columns + r.digest.Cells*int64(keyValueOverhead+largest)
 }
 
 func (h *HFile) sliceSize() int64 {

@@ -21,6 +21,7 @@ type target struct {
 	layout   *layout
 	families []targetFamily // as in layout
 	maxSize  int64
+	maxFiles int64 // of a region and family
 }
 
 type targetFamily struct {
@@ -48,6 +49,9 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 		return nil, err
 	}
 	if t.maxSize, err = maxSize(j, s); err != nil {
+		return nil, err
+	}
+	if t.maxFiles, err = s.maxFiles(); err != nil {
 		return nil, err
 	}
 	for _, f := range t.layout.families {

@@ -44,7 +44,9 @@ type writing struct {
 	samples []DuplicateSample
 	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
 	left    []int        // slices of a region that are not verified yet
-	times   writeTimes
+
+	unbalanced map[int]bool // regions that do not hold what was sorted, and are not recorded
+	times      writeTimes
 }
 
 // writeSlices writes the slices that the manifest lacks, side by side.
@@ -68,9 +70,13 @@ func (w *writing) writeSlices(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now.
+// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
+// region that does not is written again.
 func (w *writing) unfinished() ([]unit, error) {
 	units := w.rows.units(w.job, w.target)
+	if err := w.forgetUnbalanced(units); err != nil {
+		return nil, err
+	}
 	known := len(w.manifest.Slices)
 	missing := slices.DeleteFunc(units, func(u unit) bool {
 		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.start) {
@@ -85,17 +91,54 @@ func (w *writing) unfinished() ([]unit, error) {
 	}
 	for region := range w.sums {
 		w.sums[region] = w.manifest.sum(region)
-		if w.left[region] > 0 {
-			continue
-		}
-		if err := w.balanceRegion(w.rows, region, w.sums[region]); err != nil {
-			return nil, fmt.Errorf("%w; use --force to write all files again", err)
-		}
 	}
 	for i := range w.manifest.Slices {
 		w.writes.add(w.manifest.Slices[i].Entries)
 	}
 	return missing, nil
+}
+
+// forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
+func (w *writing) forgetUnbalanced(units []unit) error {
+	missing := make([]int, len(w.sums))
+	for _, u := range units {
+		if w.manifest.done(u.Region, u.number) == nil {
+			missing[u.Region]++
+		}
+	}
+	for region, n := range missing {
+		if n > 0 {
+			continue
+		}
+		if err := w.balanceRegion(w.rows, region, w.manifest.sum(region)); err != nil {
+			sayf(w.options, "writing region %d again: %v", region, err)
+			if err := w.forget(region); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
+func (w *workplace) forget(region int) error {
+	files := w.manifest.remove(region)
+	if files == nil {
+		return nil
+	}
+	if err := w.save(); err != nil {
+		return err
+	}
+	return w.removeFiles(files)
+}
+
+// removeFiles deletes files that the manifest does not record.
+func (w *workplace) removeFiles(files []FileSummary) error {
+	var errs []error
+	for _, f := range slices.Backward(files) { // the first last: a kill leaves what removeUnrecorded finds
+		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
+	}
+	return errors.Join(errs...)
 }
 
 // writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,

@@ -56,8 +56,8 @@ func checkCount(files []*pendingFile, r *Region, perFamily int) error {
 	count := make(map[string]int)
 	for _, f := range files {
 		if count[f.Family]++; count[f.Family] > perFamily {
-			return fmt.Errorf("%w: more than %d files of family %s for %s (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
-				ErrRefused, perFamily, f.Family, r)
+			return fmt.Errorf("%w: more than %d files of family %s for %s: raise %s (in the site files, or with -D), or write fewer files",
+				ErrRefused, perFamily, f.Family, r, MaxFilesProperty)
 		}
 	}
 	return nil

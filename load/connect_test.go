@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
 )
 
 func closedPort(t *testing.T) string {
@@ -101,4 +102,83 @@ func TestNoMaster(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/elsewhere/master") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// silentServer takes connections and says nothing.
+func silentServer(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String()
+}
+
+// TestOthersOfTheQuorumServe: one server of ZooKeeper that answers is enough, wherever it comes in the quorum, and for
+// gohbase, too.
+func TestOthersOfTheQuorumServe(t *testing.T) {
+	real := testcluster.Use(t)
+	conf, err := siteconf.Load(real.ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := findZooKeeper(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := connect(t, real, testUser).newTable("5")
+	good, silent := keeper.String(), silentServer(t)
+	for name, quorum := range map[string]string{
+		"a name that is not known, first":  "no-such-host.invalid:2181," + good,
+		"a name that is not known, second": good + ",no-such-host.invalid:2181",
+		"a refused port, first":            closedPort(t) + "," + good,
+		"a refused port, second":           good + "," + closedPort(t),
+		"a silent server, first":           silent + "," + good,
+		"a silent server, second":          good + "," + silent,
+		"all of them":                      silent + ",no-such-host.invalid:2181," + closedPort(t) + "," + good,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := connect(t, real, testUser, "hbase.zookeeper.quorum", quorum)
+			for range 2 { // gohbase chooses its server by chance
+				if found, err := l.Table(t.Context(), table); err != nil || len(found.Regions) != 2 {
+					t.Errorf("%+v, %v", found, err)
+				}
+				l.reader.retire(l.reader.client)
+			}
+		})
+	}
+}
+
+// TestNoServerOfTheQuorum: where none answers, each is named with what is wrong with it.
+func TestNoServerOfTheQuorum(t *testing.T) {
+	closed, silent := closedPort(t), silentServer(t)
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,"+closed+","+silent)
+	c, err := open(conf, "tina")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, byUs := c.servers.keeper.get(timed(t), "/hbase/master")
+	_, byGohbase := c.reader.connect(timed(t))
+	for _, err := range []error{byUs, byGohbase} {
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v", err)
+			continue
+		}
+		for _, want := range []string{"no-such-host.invalid:2181: ", closed + ": ", "refused", silent + ": no answer"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in: %v", want, err)
+			}
+		}
+	}
+}
+
+// timed is a context that ends before ZooKeeper's own time limit does.
+func timed(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +25,12 @@ import (
 // reader reads through gohbase.
 type reader struct {
 	keeper *zooKeeper
-	client gohbase.Client
-	rpc    gohbase.RPCClient
+	user   string
 	limits settings
+
+	mu      sync.Mutex
+	client  gohbase.Client   // nil until it is needed
+	retired []gohbase.Client // whose servers of ZooKeeper may be gone; requests may be under way still
 }
 
 const metaTable = "hbase:meta"
@@ -41,22 +45,63 @@ var hush = sync.OnceFunc(func() {
 
 func newReader(keeper *zooKeeper, user string, limits settings) *reader {
 	hush()
-	client := gohbase.NewClient(keeper.String(),
-		gohbase.ZookeeperRoot(keeper.parent),
-		gohbase.ZookeeperTimeout(zooKeeperTimeout),
-		gohbase.EffectiveUser(user),
-		gohbase.RegionReadTimeout(limits.idle),
-		gohbase.RegionLookupTimeout(limits.dial),
-	)
-	return &reader{keeper: keeper, client: client, rpc: client.(gohbase.RPCClient), limits: limits}
+	return &reader{keeper: keeper, user: user, limits: limits}
 }
 
-func (r *reader) close() { r.client.Close() }
+// connect makes the client where there is none. It is given those servers of ZooKeeper that answer now: of a name that is
+// not known, or a server that takes connections and is silent, it would make no end.
+func (r *reader) connect(ctx context.Context) (gohbase.Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client != nil {
+		return r.client, nil
+	}
+	servers, err := r.keeper.answering(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.client = gohbase.NewClient(strings.Join(servers, ","),
+		gohbase.ZookeeperRoot(r.keeper.parent),
+		gohbase.ZookeeperTimeout(zooKeeperTimeout),
+		gohbase.EffectiveUser(r.user),
+		gohbase.RegionReadTimeout(r.limits.idle),
+		gohbase.RegionLookupTimeout(r.limits.dial),
+	)
+	return r.client, nil
+}
+
+// retire has the next request look again which servers of ZooKeeper answer.
+func (r *reader) retire(client gohbase.Client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client == client {
+		r.retired, r.client = append(r.retired, client), nil
+	}
+}
+
+func (r *reader) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client != nil {
+		r.client.Close()
+	}
+	for _, client := range r.retired {
+		client.Close()
+	}
+	r.client, r.retired = nil, nil
+}
 
 // send sends a request to the region of its row and waits for the answer, for limits.idle at most.
 func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error) {
 	limited, cancel := context.WithTimeout(ctx, r.limits.idle)
 	defer cancel()
+	client, err := r.connect(limited)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, err
+	}
 	call.SetContext(limited)
 	type result struct {
 		message proto.Message
@@ -64,7 +109,7 @@ func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error
 	}
 	got := make(chan result, 1)
 	go func() { // a goroutine of its own, for hush may end it
-		message, err := r.rpc.SendRPC(call)
+		message, err := client.(gohbase.RPCClient).SendRPC(call)
 		got <- result{message, err}
 	}()
 	var answer result
@@ -79,6 +124,7 @@ func (r *reader) send(ctx context.Context, call hrpc.Call) (proto.Message, error
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case limited.Err() != nil:
+		r.retire(client)
 		return nil, r.silence(call.Table())
 	case errors.Is(answer.err, gohbase.TableNotFound):
 		return nil, fmt.Errorf("%w: no region of table %s is known", ErrNotFound, call.Table())

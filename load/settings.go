@@ -41,6 +41,18 @@ type settings struct {
 	watch          time.Duration // between two looks whether a region is still where a request waits
 }
 
+// MaxFilesProperty says how many files of a family one region may get in a load.
+const MaxFilesProperty = "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily"
+
+const defaultMaxFiles = 32
+
+// MaxFiles is how many files of a family one region may get: more of them LoadFrom refuses.
+func MaxFiles(conf *siteconf.Conf) (int, error) {
+	r := settingsReader{conf: conf}
+	n := r.number(MaxFilesProperty, defaultMaxFiles)
+	return n, r.err
+}
+
 func readSettings(conf *siteconf.Conf) (settings, error) {
 	r := settingsReader{conf: conf}
 	rpc := r.millis("hbase.rpc.timeout", 30*time.Second)
@@ -53,7 +65,7 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		scanBytes:      uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)),
 		rounds:         r.number("hbase.bulkload.retries.number", 10),
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
-		filesPerFamily: r.number("hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", 32),
+		filesPerFamily: r.number(MaxFilesProperty, defaultMaxFiles),
 		settle:         2 * time.Second,
 		outage:         max(shortestOutage, r.millis("zookeeper.session.timeout", defaultSession)+recovery),
 		refusal:        3 * time.Minute,

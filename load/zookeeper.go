@@ -7,6 +7,7 @@ import (
 	"net"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bulkload/internal/hbase"
@@ -19,6 +20,8 @@ import (
 type zooKeeper struct {
 	servers []string // host:port
 	parent  string   // zookeeper.znode.parent
+
+	last atomic.Int32 // the server that answered last
 }
 
 func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
@@ -72,52 +75,179 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 // String lists the servers.
 func (z *zooKeeper) String() string { return strings.Join(z.servers, ",") }
 
-const zooKeeperTimeout = 20 * time.Second
+const (
+	// zooKeeperTimeout is how long all servers together may take to answer.
+	zooKeeperTimeout = 20 * time.Second
+	// nextServer is how long one server is waited for until the next is asked beside it.
+	nextServer = time.Second
+)
 
-// get reads a znode. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
+// answer is what one server said, or why it did not.
+type answer struct {
+	server int
+	data   []byte
+	err    error
+}
+
+// said tells whether the server has answered: that there is no such znode is an answer.
+func (a *answer) said() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
+
+// get reads a znode from the first server that answers. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
+//
+// The servers are asked one after the other, beginning with the one that answered last. A server that fails gives way at
+// once, one that is silent after a second: so the others do the work of those that are down, or whose names are not known.
 func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
 	defer cancel()
-	if err := z.reachable(ctx); err != nil {
-		return nil, err
+	asked, failed := z.newFaults(), 0
+	answers := make(chan answer, len(z.servers))
+	first := int(z.last.Load())
+	ask := func(i int) {
+		server := (first + i) % len(z.servers)
+		go func() { answers <- z.ask(ctx, server, name) }()
 	}
-	session, _, err := zk.Connect(z.servers, zooKeeperTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
-	if err != nil {
-		return nil, fmt.Errorf("%w: connect to ZooKeeper at %s: %w", ErrUnavailable, z, err)
-	}
-	defer session.Close() // which also ends a Get that hangs
-	type result struct {
-		data []byte
-		err  error
-	}
-	got := make(chan result, 1)
-	go func() {
-		data, _, err := session.Get(name)
-		got <- result{data, err}
-	}()
-	select {
-	case r := <-got:
-		if r.err == nil || errors.Is(r.err, zk.ErrNoNode) {
-			return r.data, r.err
+	ask(0)
+	begun := 1
+	for {
+		var late <-chan time.Time
+		if begun < len(z.servers) {
+			late = time.After(nextServer)
 		}
-		return nil, fmt.Errorf("%w: read %s in ZooKeeper at %s: %w", ErrUnavailable, name, z, r.err)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: read %s in ZooKeeper at %s: no answer: %w", ErrUnavailable, name, z, ctx.Err())
+		select {
+		case a := <-answers:
+			if a.said() {
+				z.last.Store(int32(a.server))
+				return a.data, a.err
+			}
+			asked[a.server].err = a.err
+			if failed++; failed == len(z.servers) {
+				return nil, z.unavailable(name, asked)
+			}
+		case <-late:
+		case <-ctx.Done():
+			asked.silent(ctx.Err())
+			return nil, z.unavailable(name, asked)
+		}
+		if begun < len(z.servers) {
+			ask(begun)
+			begun++
+		}
 	}
 }
 
-// reachable tries whether one of the servers can be connected to: the session would try for ever, without a reason.
-func (z *zooKeeper) reachable(ctx context.Context) error {
-	var last error
-	d := net.Dialer{Timeout: zooKeeperTimeout / time.Duration(len(z.servers)+1)}
-	for _, addr := range z.servers {
-		conn, err := d.DialContext(ctx, "tcp", addr)
-		if err == nil {
-			return conn.Close()
-		}
-		last = err
+// answering lists the servers that answer now, in their order: all of them where all do, else those that have answered a
+// second after the first. Where none does the error is ErrUnavailable.
+func (z *zooKeeper) answering(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
+	defer cancel()
+	asked, answered := z.newFaults(), make([]bool, len(z.servers))
+	answers := make(chan answer, len(z.servers))
+	for i := range z.servers {
+		go func() { answers <- z.ask(ctx, i, z.parent) }()
 	}
-	return fmt.Errorf("%w: connect to ZooKeeper at %s: %w", ErrUnavailable, z, last)
+	var late <-chan time.Time
+	for left, enough := len(z.servers), false; left > 0 && !enough; {
+		select {
+		case a := <-answers:
+			left--
+			asked[a.server].err = a.err
+			if answered[a.server] = a.said(); a.said() && late == nil {
+				late = time.After(nextServer)
+			}
+		case <-late:
+			enough = true
+		case <-ctx.Done():
+			asked.silent(ctx.Err())
+			enough = true
+		}
+	}
+	var servers []string
+	for i, addr := range z.servers {
+		if answered[i] {
+			servers = append(servers, addr)
+		}
+	}
+	if servers == nil {
+		return nil, z.unavailable(z.parent, asked)
+	}
+	return servers, nil
+}
+
+// ask reads a znode from one server.
+func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
+	addr := z.servers[server]
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr) // a session would try again for ever, and not say why
+	if err != nil {
+		return answer{server: server, err: err}
+	}
+	conn.Close()
+	session, _, err := zk.Connect([]string{addr}, zooKeeperTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return answer{server: server, err: err}
+	}
+	got := make(chan answer, 1)
+	go func() {
+		data, _, err := session.Get(name)
+		if errors.Is(err, zk.ErrNoServer) {
+			err = fmt.Errorf("it takes connections, and does not answer as ZooKeeper does: %w", err)
+		}
+		got <- answer{server, data, err}
+	}()
+	select {
+	case a := <-got:
+		session.Close()
+		return a
+	case <-ctx.Done():
+		go session.Close() // which ends the Get, and waits for a server that is silent
+		return answer{server: server, err: ctx.Err()}
+	}
+}
+
+// fault is why a server has not answered.
+type fault struct {
+	addr string
+	err  error
+}
+
+type faults []fault
+
+func (z *zooKeeper) newFaults() faults {
+	all := make(faults, len(z.servers))
+	for i, addr := range z.servers {
+		all[i].addr = addr
+	}
+	return all
+}
+
+// silent fills in why those did not answer that have not failed.
+func (f faults) silent(err error) {
+	for i := range f {
+		if f[i].err == nil {
+			f[i].err = fmt.Errorf("no answer: %w", err)
+		}
+	}
+}
+
+func (f faults) Error() string {
+	texts := make([]string, len(f))
+	for i, s := range f {
+		texts[i] = fmt.Sprintf("%s: %v", s.addr, s.err)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap gives the causes.
+func (f faults) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, s := range f {
+		errs[i] = s.err
+	}
+	return errs
+}
+
+func (z *zooKeeper) unavailable(name string, all faults) error {
+	return fmt.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
 }
 
 // silent keeps the ZooKeeper client from writing to stderr.

@@ -120,7 +120,7 @@ var ErrDamaged = errors.New("its bytes are not those that were written: run the 
 // it is plain its entries are a view of that; else they are unpacked into dst, which has room for the largest of those. next
 // is where the block ends.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
-	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), r.size()-at)], at)
+	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.packed), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
 		return nil, 0, r.fault(at, tooShort(err))
 	}

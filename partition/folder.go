@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // A sort's folder is <work folder>/bulkload-sort-<random>: spilled runs, and a lock file that is locked for as long as the
@@ -19,6 +20,9 @@ const (
 	lockName     = "lock"
 	runName      = "run-%06d"
 )
+
+// newFor is how long a folder may be without its name. It has it within milliseconds; an older one is what a kill has left.
+const newFor = time.Hour
 
 // folder is where one sort keeps its spilled runs. It is made when the first one comes.
 type folder struct {
@@ -113,12 +117,17 @@ func RemoveStale(work string) {
 		return
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), folderPrefix) {
+		unnamed := strings.HasPrefix(e.Name(), newPrefix)
+		if !unnamed && !strings.HasPrefix(e.Name(), folderPrefix) {
 			continue
 		}
 		stale := filepath.Join(work, e.Name())
-		if info, err := os.Lstat(stale); err != nil || Private(info) != nil {
+		info, err := os.Lstat(stale)
+		if err != nil || Private(info) != nil {
 			continue // the work folder may be open to all
+		}
+		if unnamed && time.Since(info.ModTime()) < newFor {
+			continue // its sort has not locked it yet, perhaps
 		}
 		if lock, err := LockFolder(stale); err == nil {
 			_ = os.RemoveAll(stale)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestStaleFoldersOfOthers: in a work folder that is open to all, what another has put there under such a name is not
@@ -36,5 +37,42 @@ func TestStaleFoldersOfOthers(t *testing.T) {
 	}
 	if lock, err := LockFolder(work); err == nil {
 		t.Errorf("locked %s behind a link", lock.Name())
+	}
+}
+
+// TestStaleFoldersWithoutAName: a sort that was killed before its folder had its name leaves one that is removed once it is
+// old. A young one may be another sort's that is just beginning.
+func TestStaleFoldersWithoutAName(t *testing.T) {
+	work := t.TempDir()
+	old := time.Now().Add(-2 * newFor)
+	folders := map[string]bool{"old": false, "old-locked": true, "old-open": true, "young": true} // and whether it stays
+	for of := range folders {
+		dir := filepath.Join(work, newPrefix+of)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		switch of {
+		case "old-locked":
+			lock, err := LockFolder(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+		case "old-open":
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if of != "young" {
+			if err := os.Chtimes(dir, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	RemoveStale(work)
+	for of, stays := range folders {
+		if _, err := os.Lstat(filepath.Join(work, newPrefix+of)); (err == nil) != stays {
+			t.Errorf("%s: %v", of, err)
+		}
 	}
 }

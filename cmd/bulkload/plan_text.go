@@ -194,11 +194,19 @@ func writeLive(w io.Writer, p *planning.Report) {
 	if l == nil {
 		return
 	}
-	if !p.TableFound {
-		line(w, "live", "%s; the table does not exist yet: regions and settings are suggestions", plural(l.Servers, "RegionServer"))
-		return
+	servers := plural(l.Servers, "RegionServer")
+	if l.Unknown != "" {
+		servers = "servers and sizes of regions are not known"
 	}
-	line(w, "live", "%s, %s, %d of them empty, skew %.2f", plural(l.Servers, "RegionServer"), plural(len(l.Regions), "region"), l.Empty, l.Skew)
+	switch {
+	case !p.TableFound:
+		line(w, "live", "%s; the table does not exist yet: regions and settings are suggestions", servers)
+		return
+	case l.Unknown != "":
+		line(w, "live", "%s", servers)
+	default:
+		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, plural(len(l.Regions), "region"), l.Empty, l.Skew)
+	}
 	for _, f := range l.Families {
 		ttl := "for ever"
 		if f.TTL > 0 {

@@ -47,24 +47,35 @@ func Load(dirs ...string) (*Conf, error) {
 	return c, nil
 }
 
-// FindDirs lists the configuration folders of this machine in the order Load wants them: HADOOP_CONF_DIR and
-// HBASE_CONF_DIR where they are set; where neither is, those of /etc/hadoop/conf and /etc/hbase/conf that exist.
-func FindDirs() []string {
+// FindDirs lists the configuration folders of this machine in the order Load wants them: that of Hadoop, then that of HBase,
+// each from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. Where a variable is not set, it is the folder of packages,
+// /etc/hadoop/conf or /etc/hbase/conf, if that exists. But where the other variable's folder has core-site.xml or
+// hbase-site.xml itself, that folder is all there is: files of packages may be those of another cluster.
+func FindDirs() []string { return findDirs("/etc") }
+
+// findDirs is FindDirs with another folder in the place of /etc.
+func findDirs(etc string) []string {
+	hadoop, hbase := os.Getenv("HADOOP_CONF_DIR"), os.Getenv("HBASE_CONF_DIR")
 	var dirs []string
-	for _, name := range []string{"HADOOP_CONF_DIR", "HBASE_CONF_DIR"} {
-		if dir := os.Getenv(name); dir != "" {
-			dirs = append(dirs, dir)
-		}
-	}
-	if len(dirs) > 0 {
-		return dirs
-	}
-	for _, dir := range []string{"/etc/hadoop/conf", "/etc/hbase/conf"} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			dirs = append(dirs, dir)
+	for _, of := range []struct{ dir, other, file, packaged string }{
+		{hadoop, hbase, "core-site.xml", "hadoop/conf"},
+		{hbase, hadoop, "hbase-site.xml", "hbase/conf"},
+	} {
+		packaged := filepath.Join(etc, of.packaged)
+		switch {
+		case of.dir != "":
+			dirs = append(dirs, of.dir)
+		case of.other != "" && exists(filepath.Join(of.other, of.file)):
+		case exists(packaged):
+			dirs = append(dirs, packaged)
 		}
 	}
 	return dirs
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Get is a property with ${…} expanded and the white space around it cut, or def where it is not set.

@@ -181,15 +181,37 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
+// TestFindDirs: each folder is looked for by itself, so that one variable does not hide the other's folder.
 func TestFindDirs(t *testing.T) {
-	t.Setenv("HADOOP_CONF_DIR", "/h")
-	t.Setenv("HBASE_CONF_DIR", "/b")
-	if got := FindDirs(); !slices.Equal(got, []string{"/h", "/b"}) {
-		t.Errorf("got %v", got)
+	etc := t.TempDir()
+	hadoop, hbase := filepath.Join(etc, "hadoop", "conf"), filepath.Join(etc, "hbase", "conf")
+	for _, dir := range []string{hadoop, hbase} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Setenv("HADOOP_CONF_DIR", "")
-	if got := FindDirs(); !slices.Equal(got, []string{"/b"}) {
-		t.Errorf("got %v", got)
+	whole := t.TempDir() // of another cluster
+	write(t, whole, "core-site.xml", site())
+	write(t, whole, "hbase-site.xml", site())
+	for _, c := range []struct {
+		hadoop, hbase, etc string
+		want               []string
+	}{
+		{whole, "", etc, []string{whole}},
+		{"", whole, etc, []string{whole}},
+		{"/h", "/b", etc, []string{"/h", "/b"}},
+		{"/h", "", etc, []string{"/h", hbase}},
+		{"", "/b", etc, []string{hadoop, "/b"}},
+		{"", "", etc, []string{hadoop, hbase}},
+		{"/h", "", t.TempDir(), []string{"/h"}},
+		{"", "/b", t.TempDir(), []string{"/b"}},
+		{"", "", t.TempDir(), nil},
+	} {
+		t.Setenv("HADOOP_CONF_DIR", c.hadoop)
+		t.Setenv("HBASE_CONF_DIR", c.hbase)
+		if got := findDirs(c.etc); !slices.Equal(got, c.want) {
+			t.Errorf("HADOOP_CONF_DIR=%s HBASE_CONF_DIR=%s: %v, want %v", c.hadoop, c.hbase, got, c.want)
+		}
 	}
 }
 

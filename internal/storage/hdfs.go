@@ -26,6 +26,7 @@ type hdfsFS struct {
 	patience    patience
 	replication int
 	blockSize   int64
+	umask       fs.FileMode
 	closing     sync.Once
 }
 
@@ -50,6 +51,9 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, user
 	})
 	if err == nil {
 		h.replication, h.blockSize, err = newFiles(conf, defaults)
+	}
+	if err == nil {
+		h.umask, err = readUmask(conf)
 	}
 	if err != nil {
 		h.Close()
@@ -128,7 +132,7 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 	}
 	var w *hdfs.FileWriter
 	err = h.call("create", name, false, func() (err error) {
-		w, err = h.client.CreateFile(name, h.replication, h.blockSize, orDefault(perm, 0o644).Perm())
+		w, err = h.client.CreateFile(name, h.replication, h.blockSize, orDefault(perm, 0o644).Perm()&^h.umask)
 		return err
 	})
 	if err != nil {
@@ -214,7 +218,7 @@ func (h *hdfsFS) MkdirAll(name string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(name, orDefault(perm, 0o755).Perm()) })
+	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(name, orDefault(perm, 0o755).Perm()&^h.umask) })
 }
 
 func (h *hdfsFS) Rename(from, to string) error {

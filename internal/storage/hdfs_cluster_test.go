@@ -257,3 +257,26 @@ func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal)
 		t.Fatal(err)
 	}
 }
+
+// TestHDFSUmask: files and folders get the permissions that the site's umask leaves; what is asked for with less stays so.
+func TestHDFSUmask(t *testing.T) {
+	conf := siteOf(t, testcluster.Use(t))
+	conf.Set(umaskProperty, "027")
+	fsys, root := onHDFS(t, conf)
+	for perm, want := range map[fs.FileMode]fs.FileMode{0: 0o640, 0o644: 0o640, 0o666: 0o640, 0o600: 0o600} {
+		name := path.Join(root, perm.String())
+		w, err := fsys.Create(name, perm)
+		check(t, err)
+		check(t, w.Close())
+		if st, err := fsys.Stat(name); err != nil || st.Mode.Perm() != want {
+			t.Errorf("a file of %v has %v, want %v; %v", perm, st.Mode.Perm(), want, err)
+		}
+	}
+	for perm, want := range map[fs.FileMode]fs.FileMode{0: 0o750, 0o777: 0o750, 0o700: 0o700} {
+		name := path.Join(root, "dir", perm.String())
+		check(t, fsys.MkdirAll(name, perm))
+		if st, err := fsys.Stat(name); err != nil || st.Mode.Perm() != want {
+			t.Errorf("a folder of %v has %v, want %v; %v", perm, st.Mode.Perm(), want, err)
+		}
+	}
+}

@@ -39,6 +39,7 @@ type Facts struct {
 	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
+	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
 }
 
 // Order says how the first part of the key changed from one record to the next.
@@ -88,9 +89,11 @@ var checks = []check{
 	{"family-count", checkFamilyCount},
 	{"family-versions", checkVersions},
 	{"region-large", checkLargeRegion},
+	{"region-files", checkRegionFiles},
 	{"region-count", checkRegionCount},
 	{"region-empty", checkEmpty},
 	{"region-skew", checkSkew},
+	{"table-unknown", checkTableUnknown},
 	{"table-empty", checkTableEmpty},
 	{"table-skew", checkTableSkew},
 	{"files-blocking", checkBlocking},
@@ -406,6 +409,24 @@ func checkLargeRegion(r *Report, f *Facts) []Finding {
 	return one(Warning, "more regions: see the suggested splits", "with this load the largest region has %s, beyond hbase.hregion.max.filesize, %s: it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
 }
 
+func checkRegionFiles(r *Report, f *Facts) []Finding {
+	over, most := 0, Region{}
+	for _, region := range r.Regions {
+		if region.Files > f.MaxFiles {
+			over++
+		}
+		if region.Files > most.Files {
+			most = region
+		}
+	}
+	if over == 0 || f.MaxFiles == 0 {
+		return nil
+	}
+	return one(Problem, "a larger hfile.max_size, more regions, or a higher limit in the site files",
+		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
+		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
+}
+
 func checkRegionCount(r *Report, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
@@ -455,6 +476,14 @@ func checkSkew(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
+}
+
+func checkTableUnknown(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Unknown == "" {
+		return nil
+	}
+	return one(Note, "none is needed for the splits; plan again where you want the sizes",
+		"how many servers there are and what the table's regions hold is not known: %s", r.Live.Unknown)
 }
 
 func checkTableEmpty(r *Report, _ *Facts) []Finding {

@@ -33,7 +33,7 @@ func text(b []byte) string { return string(b) }
 // madeFacts are facts with which nothing is wrong.
 func madeFacts() *Facts {
 	now := time.UnixMilli(1_800_000_000_000)
-	return &Facts{Now: now, Oldest: now.Add(-day).UnixMilli(), Newest: now.Add(-time.Hour).UnixMilli(), Order: Order{500, 500}, MajorPeriod: 7 * day, MaxRegion: 10e9}
+	return &Facts{Now: now, Oldest: now.Add(-day).UnixMilli(), Newest: now.Add(-time.Hour).UnixMilli(), Order: Order{500, 500}, MajorPeriod: 7 * day, MaxRegion: 10e9, MaxFiles: 32}
 }
 
 // TestChecks changes one thing at a time, and wants the one check that looks at it to find it, and no other.
@@ -112,7 +112,12 @@ func TestChecks(t *testing.T) {
 				r.Regions = append(r.Regions, r.Regions[1])
 			}
 		}, "region-count", Note, "12 regions for 11.0 GB of source: less than 1 GB each"},
-		"an empty region":    {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
+		"an empty region":         {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
+		"many files":              {func(r *Report, _ *Facts) { r.Regions[2].Files = 33 }, "region-files", Problem, "1 of 6 regions get more than 32 files of a family, region 2 [2, 3) about 33"},
+		"as many files as may be": {func(r *Report, _ *Facts) { r.Regions[2].Files = 32 }, "", "", ""},
+		"status unknown": {func(r *Report, _ *Facts) {
+			r.Live.Unknown, r.Live.Regions, r.Live.Skew = "answer of 70000000 bytes", nil, 0
+		}, "table-unknown", Note, "answer of 70000000 bytes"},
 		"skew":               {func(r *Report, _ *Facts) { r.Skew = 1.6 }, "region-skew", Warning, "1.6 times the mean"},
 		"empty in the table": {func(r *Report, _ *Facts) { r.Live.Empty = 2 }, "table-empty", Note, "2 of the table's 6 regions"},
 		"an empty table":     {func(r *Report, _ *Facts) { r.Live.Empty = 6 }, "", "", ""},

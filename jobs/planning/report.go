@@ -120,7 +120,7 @@ type Region struct {
 	Rows       int64  `json:"rows"`
 	RawBytes   int64  `json:"raw_bytes"`
 	HFileBytes int64  `json:"hfile_bytes"` // estimated
-	Files      int    `json:"files"`       // that a run writes for one family
+	Files      int    `json:"files"`       // that a run writes, of the family that has the most
 }
 
 // Query is how the job's query columns meet the row key.
@@ -161,6 +161,7 @@ type Day struct {
 
 // Live is what the cluster says.
 type Live struct {
+	Unknown  string       `json:"unknown,omitempty"` // why there are no figures of servers and regions; empty: there are
 	Servers  int          `json:"region_servers"`
 	Regions  []LiveRegion `json:"regions"`
 	Families []LiveFamily `json:"families"`

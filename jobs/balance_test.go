@@ -1,0 +1,110 @@
+package jobs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/sample"
+	"bulkload/internal/storage"
+)
+
+// falsify changes what an output's manifest records.
+func falsify(t *testing.T, output string, change func(*manifest)) {
+	t.Helper()
+	m, err := readManifest(storage.Local, output)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	change(m)
+	if err := m.save(storage.Local, output); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnbalancedRegionIsWrittenAgain: where the recorded slices of a region do not hold what was sorted, the region is
+// written again: by the same run where all of them are recorded, else by the same command after the run that found it.
+func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	for name, c := range map[string]struct {
+		at     point
+		times  int
+		change func(*sliceRecord)
+		fails  bool
+	}{
+		"a region of which slices are missing": {pointRecorded, 4, func(r *sliceRecord) { r.Digest.Timed++ }, true},
+		"a dropped duplicate that is none":     {pointRecorded, 4, func(r *sliceRecord) { r.Dropped.Cells++ }, true},
+		"a region that is complete":            {pointBalanced, 1, func(r *sliceRecord) { r.Digest.Timeless++ }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+			crash(t, dir, c.at, c.times)
+			region := 0
+			falsify(t, out, func(m *manifest) {
+				c.change(&m.Slices[0])
+				region = m.Slices[0].Region
+			})
+			j := readCheck(t, dir, out)
+			_, err := Run(context.Background(), j, Options{})
+			if (err != nil) != c.fails || c.fails && (KindOf(err) != Differs || !strings.Contains(err.Error(), "the same command writes it again")) {
+				t.Errorf("the run that finds it: %v", err)
+			}
+			if m, err := readManifest(storage.Local, out); c.fails && (err != nil || m.done(region, 0) != nil) {
+				t.Errorf("region %d is recorded still, %v", region, err)
+			}
+			s, err := Run(context.Background(), j, Options{})
+			if err != nil || s.Books.Written != 6000 {
+				t.Fatalf("the same command: %v, %v", s.Books, err)
+			}
+			sameFiles(t, "written again", base, out)
+			nothingLeft(t, out)
+		})
+	}
+}
+
+// TestWrongSliceIsNotKept: a slice whose files do not hold the records that it was made of gets no name and no record,
+// though the region has other slices still to come.
+func TestWrongSliceIsNotKept(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 100})
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r *jobRun
+	o.reached = func(p point) {
+		if p != pointSorted {
+			return
+		}
+		family := &r.places[0].target.layout.families[0] // whose last cell goes into another column from now on
+		names := append([][]byte{}, family.qualifiers...)
+		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
+		if family.columns, err = hfilewriter.NewColumns(family.bytes, names); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx := context.Background()
+	if r, err = openRun(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
+		t.Fatal(err)
+	}
+	err = r.run(ctx, newSummary(r.job))
+	if KindOf(err) != Differs || !strings.Contains(err.Error(), "slice") || !strings.Contains(err.Error(), "the same command writes it again") {
+		t.Errorf("%v", err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := readManifest(storage.Local, out); err != nil || len(m.Slices) > 0 || len(files(t, out)) > 0 {
+		t.Errorf("%d slices are recorded, %d files have names; %v", len(m.Slices), len(files(t, out)), err)
+	}
+	mustRun(t, readCheck(t, dir, out), Options{})
+	sameFiles(t, "written again", base, out)
+}
