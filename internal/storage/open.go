@@ -29,6 +29,14 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 		path, scheme+":")
 }
 
+// Listen has what is wrong in a file system, and does not keep a file from being read, said to say: damaged replicas of
+// which another one is sound, and files without checksums. It is to be called before the file system is used.
+func Listen(fsys FS, say func(string)) {
+	if h, ok := fsys.(*hdfsFS); ok {
+		h.replicas.listen(say)
+	}
+}
+
 // splitScheme cuts a URI's scheme off. A colon alone makes no scheme: 10:30/part-0 is a local path.
 func splitScheme(path string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(path, ":")
