@@ -26,7 +26,7 @@ type damaged struct {
 	said []string
 }
 
-// TestDamagedBlocks takes about half a minute.
+// TestDamagedBlocks takes about a minute.
 func TestDamagedBlocks(t *testing.T) {
 	testcluster.Use(t) // runs where a cluster is wanted at all
 	if testing.Short() {

@@ -78,7 +78,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	isRemote := errors.As(cause, &remote)
 	switch {
 	case errors.As(cause, &block) && block.damaged():
-		cause = fmt.Errorf("%w: %s: %w", ErrChecksum, h.uri, block)
+		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
 	case block != nil:
 		cause = fmt.Errorf("%w: %s: %w", ErrUnavailable, h.uri, block)
 	case kindOf(err) != refused:

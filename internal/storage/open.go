@@ -29,8 +29,8 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 		path, scheme+":")
 }
 
-// Listen has what is wrong in a file system, and does not keep a file from being read, said to say: damaged replicas of
-// which another one is sound, and files without checksums. It is to be called before the file system is used.
+// Listen sets what gets a file system's notes: on what is wrong in it and does not keep a file from being read, which are
+// damaged replicas and files without checksums. Call it before files are opened.
 func Listen(fsys FS, say func(string)) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.replicas.listen(say)
