@@ -25,7 +25,7 @@ const (
 	Rejects                 // more bad records than the job bears
 	Interrupted             // stopped from outside; the same command goes on
 	Refused                 // a check failed before anything was changed
-	Differs                 // a verification found a difference
+	Differs                 // a difference was found, or a damaged file
 	Later                   // worth another try: locked, or a server is down
 )
 
@@ -72,6 +72,8 @@ func KindOf(err error) Kind {
 		return Interrupted
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, load.ErrUnavailable):
 		return Later
+	case errors.Is(err, storage.ErrChecksum):
+		return Differs
 	case errors.As(err, &kinded):
 		return kinded.kind
 	case errors.As(err, &limit):

@@ -18,6 +18,7 @@ import (
 type site struct {
 	conf *siteconf.Conf
 	user string
+	say  func(string) // nil: nobody listens
 }
 
 // openSite reads the site files where something needs them: remote is false for a job that stays on local disks, which
@@ -37,7 +38,7 @@ func openSite(o Options, jobConf string, remote bool) (*site, error) {
 		}
 		conf.Set(name, value)
 	}
-	return &site{conf, userName()}, nil
+	return &site{conf, userName(), o.Say}, nil
 }
 
 // siteDirs are the folders of site files: what the command line says, else the job, else the environment, else where
@@ -69,6 +70,9 @@ func isRemote(path string) bool { return strings.HasPrefix(path, "hdfs:") }
 // resolve finds a path's file system.
 func (s *site) resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.Resolve(path, base, s.conf, s.user)
+	if err == nil {
+		storage.Listen(fsys, s.say)
+	}
 	return fsys, name, beforehand(err)
 }
 

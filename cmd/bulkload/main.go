@@ -45,7 +45,7 @@ const exitHelp = `Exit codes:
   3   more rejects than max_rejects
   4   interrupted; the same command goes on
   5   a check failed before anything was changed: table, family or input missing, foreign or changed content
-  6   a verification found a difference
+  6   a verification found a difference, or a damaged file or HDFS block
   75  try again later: locked by another run, or HBase or HDFS is down`
 
 // exitCode is the one place that gives failures their codes.

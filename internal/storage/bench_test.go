@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"path"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,11 +62,22 @@ func benchmark(b *testing.B, fsys FS, dir string) {
 	b.Run("read", func(b *testing.B) {
 		b.SetBytes(benchmarkSize)
 		b.ReportAllocs()
+		begun := cpuTime(b)
 		for b.Loop() {
 			readChunks(b, fsys, name, 0)
 		}
+		b.ReportMetric(float64((cpuTime(b)-begun).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	})
 	b.Run("read beside computing", func(b *testing.B) { besideComputing(b, fsys, name) })
+}
+
+// cpuTime is what this process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // besideComputing computes for as long between two chunks as reading one takes, and tells what of the reading that hides:
@@ -99,4 +112,19 @@ func readChunks(b *testing.B, fsys FS, name string, pause time.Duration) time.Du
 		b.Fatal(err)
 	}
 	return time.Since(begun)
+}
+
+// BenchmarkBlockStream is what checking a block's packets costs, beside copying them.
+func BenchmarkBlockStream(b *testing.B) {
+	a := answering{checksumCRC32C, 512, 65536, 0}
+	block := noise(16 << 20)
+	sent, piece := a.answer(block), make([]byte, 64<<10)
+	b.SetBytes(int64(len(block)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s := &blockStream{in: bytes.NewReader(sent), request: a.request(block)}
+		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s, piece); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

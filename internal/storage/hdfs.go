@@ -27,18 +27,19 @@ type hdfsFS struct {
 	replication int
 	blockSize   int64
 	umask       fs.FileMode
+	replicas    *replicas
 	closing     sync.Once
 }
 
 // connectHDFS connects to the active one of the NameNodes at addresses.
 func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, user string, p patience) (*hdfsFS, error) {
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, patience: p}
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, patience: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
 		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
 		NamenodeDialFunc:    p.dialer(p.nameNode),
-		DatanodeDialFunc:    p.packets(),
+		DatanodeDialFunc:    h.replicas.checked(p.packets()),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err

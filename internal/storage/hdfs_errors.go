@@ -37,6 +37,9 @@ var notNow = map[string]bool{
 // noDataNodes is how BlockManager.chooseTarget4NewBlock says, by a plain IOException, that no DataNode is up or has room.
 const noDataNodes = "could only be written to 0 of the "
 
+// noReplica is what the library says of a block that is on no DataNode the NameNode knows to be up.
+const noReplica = "no available datanodes"
+
 func kindOf(err error) failure {
 	cause := bare(err)
 	var remote hdfs.Error
@@ -48,7 +51,7 @@ func kindOf(err error) failure {
 	}
 	var network net.Error
 	switch {
-	case strings.HasPrefix(cause.Error(), noNameNode):
+	case strings.HasPrefix(cause.Error(), noNameNode), cause.Error() == noReplica:
 		return notDone
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, net.ErrClosed),
 		errors.As(cause, &network), errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE),
@@ -71,8 +74,13 @@ func bare(err error) error {
 func (h *hdfsFS) explain(op, name string, err error) error {
 	cause := bare(err)
 	var remote hdfs.Error
+	var block *blockError
 	isRemote := errors.As(cause, &remote)
 	switch {
+	case errors.As(cause, &block) && block.damaged():
+		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
+	case block != nil:
+		cause = fmt.Errorf("%w: %s: %w", ErrUnavailable, h.uri, block)
 	case kindOf(err) != refused:
 		text := strings.TrimPrefix(cause.Error(), noNameNode)
 		if isRemote {

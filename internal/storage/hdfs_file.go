@@ -87,21 +87,37 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	case off >= f.size:
 		return 0, io.EOF
 	}
+	p = p[:min(int64(len(p)), f.size-off)] // a file that is being appended to has more
 	begun := time.Now()
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	for again, pause := false, 100*time.Millisecond; ; again, pause = true, min(2*pause, 2*time.Second) {
 		n, err := f.readStream(p, off)
 		if n > 0 {
 			return n, nil
 		}
-		if time.Since(begun) >= f.fs.patience.retry {
+		var blocked *blockError
+		switch isBlock := errors.As(err, &blocked); {
+		case isBlock && f.acceptBare(blocked):
+			// It was not a failure.
+		// The first time, the library may have asked only those DataNodes that it had not asked for earlier bytes.
+		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.patience.retry:
 			return 0, f.fs.explain("read", f.name, err)
+		default:
+			time.Sleep(pause)
 		}
-		time.Sleep(pause)
 		f.reader.Close() // only read
 		if err := f.open(); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// acceptBare goes on without checksums where no replica has them, and says so once for a file.
+func (f *hdfsFile) acceptBare(e *blockError) bool {
+	if !f.fs.replicas.acceptBare(e) {
+		return false
+	}
+	f.fs.replicas.reportBare(f.fs.URI(f.name))
+	return true
 }
 
 func (f *hdfsFile) readStream(p []byte, off int64) (int, error) {

@@ -29,6 +29,14 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 		path, scheme+":")
 }
 
+// Listen sets what gets a file system's notes: on what is wrong in it and does not keep a file from being read, which are
+// damaged replicas and files without checksums. Call it before files are opened.
+func Listen(fsys FS, say func(string)) {
+	if h, ok := fsys.(*hdfsFS); ok {
+		h.replicas.listen(say)
+	}
+}
+
 // splitScheme cuts a URI's scheme off. A colon alone makes no scheme: 10:30/part-0 is a local path.
 func splitScheme(path string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(path, ":")

@@ -13,7 +13,7 @@ import (
 var ErrUnavailable = errors.New("file system unavailable")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
-// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable or what the system said.
+// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or what the system said.
 // All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local disk
 // the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
 type FS interface {

@@ -1,0 +1,298 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// answering makes what a DataNode sends of a block.
+type answering struct {
+	kind   uint64
+	chunk  int // bytes for each checksum
+	packet int // bytes of data in a packet
+	from   int // where in the block the request begins
+}
+
+func messageField(b []byte, id protowire.Number, v []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, id, protowire.BytesType), v)
+}
+
+func numberField(b []byte, id protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, id, protowire.VarintType), v)
+}
+
+func (a answering) first() int { return a.from / a.chunk * a.chunk }
+
+func (a answering) request(block []byte) readRequest {
+	return readRequest{blockID{"BP-1", 7}, int64(a.from), int64(len(block) - a.from)}
+}
+
+func (a answering) response() []byte {
+	sums := messageField(nil, 1, numberField(numberField(nil, 1, a.kind), 2, uint64(a.chunk)))
+	sums = numberField(sums, 2, uint64(a.first()))
+	return protowire.AppendBytes(nil, messageField(numberField(nil, 1, 0), 4, sums))
+}
+
+func (a answering) answer(block []byte) []byte {
+	b := a.response()
+	at := a.first()
+	for ; at < len(block); at += a.packet {
+		b = a.appendPacket(b, at, block[at:min(at+a.packet, len(block))])
+	}
+	return a.appendPacket(b, len(block), nil)
+}
+
+func (a answering) appendPacket(b []byte, at int, data []byte) []byte {
+	header := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), uint64(at))
+	header = protowire.AppendFixed64(protowire.AppendTag(header, 2, protowire.Fixed64Type), 0)
+	header = numberField(header, 3, protowire.EncodeBool(len(data) == 0))
+	header = protowire.AppendFixed32(protowire.AppendTag(header, 4, protowire.Fixed32Type), uint32(len(data)))
+	var sums []byte
+	for from := 0; from < len(data) && a.kind != checksumNone; from += a.chunk {
+		sums = binary.BigEndian.AppendUint32(sums, a.sum(data[from:min(from+a.chunk, len(data))]))
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(4+len(sums)+len(data)))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(header)))
+	return append(append(append(b, header...), sums...), data...)
+}
+
+func (a answering) sum(b []byte) uint32 {
+	if a.kind == checksumCRC32 {
+		return crc32.ChecksumIEEE(b)
+	}
+	return crc32.Checksum(b, castagnoli)
+}
+
+// dataOf takes an answer apart as the client library does, which compares nothing here, and gives the data. The answer may end anywhere.
+func dataOf(b []byte) []byte {
+	length, n := binary.Uvarint(b)
+	if n <= 0 || int(length) > len(b)-n {
+		return nil
+	}
+	r, err := parseResponse(b[n : n+int(length)])
+	if err != nil {
+		return nil
+	}
+	var data []byte
+	for b = b[n+int(length):]; len(b) > packetLead; {
+		header := packetLead + int(binary.BigEndian.Uint16(b[4:]))
+		h, err := parsePacketHeader(b[packetLead:header])
+		if err != nil {
+			return data
+		}
+		header += int(r.sums.size(h.length))
+		end := min(len(b), header+int(h.length))
+		data = append(data, b[min(header, end):end]...)
+		b = b[end:]
+	}
+	return data
+}
+
+var answers = []answering{
+	{checksumCRC32C, 512, 4096, 0},
+	{checksumCRC32C, 512, 65536, 0},
+	{checksumCRC32, 512, 1024, 5000},
+	{checksumCRC32C, 100, 100, 199},
+	{checksumCRC32C, 1, 3, 9},
+	{checksumCRC32, 65536, 65536, 1},
+	{checksumNone, 512, 4096, 777},
+}
+
+func TestBlockStream(t *testing.T) {
+	block := noise(70_001)
+	for _, a := range answers {
+		sent := a.answer(block)
+		for _, from := range []func(io.Reader) io.Reader{
+			func(r io.Reader) io.Reader { return r }, iotest.HalfReader, iotest.OneByteReader, iotest.DataErrReader,
+		} {
+			for _, size := range []int{1, 7, 512, 4096, 1 << 20} {
+				s := &blockStream{in: from(bytes.NewReader(sent)), request: a.request(block), bare: a.kind == checksumNone}
+				got, err := readInPieces(s, size)
+				if err != nil || !bytes.Equal(got, sent) {
+					t.Fatalf("%+v in pieces of %d: %d bytes of %d, %v", a, size, len(got), len(sent), err)
+				}
+				if !bytes.Equal(dataOf(got), block[a.first():]) {
+					t.Fatalf("%+v: the test takes it apart wrongly", a)
+				}
+			}
+		}
+	}
+}
+
+func readInPieces(r io.Reader, size int) ([]byte, error) {
+	var got []byte
+	piece := make([]byte, size)
+	for {
+		n, err := r.Read(piece)
+		got = append(got, piece[:n]...)
+		if err == io.EOF {
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+	}
+}
+
+// Any one byte of the answer is wrong: no wrong byte of data passes, and all of the right ones before its chunk do.
+func TestBlockStreamFlips(t *testing.T) {
+	block := noise(700)
+	for _, a := range answers[:5] {
+		a.from = min(a.from, 300)
+		sent := a.answer(block)
+		want := block[a.first():]
+		for i := range sent {
+			sent[i] ^= 0x10
+			s := &blockStream{in: bytes.NewReader(sent), request: a.request(block)}
+			got, err := io.ReadAll(s)
+			if data := dataOf(got); !bytes.HasPrefix(want, data) || err == nil && len(data) != len(want) {
+				t.Fatalf("%+v: byte %d of %d is wrong: %d bytes of data, error %v", a, i, len(sent), len(data), err)
+			}
+			var damage *damagedError
+			if errors.As(err, &damage) && len(dataOf(got)) != int(damage.from)-a.first() {
+				t.Fatalf("%+v: byte %d: %v after %d bytes", a, i, err, len(dataOf(got)))
+			}
+			sent[i] ^= 0x10
+		}
+	}
+}
+
+// An answer may end anywhere.
+func TestBlockStreamEnds(t *testing.T) {
+	block := noise(3000)
+	a := answers[0]
+	sent := a.answer(block)
+	for n := range sent {
+		s := &blockStream{in: bytes.NewReader(sent[:n]), request: a.request(block)}
+		got, err := io.ReadAll(s)
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.HasPrefix(block, dataOf(got)) {
+			t.Fatalf("after %d of %d bytes: %v", n, len(sent), err)
+		}
+	}
+}
+
+func TestBlockStreamRefuses(t *testing.T) {
+	block := noise(3000)
+	a := answers[0]
+	whole := a.request(block)
+	packets := func(p ...[]byte) []byte { return append(a.response(), bytes.Join(p, nil)...) }
+	status := protowire.AppendBytes(nil, messageField(numberField(nil, 1, 5), 5, []byte("token is expired")))
+	other := answering{3, 512, 4096, 0}
+	huge := answering{checksumCRC32C, maxPacket + 1, 4096, 0}
+	for name, c := range map[string]struct {
+		sent    []byte
+		request readRequest
+		want    string
+	}{
+		"status":          {status, whole, "ERROR_ACCESS_TOKEN: token is expired"},
+		"no checksums":    {protowire.AppendBytes(nil, numberField(nil, 1, 0)), whole, "does not say which checksums"},
+		"unknown kind":    {other.answer(block), whole, "type 3"},
+		"huge chunks":     {huge.response(), whole, "bytes for each checksum"},
+		"bare":            {answering{checksumNone, 512, 4096, 0}.answer(block), whole, "has no checksums"},
+		"other place":     {a.answer(block), readRequest{whole.block, 600, 1000}, "data begins at byte 0"},
+		"after the place": {answering{checksumCRC32C, 512, 4096, 600}.answer(block), whole, "data begins at byte 512"},
+		"long message":    {protowire.AppendVarint(nil, maxMessage+1), whole, "more than"},
+		"endless length":  {bytes.Repeat([]byte{0xff}, 20), whole, "more than"},
+		"long packet":     {packets([]byte{1, 0, 0, 1, 0, 20}), whole, "a packet of 16777217 bytes"},
+		"negative packet": {packets([]byte{255, 0, 0, 1, 0, 20}), whole, "a packet of -16"},
+		"short replica":   {packets(a.appendPacket(nil, 0, block[:1024]), a.appendPacket(nil, 1024, nil)), whole, "ends at byte 1024"},
+		"empty replica":   {packets(a.appendPacket(nil, 0, nil)), whole, "ends at byte 0"},
+		"a gap":           {packets(a.appendPacket(nil, 512, block[512:1024])), whole, "byte 512 of the block comes where byte 0 is due"},
+		"too much":        {a.answer(noise(9000)), whole, "wanted were 3000"},
+	} {
+		s := &blockStream{in: bytes.NewReader(c.sent), request: c.request}
+		got, err := io.ReadAll(s)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q in it", name, err, c.want)
+		}
+		if !bytes.HasPrefix(block, dataOf(got)) {
+			t.Errorf("%s: %d wrong bytes passed", name, len(dataOf(got)))
+		}
+	}
+}
+
+// After the first packet, reading allocates nothing.
+func TestBlockStreamAllocates(t *testing.T) {
+	a := answers[1]
+	block := noise(8 << 20)
+	s := &blockStream{in: bytes.NewReader(a.answer(block)), request: a.request(block)}
+	piece := make([]byte, 64<<10)
+	read := func() {
+		if _, err := io.ReadFull(s, piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	read()
+	if n := testing.AllocsPerRun(100, read); n != 0 {
+		t.Errorf("%v allocations a packet", n)
+	}
+}
+
+// Bytes from a network: nothing panics, memory stays near what came, and only data with the right checksums passes.
+func FuzzBlockStream(f *testing.F) {
+	block := noise(3000)
+	for _, a := range answers {
+		a.from = min(a.from, 2000)
+		f.Add(a.answer(block), int64(a.from), int64(len(block)-a.from), a.kind == checksumNone)
+	}
+	f.Fuzz(func(t *testing.T, sent []byte, offset, length int64, bare bool) {
+		if offset < 0 || length < 0 || offset+length < 0 {
+			return
+		}
+		s := &blockStream{in: bytes.NewReader(sent), request: readRequest{blockID{"BP-1", 7}, offset, length}, bare: bare}
+		got, err := io.ReadAll(s)
+		if !bytes.HasPrefix(sent, got) {
+			t.Fatal("other bytes came out")
+		}
+		if cap(s.buf) > max(firstBuffer, 2*len(sent)) {
+			t.Fatalf("%d bytes of memory for %d of input", cap(s.buf), len(sent))
+		}
+		if err == nil && s.sums.kind == checksumNone && !bare {
+			t.Fatal("a replica without checksums passed")
+		}
+		if err == nil && s.at < offset+length {
+			t.Fatalf("the end at %d passed as the end of %d bytes from %d on", s.at, length, offset)
+		}
+	})
+}
+
+func FuzzOperation(f *testing.F) {
+	f.Add(readOperation(readRequest{blockID{"BP-1", 7}, 100, 200}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, ok := parseOperation(b); ok && (r.offset < 0 || r.length < 0 || r.offset+r.length < 0) {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// readOperation is what the client library writes for a request.
+func readOperation(r readRequest) []byte {
+	block := numberField(messageField(nil, 1, []byte(r.block.pool)), 2, r.block.number)
+	header := messageField(messageField(nil, 1, messageField(nil, 1, block)), 2, []byte("client"))
+	op := numberField(numberField(messageField(nil, 1, header), 2, uint64(r.offset)), 3, uint64(r.length))
+	return protowire.AppendBytes([]byte{0, transferVersion, readBlock}, op)
+}
+
+// dataNode is a connection to a DataNode that answers whatever is written with the same bytes, and then hangs up.
+func dataNode(answer []byte) dialFunc {
+	return func(_ context.Context, _, _ string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = far.Read(make([]byte, 1<<16))
+			_, _ = far.Write(answer)
+			_ = far.Close()
+		}()
+		return near, nil
+	}
+}

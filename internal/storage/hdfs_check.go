@@ -1,0 +1,99 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// checkedConn is a connection to a DataNode as the client library sees it. Where the library reads a block, its bytes are
+// passed on only when their checksums match. The library compares them too, but (v2.4.0) hands them out all the same; an
+// error of the connection makes it go on at the next DataNode, at the byte that it wants next. Other operations pass as
+// they are. Anything that authenticates or encrypts goes below.
+type checkedConn struct {
+	net.Conn
+	address   string
+	replicas  *replicas
+	operation []byte // what was written, as long as that can be a READ_BLOCK operation
+	other     bool   // it is another operation
+	stream    *blockStream
+}
+
+// saslMagic begins a connection on which the library itself authenticates, above this one.
+var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
+
+func (c *checkedConn) Write(p []byte) (int, error) {
+	c.watch(p)
+	n, err := c.Conn.Write(p)
+	if request, ok := parseOperation(c.operation); ok && err != nil {
+		err = c.fail(request, err)
+	}
+	return n, err
+}
+
+// watch finds out which operation is written.
+func (c *checkedConn) watch(p []byte) {
+	if c.other {
+		return
+	}
+	c.operation = append(c.operation, p[:min(len(p), maxOperation+1-len(c.operation))]...)
+	if len(c.operation) < operationLead || beginsRead(c.operation) {
+		return
+	}
+	if bytes.HasPrefix(saslMagic, c.operation[:operationLead]) {
+		c.replicas.reportSealed()
+	}
+	c.other, c.operation = true, nil
+}
+
+func (c *checkedConn) Read(p []byte) (int, error) {
+	if c.other {
+		return c.Conn.Read(p)
+	}
+	if c.stream == nil {
+		request, ok := parseOperation(c.operation)
+		if !ok {
+			c.Conn.Close() // the error is the one to report
+			return 0, errors.New("read from a DataNode: the request is not one that can be checked")
+		}
+		c.stream = &blockStream{in: c.Conn, request: request, bare: c.replicas.isBare(request.block)}
+	}
+	n, err := c.stream.Read(p)
+	if err != nil && err != io.EOF {
+		err = c.fail(c.stream.request, err)
+	}
+	return n, err
+}
+
+// fail ends a connection: the library does not, where it goes on at another DataNode.
+func (c *checkedConn) fail(request readRequest, err error) error {
+	c.Conn.Close() // err is the one to report
+	return c.replicas.failedAt(c.address, request, err)
+}
+
+// checked puts the check on what a dialer connects to. A DataNode that can't be reached is found out at the first write,
+// since only that says which block was wanted of it.
+func (r *replicas) checked(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			c = unreached{err}
+		}
+		return &checkedConn{Conn: c, address: address, replicas: r}, nil
+	}
+}
+
+// unreached is a connection that was not made.
+type unreached struct{ err error }
+
+func (c unreached) Read([]byte) (int, error)         { return 0, c.err }
+func (c unreached) Write([]byte) (int, error)        { return 0, c.err }
+func (c unreached) Close() error                     { return nil }
+func (c unreached) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c unreached) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (c unreached) SetDeadline(time.Time) error      { return nil }
+func (c unreached) SetReadDeadline(time.Time) error  { return nil }
+func (c unreached) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,148 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrChecksum marks errors of a file of which HDFS has no sound replica: what its DataNodes have on their disks does not
+// match its checksums.
+var ErrChecksum = errors.New("no replica matches its checksums")
+
+// replicas remembers for one file system which replicas could not be read, and why. The client library asks one DataNode
+// after the other and reports only what the last one said; this has the others.
+type replicas struct {
+	mu     sync.Mutex
+	failed map[readRequest][]replicaFailure
+	bare   map[blockID]bool // read without checksums, since no replica has any
+	noted  map[string]bool  // what was reported, by what it is about
+	say    func(string)
+}
+
+// replicaFailure is why a DataNode did not give what was asked for.
+type replicaFailure struct {
+	address string
+	err     error
+}
+
+const (
+	maxFailed = 1024 // requests; what is forgotten is missing in a message
+	maxNoted  = 20   // notes
+)
+
+// blockError is what became of a request at each of the DataNodes that were asked.
+type blockError struct {
+	request  readRequest
+	failures []replicaFailure
+}
+
+func (e *blockError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "block %v of %s, from its byte %d on", e.request.block, e.request.block.pool, e.request.offset)
+	separator := ": "
+	for _, f := range e.failures {
+		fmt.Fprintf(&b, "%sDataNode %s: %v", separator, f.address, f.err)
+		separator = "; "
+	}
+	return b.String()
+}
+
+func (e *blockError) Unwrap() []error {
+	var errs []error
+	for _, f := range e.failures {
+		errs = append(errs, f.err)
+	}
+	return errs
+}
+
+// damaged tells whether all replicas were read and have wrong checksums.
+func (e *blockError) damaged() bool {
+	return !slices.ContainsFunc(e.failures, func(f replicaFailure) bool {
+		var damage *damagedError
+		return !errors.As(f.err, &damage)
+	})
+}
+
+// failedAt records that a DataNode could not serve a request. The error has all DataNodes that could not.
+func (r *replicas) failedAt(address string, request readRequest, err error) *blockError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil || len(r.failed) >= maxFailed {
+		r.failed = map[readRequest][]replicaFailure{}
+	}
+	failures := slices.DeleteFunc(slices.Clone(r.failed[request]), func(f replicaFailure) bool { return f.address == address })
+	failures = append(failures, replicaFailure{address, err})
+	r.failed[request] = failures
+	r.reportDamage(address, request.block, err)
+	return &blockError{request, failures}
+}
+
+// reportDamage says that a replica is damaged: where another one is sound nobody else would.
+func (r *replicas) reportDamage(address string, block blockID, err error) {
+	var damage *damagedError
+	if !errors.As(err, &damage) {
+		return
+	}
+	r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used", block, block.pool, address),
+		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", damage, block))
+}
+
+// reportSealed says that connections are encrypted above this check.
+func (r *replicas) reportSealed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note("the cluster wants encrypted connections to its DataNodes: the checksums of HDFS are not checked on them", "")
+}
+
+// reportBare says that a file has blocks without checksums.
+func (r *replicas) reportBare(uri string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(uri+" was written without checksums", " (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
+}
+
+// acceptBare has a block read without checksums, where that is what kept it from being read.
+func (r *replicas) acceptBare(e *blockError) bool {
+	if !errors.Is(e, errBare) {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bare == nil {
+		r.bare = map[blockID]bool{}
+	}
+	accepted := !r.bare[e.request.block]
+	r.bare[e.request.block] = true
+	return accepted
+}
+
+func (r *replicas) isBare(block blockID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bare[block]
+}
+
+// listen sets what gets the notes: on what is wrong with replicas and does not end a read.
+func (r *replicas) listen(say func(string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.say = say
+}
+
+// note reports something once, with its details. Its caller holds the lock.
+func (r *replicas) note(what, details string) {
+	if r.say == nil || r.noted[what] || len(r.noted) > maxNoted {
+		return
+	}
+	if r.noted == nil {
+		r.noted = map[string]bool{}
+	}
+	r.noted[what] = true
+	if len(r.noted) > maxNoted {
+		what, details = fmt.Sprintf("more than %d notes on blocks of HDFS; the others are left out", maxNoted), ""
+	}
+	r.say(what + details)
+}

@@ -1,0 +1,186 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+	"bulkload/keys"
+)
+
+// damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
+func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
+	t.Helper()
+	content := l.readHDFS(t, uri)
+	replicas, err := l.Replicas(content)
+	if err != nil || len(replicas) != 1 {
+		t.Fatalf("blocks of %s: %v, %v", uri, replicas, err)
+	}
+	if err := testcluster.Flip(replicas[0].Data, at); err != nil {
+		t.Fatal(err)
+	}
+	return replicas[0].Block()
+}
+
+func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
+	t.Helper()
+	s, err := openSite(l.options(), "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, name, err := s.resolve(uri, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fsys.Close() })
+	return fsys, name
+}
+
+func (l *live) readHDFS(t *testing.T, uri string) []byte {
+	t.Helper()
+	fsys, name := l.hdfs(t, uri)
+	content, err := readFile(fsys, name, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// wantDamaged wants exit code 6 and an error that names a file and a block of it.
+func wantDamaged(t *testing.T, what string, err error, file, block string) {
+	t.Helper()
+	if err == nil || KindOf(err) != Differs {
+		t.Errorf("%s: %v, want a difference", what, err)
+		return
+	}
+	for _, want := range []string{file, block, "DataNode 127.0.0.1:", "CRC32C of its bytes"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", what, err, want)
+		}
+	}
+}
+
+// TestDamagedInput: a byte of an input changes on a DataNode's disk. No form of input lets it through.
+func TestDamagedInput(t *testing.T) {
+	l := newLive(t)
+	night := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join("examples/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	l.night(t, "2026-11-20", 3000, 4711)
+	text, err := os.ReadFile(filepath.Join(l.dir, "in/2026-11-20/part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write(text); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, job string
+		content   []byte
+	}{
+		{"part-m-00000", "check", text},
+		{"part-m-00000.gz", "check", zipped.Bytes()},
+		{"check.csv", "check-csv", night("check-csv/2026-11-20/check.csv")},
+		{"part-00000.zstd.parquet", "check-parquet", night("check-parquet/2026-11-20/part-00000.zstd.parquet")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j, err := Read(filepath.Join("examples", c.job+".yaml"), ReadOptions{Date: date20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := l.out + "-in/" + c.name
+			fsys, name := l.hdfs(t, in)
+			if err := fsys.MkdirAll(path.Dir(name), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := createFile(fsys, name, c.content); err != nil {
+				t.Fatal(err)
+			}
+			j.Input.Path, j.Input.RequireSuccess, j.Output = in, false, t.TempDir()
+			mustRun(t, j, l.options())
+			block := l.damageHDFS(t, in, int64(len(c.content)/2))
+			_, err = VerifyJob(context.Background(), j, l.options(), false)
+			wantDamaged(t, "verify", err, name, block)
+			j.Output = t.TempDir()
+			var notes []string
+			o := l.options()
+			o.Say = func(s string) { notes = append(notes, s) }
+			_, err = Run(context.Background(), j, o)
+			wantDamaged(t, "run", err, name, block)
+			if made, err := filepath.Glob(filepath.Join(j.Output, "f", "*")); err != nil || len(made) > 0 {
+				t.Errorf("HFiles were written: %q, %v", made, err)
+			}
+			if !strings.Contains(strings.Join(notes, "\n"), "the replica of block "+block) {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+}
+
+// TestDamagedHFile: a byte of a finished HFile changes on a DataNode's disk. Nothing reads it as if it were right, and it is
+// not loaded; --force writes it anew.
+func TestDamagedHFile(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	const date = "2026-11-20"
+	l.night(t, date, 1000, 4712)
+	ctx, j, o := context.Background(), l.job(t, date), l.options()
+	unloaded := o
+	unloaded.NoLoad = true
+	s := mustRun(t, j, unloaded)
+	dir := l.out + "/" + date
+	uri := dir + "/" + s.Files[3].Path
+	block := l.damageHDFS(t, uri, 100) // of the first data block
+	file := s.Files[3].Path
+
+	_, err := VerifyJob(ctx, j, unloaded, false)
+	wantDamaged(t, "verify", err, file, block)
+	_, err = VerifyDir(ctx, dir, o)
+	wantDamaged(t, "verify DIR", err, file, block)
+	_, err = Inspect(ctx, uri, o, false, func(*keys.Cell) error { return nil })
+	wantDamaged(t, "inspect", err, file, block)
+	_, err = Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
+	wantDamaged(t, "get --from", err, file, block)
+	r, err := LoadDir(ctx, dir, l.table, o)
+	wantDamaged(t, "load DIR", err, file, block)
+	if r.Load.Files != 0 {
+		t.Errorf("load DIR loaded %d files", r.Load.Files)
+	}
+	_, err = Run(ctx, j, o)
+	wantDamaged(t, "run", err, file, block)
+	l.wantTable(t, "nothing is loaded", []string{""})
+
+	again := o
+	again.Force = true
+	mustRun(t, j, again)
+	l.wantTable(t, "written anew", l.expected(t, date))
+}
+
+// keyOf gives the query key of a night's row: of the salt, 32 digits, and the record's id.
+func (l *live) keyOf(t *testing.T, date, row string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range strings.Split(string(content), "\x10") {
+		if fields := strings.Split(record, "\x01"); fields[0] == row[1+32:] {
+			return fields[1]
+		}
+	}
+	t.Fatalf("no record of row %s", row)
+	return ""
+}
