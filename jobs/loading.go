@@ -53,7 +53,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 
 // handOverForeign loads files that no manifest records.
 func (w *workplace) handOverForeign(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
-	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
+	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{Before: w.checkLock})
 	if err != nil {
 		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
 	}
@@ -114,6 +114,7 @@ func (w *workplace) recordLoad() load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
+		Before: w.checkLock,
 		Known: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
@@ -141,6 +142,14 @@ func (w *workplace) recordLoad() load.Hooks {
 			return err
 		},
 	}
+}
+
+// checkLock is an error where another run may change the output.
+func (w *workplace) checkLock() error {
+	if w.lock == nil {
+		return nil
+	}
+	return w.lock.check()
 }
 
 // notLoaded lists the recorded files that the table does not have.
