@@ -140,6 +140,9 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 		}
 		w.report.Status = StatusNothing
 	default:
+		if err := w.checkLock(); err != nil { // what was written may be another run's by now
+			return err
+		}
 		w.report.Status = StatusDone
 	}
 	if w.report.Books.Read == 0 && w.report.Status == StatusDone {

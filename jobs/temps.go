@@ -2,8 +2,11 @@ package jobs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 
 	"bulkload/internal/storage"
 )
@@ -53,9 +56,13 @@ func (l *lock) clearTemps() error {
 		if !f.Dir || !isToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
 			continue
 		}
-		if err := l.fsys.RemoveAll(path.Join(l.dir, tempDir, f.Name)); err != nil {
+		// Moved away it has no name any more that its owner knows, in one step, whatever the owner is making there.
+		name := path.Join(l.dir, tempDir, f.Name)
+		aside := name + "." + l.me.Token
+		if err := l.fsys.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		_ = l.fsys.RemoveAll(aside) // what is left of it, the next run removes
 	}
 	return nil
 }
@@ -63,10 +70,8 @@ func (l *lock) clearTemps() error {
 // deserted tells whether the owner of a folder of temporary files is gone: one that can't be seen where nothing has come
 // into its folder or gone for as long as it takes to lose a lock.
 func (l *lock) deserted(folder storage.Info) bool {
-	for _, token := range l.beaten {
-		if token == folder.Name {
-			return true
-		}
+	if slices.Contains(l.beaten, folder.Name) {
+		return true
 	}
 	var o owner
 	text, err := readFile(l.fsys, path.Join(l.dir, tempDir, folder.Name, ownerName), 64<<10)
