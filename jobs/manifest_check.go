@@ -55,6 +55,9 @@ func (m *manifest) checkSlice(i int) error {
 	if _, err := ParseBinary(r.Start); err != nil {
 		return fmt.Errorf("its first row: %w", err)
 	}
+	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 || r.Entries != b.Rows+b.Duplicates {
+		return fmt.Errorf("its books are %+v of %d entries", b, r.Entries)
+	}
 	for k := range r.Files {
 		if err := r.checkFile(&r.Files[k]); err != nil {
 			return fmt.Errorf("file %d: %w", k, err)
