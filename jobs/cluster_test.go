@@ -433,7 +433,11 @@ func TestLostFile(t *testing.T) {
 // work opens a job's output as a run does.
 func (l *live) work(t *testing.T, j *Job) *workplace {
 	t.Helper()
-	r, err := openRun(context.Background(), j, l.options(), func(error) {})
+	o, err := l.options().withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := openRun(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,11 @@ func (m *manifest) check() error {
 			return fmt.Errorf("slice %d of region %d, entry %d of the slices: %w", r.Slice, r.Region, i, err)
 		}
 	}
+	for i := range m.Kept {
+		if err := m.Kept[i].check(); err != nil {
+			return fmt.Errorf("file %d of those that are kept: %w", i, err)
+		}
+	}
 	return nil
 }
 
@@ -67,21 +72,26 @@ func (m *manifest) checkSlice(i int) error {
 }
 
 func (r *sliceRecord) checkFile(f *FileSummary) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.Region != r.Region || f.Slice != r.Slice {
+		return fmt.Errorf("%s is of slice %d of region %d", f.Path, f.Slice, f.Region)
+	}
+	return nil
+}
+
+func (f *FileSummary) check() error {
 	if err := checkFolder(f.Family); err != nil {
 		return err
 	}
 	if name := path.Base(f.Path); f.Path != path.Join(f.Family, name) || !isFileName(name) {
 		return fmt.Errorf("its path %q is not the family and 32 hex digits", f.Path)
 	}
-	if f.Region != r.Region || f.Slice != r.Slice {
-		return fmt.Errorf("%s is of slice %d of region %d", f.Path, f.Slice, f.Region)
-	}
 	if f.Bytes <= 0 || f.Rows <= 0 || f.Cells <= 0 || f.Digest.Cells != f.Cells {
 		return fmt.Errorf("%s has %d bytes, %d rows, %d cells and a digest of %d", f.Path, f.Bytes, f.Rows, f.Cells, f.Digest.Cells)
 	}
-	_, err1 := ParseBinary(f.FirstRow)
-	_, err2 := ParseBinary(f.LastRow)
-	if err := errors.Join(err1, err2); err != nil {
+	if _, err := f.hfile(); err != nil {
 		return fmt.Errorf("the rows of %s: %w", f.Path, err)
 	}
 	return nil
