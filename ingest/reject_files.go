@@ -12,6 +12,7 @@ import (
 type rejectFiles struct {
 	fsys      storage.FS
 	dir       string
+	temps     string
 	delimiter []byte
 	data      storage.Writer
 	reasons   storage.Writer
@@ -27,13 +28,13 @@ type rejectLine struct {
 	Length int    `json:"length"` // of the raw record, in bytes
 }
 
-func createRejectFiles(fsys storage.FS, dir string, delimiter []byte) (*rejectFiles, error) {
-	out := &rejectFiles{fsys: fsys, dir: dir, delimiter: delimiter}
+func createRejectFiles(fsys storage.FS, dir, temps string, delimiter []byte) (*rejectFiles, error) {
+	out := &rejectFiles{fsys: fsys, dir: dir, temps: temps, delimiter: delimiter}
 	var err error
-	if out.data, err = fsys.Create(path.Join(dir, temporary+RejectsFile), 0o600); err != nil {
+	if out.data, err = fsys.Create(path.Join(temps, temporary+RejectsFile), 0o600); err != nil {
 		return nil, err
 	}
-	if out.reasons, err = fsys.Create(path.Join(dir, temporary+rejectsReasons), 0o600); err != nil {
+	if out.reasons, err = fsys.Create(path.Join(temps, temporary+rejectsReasons), 0o600); err != nil {
 		return nil, errors.Join(err, out.data.Abort())
 	}
 	return out, nil
@@ -78,7 +79,7 @@ func (o *rejectFiles) commit() error {
 		return err
 	}
 	for _, name := range []string{RejectsFile, rejectsReasons} {
-		if err := o.fsys.Replace(path.Join(o.dir, temporary+name), path.Join(o.dir, name)); err != nil {
+		if err := o.fsys.Replace(path.Join(o.temps, temporary+name), path.Join(o.dir, name)); err != nil {
 			return err
 		}
 	}

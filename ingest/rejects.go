@@ -33,6 +33,7 @@ const (
 type Rejects struct {
 	fsys      storage.FS
 	dir       string
+	temps     string
 	limit     Limit
 	delimiter []byte
 	inMemory  int // rejectsInMemory, save in tests
@@ -51,8 +52,12 @@ type Rejects struct {
 
 // NewRejects keeps rejects in dir, which is made with the first one.
 func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
-	return &Rejects{fsys: fsys, dir: dir, limit: limit, delimiter: recordDelimiter, inMemory: rejectsInMemory}
+	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: rejectsInMemory}
 }
+
+// WriteIn makes a folder, which must be there, the place of the files that are not complete yet, instead of dir. It is
+// called before the first reject comes.
+func (r *Rejects) WriteIn(folder string) { r.temps = folder }
 
 // Add keeps a bad record; a *LimitError where a count is exceeded. It is safe for concurrent use.
 func (r *Rejects) Add(b *BadRecord) error {
@@ -88,13 +93,13 @@ func (r *Rejects) begin() error {
 	if err := r.fsys.MkdirAll(r.dir, 0o700); err != nil {
 		return err
 	}
-	old, err := r.fsys.ReadDir(r.dir)
+	old, err := r.fsys.ReadDir(r.temps)
 	if err != nil {
 		return err
 	}
 	for _, f := range old {
 		if strings.HasPrefix(f.Name, temporary) {
-			if err := r.fsys.Remove(path.Join(r.dir, f.Name)); err != nil {
+			if err := r.fsys.Remove(path.Join(r.temps, f.Name)); err != nil {
 				return err
 			}
 		}
@@ -111,7 +116,7 @@ func (r *Rejects) keep(k reject) error {
 	if len(r.runs) == maxRuns {
 		return r.limitError(0) // no percentage is meant to keep more than that
 	}
-	name := path.Join(r.dir, fmt.Sprintf("%srun-%03d", temporary, len(r.runs)))
+	name := path.Join(r.temps, fmt.Sprintf("%srun-%03d", temporary, len(r.runs)))
 	slices.SortFunc(r.kept, reject.compare)
 	if err := writeRun(r.fsys, name, r.kept); err != nil {
 		return fmt.Errorf("keep rejected records: %w", err)
@@ -204,7 +209,7 @@ func (r *Rejects) finish() error {
 }
 
 func (r *Rejects) merge(merged *mergedRuns) error {
-	out, err := createRejectFiles(r.fsys, r.dir, r.delimiter)
+	out, err := createRejectFiles(r.fsys, r.dir, r.temps, r.delimiter)
 	if err != nil {
 		return err
 	}

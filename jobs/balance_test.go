@@ -20,7 +20,11 @@ func falsify(t *testing.T, output string, change func(*manifest)) {
 		t.Fatal(m, err)
 	}
 	change(m)
-	if err := m.save(storage.Local, output); err != nil {
+	temps := filepath.Join(output, tempDir)
+	if err := os.MkdirAll(temps, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.save(storage.Local, output, temps); err != nil {
 		t.Fatal(err)
 	}
 }

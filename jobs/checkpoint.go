@@ -140,8 +140,8 @@ func (f *feeder) checkpoint() error {
 	return nil
 }
 
-// shares lists the contents by their files.
-func (c contents) shares() []fileShare {
+// shares lists the inputContents by their files.
+func (c inputContents) shares() []fileShare {
 	var all []fileShare
 	for _, file := range slices.Sorted(maps.Keys(c)) {
 		if *c[file] != (fileContent{}) {
@@ -151,10 +151,10 @@ func (c contents) shares() []fileShare {
 	return all
 }
 
-// keepFiles puts the contents since the last checkpoint to those of the checkpoints.
+// keepFiles puts the inputContents since the last checkpoint to those of the checkpoints.
 func (f *feed) keepFiles(present int) {
 	f.kept.add(f.files)
-	f.files = contents{}
+	f.files = inputContents{}
 	f.file = f.files.of(present)
 }
 

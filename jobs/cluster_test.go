@@ -349,7 +349,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.manifest.State = stateLoading
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], load.Hooks{}); err != nil {
@@ -386,7 +386,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.manifest.State = stateLoading
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:3], load.Hooks{}); err != nil {
@@ -416,7 +416,7 @@ func TestLostFile(t *testing.T) {
 	mustRun(t, j, o)
 	w := l.work(t, j)
 	w.manifest.State = stateLoading
-	if err := w.manifest.save(w.fsys, w.dir); err != nil {
+	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.fsys.Remove(path.Join(w.dir, w.manifest.files()[0].Path)); err != nil {
@@ -433,7 +433,11 @@ func TestLostFile(t *testing.T) {
 // work opens a job's output as a run does.
 func (l *live) work(t *testing.T, j *Job) *workplace {
 	t.Helper()
-	r, err := openRun(context.Background(), j, l.options(), func(error) {})
+	o, err := l.options().withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := openRun(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,11 @@ func (c *fileContent) add(o *fileContent) {
 	c.Digest.Add(o.Digest)
 }
 
-// contents are those of all input files, by their ordinals.
-type contents map[int]*fileContent
+// inputContents are those of all input files, by their ordinals.
+type inputContents map[int]*fileContent
 
 // of is a file's content, to be added to.
-func (c contents) of(file int) *fileContent {
+func (c inputContents) of(file int) *fileContent {
 	f := c[file]
 	if f == nil {
 		f = new(fileContent)
@@ -41,7 +41,7 @@ func (c contents) of(file int) *fileContent {
 	return f
 }
 
-func (c contents) add(o contents) {
+func (c inputContents) add(o inputContents) {
 	for file, content := range o {
 		c.of(file).add(content)
 	}
@@ -111,9 +111,9 @@ func (in *manifestInput) sameFile(o *manifestInput) bool {
 }
 
 // readContents reads input files, by their places in the list of all, as a run does, and only adds up what they hold.
-func (w *workplace) readContents(ctx context.Context, files []int) (contents, error) {
+func (w *workplace) readContents(ctx context.Context, files []int) (inputContents, error) {
 	if len(files) == 0 {
-		return contents{}, nil
+		return inputContents{}, nil
 	}
 	var wanted []ingest.File
 	for _, i := range files {
@@ -149,7 +149,7 @@ func (w *workplace) readContents(ctx context.Context, files []int) (contents, er
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	all := contents{}
+	all := inputContents{}
 	for _, r := range readers {
 		all.add(r.found)
 	}
@@ -162,12 +162,12 @@ type contentReader struct {
 	rejects countedRejects
 	feeds   []*feed // of all outputs: each may reject a record
 	own     int     // the output whose cells count
-	found   contents
+	found   inputContents
 	buffer  []byte
 }
 
 func newContentReader(w *workplace) (*contentReader, error) {
-	r := &contentReader{found: contents{}}
+	r := &contentReader{found: inputContents{}}
 	r.records = newRecordReader(w.source.job.Input.Form, w.source.fsys, &r.rejects, &meter{watch: func(Progress) {}})
 	for i, out := range w.source.job.outputs() {
 		l, err := newLayout(out)
@@ -235,10 +235,14 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 
 // checkedSave saves a manifest of the output as long as that is this run's to change.
 func (w *workplace) checkedSave(m *manifest) error {
-	if err := w.checkOwned(); err != nil {
+	if err := w.checkLock(); err != nil {
 		return err
 	}
-	return m.save(w.fsys, w.dir)
+	temps, err := w.tempFolder()
+	if err != nil {
+		return err
+	}
+	return m.save(w.fsys, w.dir, temps)
 }
 
 // recordContents takes over what the input files hold. It must add up to what was sorted.

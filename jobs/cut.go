@@ -102,6 +102,9 @@ func (w *workplace) cutFile(ctx context.Context, f *FileSummary, at [][]byte, ta
 		return err
 	}
 	w.options.reached(pointCut)
+	if err := w.checkLock(); err != nil {
+		return err
+	}
 	for _, p := range c.parts {
 		if err := w.fsys.Rename(p.temp, path.Join(w.dir, p.Path)); err != nil {
 			return err
@@ -134,7 +137,7 @@ func (w *workplace) finishCuts() error {
 	if len(m.Cuts) == 0 {
 		return nil
 	}
-	if err := w.checkOwned(); err != nil {
+	if err := w.checkLock(); err != nil {
 		return err
 	}
 	known := map[string]bool{}
@@ -158,14 +161,6 @@ func (w *workplace) finishCuts() error {
 	w.options.reached(pointCutCleaned)
 	m.Cuts = nil
 	return w.save()
-}
-
-// checkOwned is an error where the output is not this run's to change.
-func (w *workplace) checkOwned() error {
-	if w.lock == nil {
-		return nil
-	}
-	return w.lock.check()
 }
 
 // cutting writes the parts of one file.
@@ -230,12 +225,15 @@ func (c *cutting) nextPart(row []byte) error {
 		c.at = c.at[1:]
 	}
 	name := partName(c.of.Path, row)
-	f := &hfile{fsys: c.fsys, temp: path.Join(c.dir, tempDir, name)}
-	f.FileSummary = FileSummary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	if err := errors.Join(c.fsys.MkdirAll(path.Join(c.dir, tempDir), dirPerm), removeIfThere(c.fsys, f.temp)); err != nil {
+	temps, err := c.tempFolder()
+	if err != nil {
 		return err
 	}
-	var err error
+	f := &hfile{fsys: c.fsys, temp: path.Join(temps, name)}
+	f.FileSummary = FileSummary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
+	if err := removeIfThere(c.fsys, f.temp); err != nil {
+		return err
+	}
 	if f.out, err = c.fsys.Create(f.temp, filePerm); err != nil {
 		return err
 	}

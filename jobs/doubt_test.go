@@ -179,7 +179,8 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 		if err != nil || m.State != state {
 			t.Errorf("%s: the manifest says %+v now (%v)", state, m, err)
 		}
-		if w.lock, err = takeLock(context.Background(), w.fsys, w.dir, "tina", func(error) {}); err != nil {
+		w.fsys = w.lock.fsys
+		if err = w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ type feeder struct {
 	outputs []*feed
 	present int // the file that is being read, by its ordinal
 
-	counted, countedRejects int64 // of records.read and records.refused, those that are in the contents of files
+	counted, countedRejects int64 // of records.read and records.refused, those that are in the inputContents of files
 
 	checkpoints checkpoints
 }
@@ -123,15 +123,15 @@ type feed struct {
 	several bool            // it is one of several outputs
 	wanted  bool            // the filter takes the present record
 	regions []sortedRegion
-	files   contents     // of the input since the last checkpoint
-	kept    contents     // of the checkpoints of this process
-	file    *fileContent // of the piece that is being read
+	files   inputContents // of the input since the last checkpoint
+	kept    inputContents // of the checkpoints of this process
+	file    *fileContent  // of the piece that is being read
 
 	filtered int64 // records that the filter did not take
 }
 
 func newFeed(o *sortOutput) *feed {
-	f := &feed{key: newRecordKey(o.job), target: o.target, files: contents{}, kept: contents{}}
+	f := &feed{key: newRecordKey(o.job), target: o.target, files: inputContents{}, kept: inputContents{}}
 	if o.sorter != nil {
 		f.lane = o.sorter.Lane()
 		f.regions = make([]sortedRegion, o.target.regions.Len())

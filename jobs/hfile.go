@@ -55,7 +55,11 @@ type hfile struct {
 
 func createHFile(w *writing, region, slice int, family *targetFamily, sequence int, clock *ioClock) (*hfile, error) {
 	name := fileName(w.manifest.Run.ID, region, slice, family.name, sequence)
-	f := &hfile{fsys: w.fsys, temp: path.Join(w.dir, tempDir, name)}
+	temps, err := w.tempFolder()
+	if err != nil {
+		return nil, err
+	}
+	f := &hfile{fsys: w.fsys, temp: path.Join(temps, name)}
 	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Slice: slice, Sequence: sequence}
 	if err := removeIfThere(w.fsys, f.temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)

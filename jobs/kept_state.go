@@ -23,7 +23,7 @@ type keptState struct {
 type keptOutput struct {
 	runs     []partition.RunFile
 	regions  []sortedRegion
-	files    contents
+	files    inputContents
 	filtered int64
 }
 
@@ -37,7 +37,7 @@ type piece struct {
 func newKeptState(regions []int) *keptState {
 	s := &keptState{ended: map[int]int64{}, parts: map[int]splitPart{}}
 	for _, n := range regions {
-		s.outputs = append(s.outputs, keptOutput{regions: make([]sortedRegion, n), files: contents{}})
+		s.outputs = append(s.outputs, keptOutput{regions: make([]sortedRegion, n), files: inputContents{}})
 	}
 	return s
 }

@@ -426,6 +426,11 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 			return b
 		}
 	}
+	lines := func(kept string, how func([][]byte) [][]byte) {
+		change(filepath.Join(kept, keptJournal), func(b []byte) []byte {
+			return bytes.Join(how(bytes.SplitAfter(b, []byte("\n"))), nil)
+		})
+	}
 	one := func(kept, pattern string) string {
 		all, err := filepath.Glob(filepath.Join(kept, pattern))
 		if err != nil || len(all) < 1 {
@@ -462,7 +467,17 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 				return b
 			})
 		}, "going on with", true},
-		"a changed line":     {func(kept string) { change(filepath.Join(kept, keptJournal), flip(1000)) }, "journal is damaged", false},
+		"a changed line": {func(kept string) { change(filepath.Join(kept, keptJournal), flip(1000)) }, "journal is damaged", false},
+		"exchanged lines": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l })
+		}, "journal is damaged", false},
+		"a line lost": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { return slices.Delete(l, 1, 2) })
+		}, "journal is damaged", false},
+		"the first line lost": {func(kept string) { lines(kept, func(l [][]byte) [][]byte { return l[1:] }) }, "journal is damaged", false},
+		"a line twice": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) })
+		}, "journal is damaged", false},
 		"an empty journal":   {func(kept string) { change(filepath.Join(kept, keptJournal), func([]byte) []byte { return nil }) }, "nothing is finished", false},
 		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, keptJournal)) }, "nothing is finished", false},
 		"the first run lost": {func(kept string) { _ = os.Remove(run(kept, 1)) }, "no such file", false},

@@ -54,13 +54,16 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.lock, err = takeLock(running, fsys, name, s.user, func(err error) { cancel(err) })
-	if err != nil {
+	if err = w.takeLock(running, func(err error) { cancel(err) }); err != nil {
 		return report, err
 	}
 	err = w.loadFiles(running, d, report)
-	if cause := context.Cause(running); ctx.Err() == nil && cause != nil && err != nil {
+	switch cause := context.Cause(running); {
+	case err == nil || ctx.Err() != nil:
+	case cause != nil:
 		err = cause // the lock was lost
+	default:
+		err = w.lock.explain(err)
 	}
 	return report, err
 }

@@ -92,7 +92,7 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 
 // handOverForeign loads files that no manifest records.
 func (w *workplace) handOverForeign(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
-	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{})
+	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{Before: w.mayAsk})
 	if err != nil {
 		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
 	}
@@ -156,6 +156,7 @@ func (w *workplace) recordLoad() load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
+		Before: w.mayAsk,
 		Known: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
@@ -183,6 +184,20 @@ func (w *workplace) recordLoad() load.Hooks {
 			return err
 		},
 	}
+}
+
+// mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
+func (w *workplace) mayAsk() error {
+	w.options.reached(pointAsked)
+	return w.checkLock()
+}
+
+// checkLock is an error where another run may change the output.
+func (w *workplace) checkLock() error {
+	if w.lock == nil {
+		return nil
+	}
+	return w.lock.check()
 }
 
 // notLoaded lists the recorded files that the table does not have.

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"bulkload/internal/storage"
@@ -19,97 +16,35 @@ import (
 const (
 	lockName    = "_lock"
 	lockRefresh = time.Minute      // how often the holder touches it
-	lockStale   = 10 * time.Minute // untouched for this long, another machine's lock is given up
+	lockStale   = 10 * time.Minute // untouched for this long, the lock of an owner that can't be seen is given up
 	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
 	lockRemoval = 5 * time.Second  // how long a failed lock is tried to be removed
 )
 
-// owner says who holds a lock.
-type owner struct {
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
-	Process string    `json:"process"` // when the process began, so that a reused pid is not taken for it
-	User    string    `json:"user"`
-	Since   time.Time `json:"since"`
-}
-
-func (o owner) String() string {
-	if o.blank() {
-		return "a process that has not said who it is"
-	}
-	return fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
-}
-
-// blank tells whether the lock names nobody: its writing failed, or lasts still.
-func (o owner) blank() bool { return o.PID == 0 }
-
-func (o owner) same(p owner) bool {
-	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Since.Equal(p.Since)
-}
-
-func thisProcess(user string) owner {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	pid := os.Getpid()
-	return owner{host, pid, processStart(pid), user, time.Now().UTC().Truncate(time.Second)}
-}
-
-// ended stands for the start of a process that has ended and is only listed still, until its parent asks how.
-const ended = "ended"
-
-// processStart tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say.
-func processStart(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 20 {
-		return ""
-	}
-	if state := fields[0]; state == "Z" || state == "X" {
-		return ended
-	}
-	return fields[19] + "@" + bootID()
-}
-
-// bootID tells one life of the machine from the next; "" where that is not known.
-func bootID() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // where it is not there, the callers do without
-	return strings.TrimSpace(string(boot))
-}
-
-// dead tells whether the owner is known to be gone: a process of this machine that is not there any more.
-func (o owner) dead(me owner) bool {
-	if o.Host != me.Host {
-		return false
-	}
-	if errors.Is(syscall.Kill(o.PID, 0), syscall.ESRCH) {
-		return true
-	}
-	return o.Process != "" && processStart(o.PID) != o.Process
-}
-
 // lock keeps other runs out of an output directory.
 type lock struct {
-	fsys storage.FS
-	dir  string
-	me   owner
-	text []byte // the file's content
-	stop chan struct{}
-	done sync.WaitGroup
+	fsys      storage.FS
+	dir       string
+	processes processes
+	me        owner
+	text      []byte   // the file's content
+	beaten    []string // the tokens of those that it was taken over from
+	stop      chan struct{}
+	done      sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
+	temps   bool       // the folder for temporary files was made
 }
 
 // takeLock locks an output directory, which must be there, or says who holds it (try later). lost is called when the
 // lock turns out to be somebody else's later.
 func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*lock, error) {
-	l := &lock{fsys: fsys, dir: dir, me: thisProcess(user), stop: make(chan struct{})}
+	return takeLockAs(ctx, fsys, dir, systemProcesses, user, lost)
+}
+
+func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*lock, error) {
+	l := &lock{fsys: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
 	var err error
 	if l.text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
@@ -120,6 +55,9 @@ func takeLock(ctx context.Context, fsys storage.FS, dir, user string, lost func(
 		if err == nil {
 			l.done.Add(1)
 			go l.refresh(ctx, lost)
+			if err := l.clearTemps(); err != nil {
+				return nil, errors.Join(fmt.Errorf("clean the output: %w", err), l.release())
+			}
 			return l, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -169,11 +107,15 @@ func (l *lock) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
-	if !held.dead(l.me) && !l.old(held) {
-		return laterf("%s is locked by %v; try again when it is done, or delete %s if you know that it is gone",
-			l.fsys.URI(l.dir), held, l.fsys.URI(l.name()))
+	switch f, why := l.processes.fate(held, l.me); {
+	case f == alive:
+		return laterf("%s is locked by %v, which is running; try again when it is done", l.fsys.URI(l.dir), held)
+	case f == unknown && !l.old(held):
+		return laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
+			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
+			l.fsys.URI(l.dir), held, why, staleAfter(held), l.fsys.URI(l.name()))
 	}
-	aside := fmt.Sprintf("%s_stale_%d_%d", l.name(), l.me.PID, time.Now().UnixNano())
+	aside := l.name() + "_stale_" + l.me.Token
 	if err := l.fsys.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
@@ -181,6 +123,7 @@ func (l *lock) takeOver() error {
 	if moved, err := l.read(aside); err == nil && !moved.same(held) {
 		return errors.Join(laterf("%s was just locked by %v", l.fsys.URI(l.dir), moved), l.fsys.Rename(aside, l.name()))
 	}
+	l.beaten = append(l.beaten, held.Token)
 	return removeIfThere(l.fsys, aside)
 }
 
@@ -194,23 +137,32 @@ func (l *lock) read(name string) (owner, error) {
 	return o, err
 }
 
-// old tells whether another machine's lock was not touched for too long, by the file system's own clock.
+// old tells whether the lock of an owner that can't be seen was not touched for too long, by the file system's own clock.
 func (l *lock) old(held owner) bool {
-	if held.Host == l.me.Host {
+	now, err := l.clock()
+	if err != nil {
 		return false
 	}
-	probe := fmt.Sprintf("%s_probe_%d", l.name(), l.me.PID)
-	if createFile(l.fsys, probe, nil) != nil {
-		return false
-	}
-	defer func() { _ = l.fsys.Remove(probe) }() // a probe that stays behind does no harm
-	now, err1 := l.fsys.Stat(probe)
-	then, err2 := l.fsys.Stat(l.name())
-	limit := lockStale
+	then, err := l.fsys.Stat(l.name())
+	return err == nil && now.Sub(then.ModTime) > staleAfter(held)
+}
+
+func staleAfter(held owner) time.Duration {
 	if held.blank() {
-		limit = lockBlank
+		return lockBlank
 	}
-	return err1 == nil && err2 == nil && now.ModTime.Sub(then.ModTime) > limit
+	return lockStale
+}
+
+// clock is the time of the file system.
+func (l *lock) clock() (time.Time, error) {
+	probe := l.name() + "_probe_" + l.me.Token
+	if err := createFile(l.fsys, probe, nil); err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = l.fsys.Remove(probe) }() // one that is left does no harm
+	info, err := l.fsys.Stat(probe)
+	return info.ModTime, err
 }
 
 // refresh touches the lock now and then, so that other machines see that we live.
@@ -241,8 +193,12 @@ func (l *lock) touch() error {
 		return l.taken(held, gone)
 	}
 	now := time.Now()
+	var temps string
 	if err == nil {
-		err = replaceFile(l.fsys, l.name(), fmt.Sprintf("%s_%d", l.name(), l.me.PID), l.text)
+		temps, err = l.tempFolder()
+	}
+	if err == nil {
+		err = replaceFile(l.fsys, l.name(), path.Join(temps, lockName), l.text)
 	}
 	if err == nil {
 		l.setTouched(now)
@@ -257,6 +213,9 @@ func (l *lock) check() error {
 		return err
 	}
 	held, err := l.read(l.name())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
+	}
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
 		return l.taken(held, gone)
 	}
@@ -264,6 +223,26 @@ func (l *lock) check() error {
 		return fmt.Errorf("read the lock: %w", err)
 	}
 	return nil
+}
+
+// lost is the error of check where it says that the lock is ours no more, not where it can't be read.
+func (l *lock) lost() error {
+	if err := l.check(); KindOf(err) == Later && !errors.Is(err, storage.ErrUnavailable) {
+		return err
+	}
+	return nil
+}
+
+// explain gives the reason of a failure where that is the loss of the lock: whatever failed then, it was because of that, and
+// the same command may succeed later.
+func (l *lock) explain(err error) error {
+	if err == nil || KindOf(err) == Later {
+		return err
+	}
+	if lost := l.lost(); lost != nil {
+		return laterf("%w; nothing was changed since (%v)", lost, err)
+	}
+	return err
 }
 
 // fresh is an error once the lock was not touched for so long that another machine may soon take it over.
@@ -293,6 +272,7 @@ func (l *lock) taken(by owner, gone bool) error {
 func (l *lock) release() error {
 	close(l.stop)
 	l.done.Wait()
+	_ = l.fsys.RemoveAll(l.tempPath()) // what is left of it, the next one to lock the directory removes
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
 		return nil

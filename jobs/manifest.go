@@ -14,6 +14,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
@@ -27,7 +28,8 @@ const (
 )
 
 const (
-	manifestSchema   = 3
+	manifestSchema   = 4
+	unsealedSchema   = 3 // the last one without a checksum; those of its runs are gone on with
 	manifestMaxBytes = 256 << 20
 )
 
@@ -120,35 +122,71 @@ func readManifest(fsys storage.FS, dir string) (*manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
+	return parseManifest(text, fsys.URI(name))
+}
+
+// parseManifest reads the text of a manifest, which is not believed unless its checksum is right.
+func parseManifest(text []byte, name string) (*manifest, error) {
 	m := new(manifest)
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, refusef("%s is not a manifest of ours (%w); move the directory away or choose another output",
-			fsys.URI(name), err)
+	err := seal.Unmarshal(text, m)
+	if errors.Is(err, seal.ErrUnsealed) {
+		err = m.parseUnsealed(text, err)
 	}
-	if m.Schema != manifestSchema {
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return nil, differsf("the manifest %s was changed since it was written (%w): nothing is done with it; put the original back, or move the directory away",
+			name, err)
+	case err != nil:
+		return nil, refusef("%s is not a manifest of ours (%w); move the directory away or choose another output", name, err)
+	case m.Schema != manifestSchema && m.Schema != unsealedSchema:
 		return nil, refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
-			fsys.URI(name), m.Schema, manifestSchema)
+			name, m.Schema, manifestSchema)
 	}
+	if err := m.check(); err != nil {
+		return nil, refusef("the manifest %s makes no sense: %w; put the original back, or move the directory away", name, err)
+	}
+	m.Schema = manifestSchema // as which it is written from here on
 	return m, nil
 }
 
-// save replaces the manifest of an output directory.
-func (m *manifest) save(fsys storage.FS, dir string) error {
+// parseUnsealed reads a manifest without a checksum, as bulkload wrote it up to schema 3. unsealed is the error for others.
+func (m *manifest) parseUnsealed(text []byte, unsealed error) error {
+	var old struct {
+		Schema   int             `json:"schema"`
+		Checksum json.RawMessage `json:"checksum"`
+	}
+	if err := json.Unmarshal(text, &old); err != nil {
+		return err
+	}
+	if old.Checksum != nil || old.Schema == manifestSchema {
+		return unsealed
+	}
+	return json.Unmarshal(text, m)
+}
+
+// save replaces the manifest of an output directory. temps is a folder for files that are being written.
+func (m *manifest) save(fsys storage.FS, dir, temps string) error {
 	text, err := m.marshal()
+	if err == nil {
+		err = replaceFile(fsys, path.Join(dir, manifestName), path.Join(temps, manifestName), append(text, '\n'))
+	}
 	if err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
-	}
-	if err := fsys.MkdirAll(path.Join(dir, tempDir), dirPerm); err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
-	}
-	if err := replaceFile(fsys, path.Join(dir, manifestName), path.Join(dir, tempDir, manifestName), append(text, '\n')); err != nil {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 	return nil
 }
 
-// marshal writes the manifest as JSON, a slice a line. It is saved with each slice, so what was written before is kept.
+// marshal writes the manifest as sealed JSON.
 func (m *manifest) marshal() ([]byte, error) {
+	text, err := m.marshalContent()
+	if err != nil {
+		return nil, err
+	}
+	return seal.Seal(text)
+}
+
+// marshalContent writes a slice a line. The manifest is saved with each slice, so what was written before is kept.
+func (m *manifest) marshalContent() ([]byte, error) {
 	bare := *m
 	bare.Slices = nil
 	frame, err := json.MarshalIndent(bare, "", "  ")

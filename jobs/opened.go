@@ -137,8 +137,42 @@ func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
 	if err = w.fsys.MkdirAll(w.dir, dirPerm); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
-	w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost)
+	return w.takeLock(ctx, lost)
+}
+
+// takeLock locks the directory. From here on nothing in it is changed without the lock.
+func (w *workplace) takeLock(ctx context.Context, lost func(error)) (err error) {
+	if w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost); err == nil {
+		w.fsys = w.lock.guarded()
+	}
 	return err
+}
+
+// tempFolder is where files are written before they get their names.
+func (w *workplace) tempFolder() (string, error) {
+	if w.lock != nil {
+		return w.lock.tempFolder()
+	}
+	folder := path.Join(w.dir, tempDir)
+	return folder, w.fsys.MkdirAll(folder, dirPerm)
+}
+
+// clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
+// deleted when the lock was taken, if the owner is gone.
+func (w *workplace) clearTemps() error {
+	all, err := list(w.fsys, path.Join(w.dir, tempDir))
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		if f.Dir && isToken(f.Name) {
+			continue
+		}
+		if err := w.fsys.RemoveAll(path.Join(w.dir, tempDir, f.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close gives back what is the output's alone. An output directory in which nothing was left goes with it.
@@ -146,8 +180,8 @@ func (w *workplace) close() error {
 	var errs []error
 	if w.lock != nil {
 		errs = append(errs, w.lock.release())
-		_ = w.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
-		_ = w.fsys.Remove(w.dir)                     // likewise
+		_ = w.lock.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
+		_ = w.lock.fsys.Remove(w.dir)                     // likewise
 	}
 	if w.fsys != nil {
 		errs = append(errs, w.fsys.Close())
@@ -219,12 +253,11 @@ func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir,
 
 // save records the state of things, as long as the output is still this run's to change.
 func (w *workplace) save() error {
-	if w.lock != nil {
-		if err := w.lock.check(); err != nil {
-			return err
-		}
+	temps, err := w.tempFolder()
+	if err != nil {
+		return err
 	}
-	return w.manifest.save(w.fsys, w.dir)
+	return w.manifest.save(w.fsys, w.dir, temps)
 }
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
@@ -262,7 +295,7 @@ func (w *workplace) clean(m *manifest) error {
 		errs = append(errs, w.removeUnrecorded(m, family))
 		_ = w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
 	}
-	errs = append(errs, w.fsys.RemoveAll(path.Join(w.dir, tempDir)))
+	errs = append(errs, w.clearTemps())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}

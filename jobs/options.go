@@ -35,6 +35,7 @@ const (
 	pointRecorded      point = "recorded"       // the manifest knows the slice
 	pointBalanced      point = "balanced"       // all slices are there; the manifest does not say so yet
 	pointWritten       point = "written"        // the manifest says so; _SUCCESS is not there yet
+	pointAsked         point = "asked"          // a load request is sent next, if the lock is held
 	pointStaging       point = "staging"        // HBase has made the staging folder, and the manifest names it
 	pointTaken         point = "taken"          // a region has taken files, and the manifest says so
 	pointCut           point = "cut"            // a file's parts are written, and the manifest records the cut

@@ -51,7 +51,7 @@ func (w *workplace) note(state string, unserved ...ledger.Unserved) error {
 	if w.ledger == nil {
 		return nil
 	}
-	if err := w.checkOwned(); err != nil {
+	if err := w.checkLock(); err != nil {
 		return err
 	}
 	old, err := w.entry()

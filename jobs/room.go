@@ -78,8 +78,10 @@ func (r *jobRun) checkRoom(todo []*workplace) error {
 
 // joinRoom adds what is needed on a disk to what something else needs there, too.
 func joinRoom(rooms []room, r room) []room {
+	root := r.fsys.URI("/")
+	remote := root != storage.Local.URI("/")
 	for i := range rooms {
-		if o := &rooms[i]; o.fsys.URI("/") == r.fsys.URI("/") && (r.fsys != storage.Local || sameDisk(o.dir, r.dir)) {
+		if o := &rooms[i]; o.fsys.URI("/") == root && (remote || sameDisk(o.dir, r.dir)) {
 			o.what, o.where = o.what+" "+o.where+" and "+r.what, r.where
 			o.need += r.need
 			return rooms

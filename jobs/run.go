@@ -29,7 +29,7 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	defer cancel(nil)
 	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
 	if err == nil {
-		err = errors.Join(r.runUntilServed(running, summary), r.close())
+		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
@@ -60,6 +60,19 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 			w.options.Force = false
 		}
 	}
+}
+
+// explain gives the reason of a failure where that is a lock which another run has taken.
+func (r *jobRun) explain(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, w := range r.places {
+		if w.lock != nil {
+			err = w.lock.explain(err)
+		}
+	}
+	return err
 }
 
 func (r *jobRun) run(ctx context.Context, summary *Summary) error {
@@ -134,6 +147,9 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 		}
 		w.report.Status = StatusNothing
 	default:
+		if err := w.checkLock(); err != nil { // what was written may be another run's by now
+			return err
+		}
 		w.report.Status = StatusDone
 	}
 	if w.report.Books.Read == 0 && w.report.Status == StatusDone {
@@ -211,13 +227,19 @@ func (r *jobRun) rejectPlace() *workplace { return r.places[0] }
 // sort reads the input into an output's rows each; none for those that are written.
 func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, error) {
 	at := r.rejectPlace()
+	temps, err := at.tempFolder()
+	if err != nil {
+		return nil, err
+	}
+	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects.WriteIn(temps)
 	s := sorting{input: &r.job.Input, source: r.source, splits: r.keeper.splits, keeper: r.keeper,
-		rejects: ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())}
+		rejects: rejects}
 	for _, w := range r.places {
 		s.outputs = append(s.outputs, sortOutput{job: w.job, target: w.target})
 	}
 	var rows []*sortedRows
-	err := summary.phase("sort", "", func() (_ int64, err error) {
+	err = summary.phase("sort", "", func() (_ int64, err error) {
 		rows, err = s.sortRows(ctx, r.options)
 		return r.source.bytes, err
 	})
@@ -329,7 +351,7 @@ func (w *workplace) begin() error {
 		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
 	}
 	w.manifest.setTable(w.target)
-	if err := w.fsys.RemoveAll(path.Join(w.dir, tempDir)); err != nil {
+	if err := w.clearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
 	if err := w.clearRejects(); err != nil {
@@ -408,12 +430,13 @@ func (w *workplace) markSuccess() error {
 	if _, err := w.fsys.Stat(name); err == nil {
 		return nil
 	}
-	text, err := json.Marshal(w.manifest.Run)
+	temps, err := w.tempFolder()
+	var text []byte
 	if err == nil {
-		err = w.fsys.MkdirAll(path.Join(w.dir, tempDir), dirPerm)
+		text, err = json.Marshal(w.manifest.Run)
 	}
 	if err == nil {
-		err = replaceFile(w.fsys, name, path.Join(w.dir, tempDir, successName), append(text, '\n'))
+		err = replaceFile(w.fsys, name, path.Join(temps, successName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", successName, err)

@@ -298,7 +298,8 @@ func (r *sliceWriter) commit() error {
 		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), dirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
-		if err := r.fsys.Rename(f.temp, path.Join(r.dir, f.Path)); err != nil {
+		// The name is this run's alone: a file that has it was not recorded, and has the same content.
+		if err := r.fsys.Replace(f.temp, path.Join(r.dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
 		r.options.reached(pointRenamed)

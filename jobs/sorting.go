@@ -24,7 +24,7 @@ type sortedRows struct {
 	rejected int64
 	filtered int64
 	regions  []sortedRegion
-	files    contents // of the input
+	files    inputContents // of the input
 	times    readTimes
 }
 
@@ -246,7 +246,7 @@ func (s *sorting) endAll(feeders []*feeder) error {
 func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 	all := make([]*sortedRows, len(s.outputs))
 	for i := range s.outputs {
-		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions()), files: contents{}}
+		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions()), files: inputContents{}}
 		for _, f := range feeders {
 			rows.read += f.records.read
 			rows.filtered += f.outputs[i].filtered

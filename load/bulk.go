@@ -47,6 +47,8 @@ type Hooks struct {
 	Staging func(folder string) error
 	// Known is given, before the first request, the files whose cells the table returns already.
 	Known func([]HFile) error
+	// Before is called before each request, from several goroutines: where it is an error, the request is not sent.
+	Before func() error
 	// Done is told of a request's files once it is certain that the table has them.
 	Done func([]HFile) error
 }

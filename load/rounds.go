@@ -161,6 +161,11 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 	for _, f := range g.files {
 		request.Files = append(request.Files, hbase.FamilyPath{Family: f.Family, Path: f.URI})
 	}
+	if l.hooks.Before != nil {
+		if err := l.hooks.Before(); err != nil {
+			return outcome{left: g.files, err: err}
+		}
+	}
 	patient, cancel := l.outlast(ctx)
 	defer cancel()
 	watched, unwatch := l.watched(patient, &g.region)

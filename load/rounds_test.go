@@ -396,3 +396,27 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%d left, %d requests", len(b.left), b.requests.Load())
 	}
 }
+
+// TestNoRequestWithoutLeave: a request that the caller has no leave for any more is not sent, and its files stay.
+func TestNoRequestWithoutLeave(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); return yes })
+	taken := errors.New("another one loads them")
+	asked := 0
+	b.hooks.Before = func() error {
+		if asked++; asked > 1 {
+			return taken
+		}
+		return nil
+	}
+	first, second := b.group, b.group
+	first.files, second.files = b.group.files[:1], b.group.files[1:]
+	if passing, err := b.round(context.Background(), []group{first}); passing != nil || err != nil {
+		t.Fatalf("with leave: %v, %v", passing, err)
+	}
+	passing, err := b.round(context.Background(), []group{second})
+	if passing != nil || !errors.Is(err, taken) || b.requests.Load() != 1 {
+		t.Errorf("without: %v, %v, %d requests", passing, err, b.requests.Load())
+	}
+	b.wantLeft(false, "b")
+	b.wantTold("a")
+}

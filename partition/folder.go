@@ -97,14 +97,28 @@ func Private(info fs.FileInfo) error {
 }
 
 // LockFolder makes a folder's lock file if need be and locks it until it is closed: syscall.EWOULDBLOCK where another
-// process has locked it.
+// process has locked it. The kernel keeps the lock, for all containers of a machine, and ends it with the process.
 func LockFolder(folder string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	return lockFile(filepath.Join(folder, lockName), func() {})
+}
+
+// lockFile locks a file. opened is called between opening and locking it.
+func lockFile(name string, opened func()) (*os.File, error) {
+	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	opened()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	// Who had it locked may have deleted it with its folder meanwhile: the next one locks another file of that name.
+	ours, err := lock.Stat()
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if there, err := os.Lstat(name); err != nil || !os.SameFile(ours, there) {
+		return nil, errors.Join(syscall.EWOULDBLOCK, lock.Close())
 	}
 	return lock, nil
 }

@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -73,6 +75,34 @@ func TestStaleFoldersWithoutAName(t *testing.T) {
 	for of, stays := range folders {
 		if _, err := os.Lstat(filepath.Join(work, newPrefix+of)); (err == nil) != stays {
 			t.Errorf("%s: %v", of, err)
+		}
+	}
+}
+
+// TestLockOfADeletedFolder: a folder that its owner deletes, or that another one makes anew, between the opening of its lock
+// file and the locking is not locked by what was opened.
+func TestLockOfADeletedFolder(t *testing.T) {
+	for what, meanwhile := range map[string]func(dir string) error{
+		"deleted": os.RemoveAll,
+		"made anew": func(dir string) error {
+			err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, lockName), nil, 0o600)
+			}
+			return err
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "sort")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := lockFile(filepath.Join(dir, lockName), func() {
+			if err := meanwhile(dir); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			t.Errorf("%s: %v, %v", what, lock, err)
 		}
 	}
 }

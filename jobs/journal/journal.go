@@ -9,23 +9,27 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 )
 
-// Journal is a journal that is being written. A line is the CRC32C of a JSON text in 8 hex digits, a space, the text. A
-// process that dies while it writes leaves half a line at the end, which counts as never written.
+// Journal is a journal that is being written. A line is a CRC32C in 8 hex digits, a space, the line's number from 1, a
+// space, and a JSON text; the CRC is that of the number, the space and the text. So lines that are exchanged, missing or
+// there twice are found, as changed ones are. A process that dies while it writes leaves half a line at the end, which
+// counts as never written.
 type Journal struct {
-	mu   sync.Mutex
-	file *os.File
-	err  error // that ended the writing
+	mu    sync.Mutex
+	file  *os.File
+	lines int
+	err   error // that ended the writing
 }
 
 const (
-	prefix = 9 // bytes before a line's text
+	sumLen = 9 // bytes before what a line's checksum is of
 	limit  = 1 << 30
 )
 
-// ErrDamaged says that a line that is not the last one is not as it was written.
+// ErrDamaged says that a line that is not the last one is not as it was written, or not in its place.
 var ErrDamaged = errors.New("the journal is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -59,10 +63,11 @@ func Open(name string) (*Journal, [][]byte, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("read %s: %w", name, err), f.Close())
 	}
-	return &Journal{file: f}, lines, nil
+	return &Journal{file: f, lines: len(lines)}, lines, nil
 }
 
-// parseLines are the texts of the lines, and how many bytes they take. A bad line is an error where whole ones follow.
+// parseLines are the texts of the lines, and how many bytes they take. A bad line is an error where whole ones follow, and
+// so is a whole one that is not in its place.
 func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	bad := false
 	for at := 0; at < len(content); {
@@ -70,13 +75,15 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 		if end < 0 {
 			break
 		}
-		text, ok := lineText(content[at : at+end])
+		number, text, ok := parseLine(content[at : at+end])
 		at += end + 1
 		switch {
 		case !ok:
 			bad = true
 		case bad:
 			return nil, 0, ErrDamaged
+		case number != len(lines)+1:
+			return nil, 0, fmt.Errorf("%w: line %d is where line %d should be", ErrDamaged, number, len(lines)+1)
 		default:
 			lines, whole = append(lines, text), at
 		}
@@ -84,21 +91,34 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	return lines, whole, nil
 }
 
-// lineText is a line's text; false where its checksum is another.
-func lineText(line []byte) ([]byte, bool) {
-	if len(line) < prefix {
-		return nil, false
+// parseLine is a line's number and text; false where its checksum is another.
+func parseLine(line []byte) (number int, text []byte, ok bool) {
+	if len(line) < sumLen {
+		return 0, nil, false
 	}
-	text := line[prefix:]
-	return text, fmt.Sprintf("%08x ", crc32.Checksum(text, castagnoli)) == string(line[:prefix])
+	numbered := line[sumLen:]
+	if fmt.Sprintf("%08x ", crc32.Checksum(numbered, castagnoli)) != string(line[:sumLen]) {
+		return 0, nil, false
+	}
+	digits, text, ok := bytes.Cut(numbered, []byte{' '})
+	number, err := strconv.Atoi(string(digits))
+	return number, text, ok && err == nil
+}
+
+// formatLine is what parseLine reads, with the end of the line.
+func formatLine(number int, text []byte) []byte {
+	numbered := append(strconv.AppendInt(nil, int64(number), 10), ' ')
+	numbered = append(numbered, text...)
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(numbered, castagnoli), numbered)
 }
 
 // Cut drops the lines behind those.
 func (j *Journal) Cut(lines [][]byte) error {
 	var size int64
-	for _, text := range lines {
-		size += int64(prefix + len(text) + 1)
+	for i, text := range lines {
+		size += int64(len(formatLine(i+1, text)))
 	}
+	j.lines = len(lines)
 	_, err := j.file.Seek(size, io.SeekStart)
 	return errors.Join(j.file.Truncate(size), err)
 }
@@ -109,13 +129,13 @@ func (j *Journal) Append(v any) error {
 	if err != nil {
 		return err
 	}
-	line := fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
 		return j.err
 	}
-	_, j.err = j.file.Write(line)
+	j.lines++
+	_, j.err = j.file.Write(formatLine(j.lines, text))
 	return j.err
 }
 

@@ -43,7 +43,7 @@ func FuzzJournal(f *testing.F) {
 		}
 		defer j.Close()
 		for i, line := range lines {
-			if want := bytes.Split(whole, []byte{'\n'})[i][prefix:]; !bytes.Equal(line, want) {
+			if want := bytes.Split(whole, []byte{'\n'})[i][sumLen+2:]; !bytes.Equal(line, want) {
 				t.Fatalf("line %d is %q, was %q", i, line, want)
 			}
 		}
@@ -99,7 +99,7 @@ func TestJournalGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content[prefix+1] = 'x'
+	content[sumLen+3] = 'x'
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -108,5 +108,122 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 	if _, err := Create(name); !errors.Is(err, os.ErrExist) {
 		t.Errorf("create what is there: %v", err)
+	}
+}
+
+// TestLinesHaveTheirPlaces: lines that are exchanged, missing, there twice or another journal's are found, the first and the
+// last one too. Only a journal that ends early is one that was killed.
+func TestLinesHaveTheirPlaces(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	written := func(of string) [][]byte {
+		_ = os.Remove(name)
+		j, err := Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			if err := j.Append(fmt.Sprint(of, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		content, err := os.ReadFile(name)
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return bytes.SplitAfter(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
+	}
+	lines := written("a")
+	lines[3] = append(lines[3], '\n')
+	try := func(order ...int) ([][]byte, error) {
+		var content []byte
+		for _, i := range order {
+			content = append(content, lines[i]...)
+		}
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, texts, err := Open(name)
+		if err == nil {
+			err = j.Close()
+		}
+		return texts, err
+	}
+	for _, order := range [][]int{{1, 0, 2, 3}, {0, 2, 1, 3}, {0, 1, 3, 2}, {1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {3}, {0, 0, 1, 2, 3}, {0, 1, 1, 2, 3}, {0, 1, 2, 3, 3}, {0, 1, 2, 3, 0}} {
+		if texts, err := try(order...); !errors.Is(err, ErrDamaged) {
+			t.Errorf("lines %v: %s, %v", order, texts, err)
+		}
+	}
+	for n := range 5 {
+		if texts, err := try([]int{0, 1, 2, 3}[:n]...); err != nil || len(texts) != n {
+			t.Errorf("the first %d lines: %s, %v", n, texts, err)
+		}
+	}
+}
+
+// TestGoingOnCounts: what is appended after a journal was opened again, or cut, has the numbers that follow.
+func TestGoingOnCounts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j, err := Create(name)
+	for i := range 12 {
+		if err := errors.Join(err, j.Append(i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var lines [][]byte
+		if j, lines, err = Open(name); err != nil || len(lines) != i+1 {
+			t.Fatalf("%d lines, want %d: %v", len(lines), i+1, err)
+		}
+		if i == 10 {
+			if err := errors.Join(j.Cut(lines[:9]), j.Append("nine"), j.Append("ten")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEveryByteOfAJournalCounts: a changed byte gives no other line, and is an error unless it could be one that was being
+// written.
+func TestEveryByteOfAJournalCounts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`"a"`, `"bc"`, `"d"`}
+	for _, text := range []string{"a", "bc", "d"} {
+		if err := j.Append(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(name)
+	if err := errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(content[:len(content)-1], '\n') // which begins the last line, or joins it to the one before
+	for at := range content {
+		for bit := range 8 {
+			changed := bytes.Clone(content)
+			changed[at] ^= 1 << bit
+			if err := os.WriteFile(name, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			j, lines, err := Open(name)
+			if err == nil {
+				err = j.Close()
+			}
+			if err == nil && at < last || err != nil && !errors.Is(err, ErrDamaged) || len(lines) > 2 {
+				t.Fatalf("byte %d, bit %d: %q, %v", at, bit, lines, err)
+			}
+			for i, text := range lines {
+				if string(text) != want[i] {
+					t.Errorf("byte %d, bit %d: line %d is %s", at, bit, i, text)
+				}
+			}
+		}
 	}
 }

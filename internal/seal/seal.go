@@ -1,0 +1,107 @@
+// Package seal writes JSON documents that carry a checksum of their own content, so that a changed one is not believed.
+//
+// The checksum is the last field of the object:
+//
+//	"checksum": "<64 hex digits>"
+//
+// It is the SHA-256 of the document without that field and without white space between the values. So a document may be
+// indented anew and stays the same; another order of its fields, another value or another spelling of one does not.
+package seal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Why a document is not believed.
+var (
+	// ErrMalformed says that it is no JSON object, or none of the shape that was wanted.
+	ErrMalformed = errors.New("malformed")
+	// ErrUnsealed is an ErrMalformed: the object does not end with a checksum.
+	ErrUnsealed = fmt.Errorf("%w: it does not end with its checksum", ErrMalformed)
+	// ErrMismatch says that the content is not the one that the checksum was computed of.
+	ErrMismatch = errors.New("its checksum does not match its content")
+)
+
+const field = `"checksum":"`
+
+// Marshal writes a value, which must be a JSON object without a field "checksum", indented and sealed.
+func Marshal(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return Seal(text)
+}
+
+// Seal adds the checksum to a JSON object. The text before it stays as it is.
+func Seal(text []byte) ([]byte, error) {
+	content, err := compact(text)
+	if err != nil {
+		return nil, err
+	}
+	body := bytes.TrimRight(text, " \t\r\n")
+	body = bytes.TrimRight(body[:len(body)-1], " \t\r\n") // without the last brace
+	sealed := make([]byte, 0, len(body)+len(field)+2*sha256.Size+16)
+	sealed = append(sealed, body...)
+	if len(content) > len("{}") {
+		sealed = append(sealed, ',')
+	}
+	return fmt.Appendf(sealed, "\n  \"checksum\": %q\n}", sum(content)), nil
+}
+
+// Unmarshal reads a sealed document into v. The error is one of this package's; v is untouched unless the checksum matches.
+func Unmarshal(data []byte, v any) error {
+	content, err := open(data)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
+}
+
+// open checks a sealed document and gives its content.
+func open(data []byte) ([]byte, error) {
+	text, err := compact(data)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.LastIndex(text, []byte(field)) // within a string the quotes would be escaped
+	if at <= 0 {
+		return nil, ErrUnsealed
+	}
+	value, last := bytes.CutSuffix(text[at+len(field):], []byte(`"}`))
+	before := text[at-1]
+	if !last || bytes.IndexByte(value, '"') >= 0 || before != ',' && before != '{' {
+		return nil, ErrUnsealed // it is a field of an inner object, or others follow
+	}
+	content := append(bytes.Clone(bytes.TrimSuffix(text[:at], []byte{','})), '}')
+	if want := sum(content); want != string(value) {
+		return nil, fmt.Errorf("%w: it says %.80q, the content has %s", ErrMismatch, value, want)
+	}
+	return content, nil
+}
+
+// compact is a JSON object without the white space between its values.
+func compact(text []byte) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(len(text))
+	if err := json.Compact(&b, text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if b.Bytes()[0] != '{' {
+		return nil, fmt.Errorf("%w: it is no JSON object", ErrMalformed)
+	}
+	return b.Bytes(), nil
+}
+
+func sum(content []byte) string {
+	s := sha256.Sum256(content)
+	return hex.EncodeToString(s[:])
+}

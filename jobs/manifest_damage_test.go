@@ -1,0 +1,252 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+)
+
+// writtenManifest is the text of a finished manifest, with a function that puts another one in its place.
+func writtenManifest(t *testing.T, dir string) (text []byte, put func([]byte)) {
+	t.Helper()
+	name := filepath.Join(dir, manifestName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, func(text []byte) {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryByteOfTheManifestCounts flips each bit of a finished manifest, and cuts it at each length: what is read of it then
+// is what was written, or an error that says what a person has to do.
+func TestEveryByteOfTheManifestCounts(t *testing.T) {
+	out := writtenDir(t)
+	text, _ := writtenManifest(t, out)
+	want, err := parseManifest(text, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[Kind]int{}
+	for at := range text {
+		for bit := range 8 {
+			changed := bytes.Clone(text)
+			changed[at] ^= 1 << bit
+			got, err := parseManifest(changed, "m")
+			switch kind := KindOf(err); {
+			case err == nil && !reflect.DeepEqual(got, want):
+				t.Errorf("byte %d, bit %d is believed: %s", at, bit, changed)
+			case err != nil && kind != Refused && kind != Differs:
+				t.Errorf("byte %d, bit %d: kind %d, %v", at, bit, kind, err)
+			case err != nil:
+				counted[kind]++
+			}
+			if '0' <= text[at] && text[at] <= '9' && '0' <= changed[at] && changed[at] <= '9' && json.Valid(changed) && KindOf(err) != Differs {
+				t.Errorf("byte %d: the digit %c for %c: %v", at, changed[at], text[at], err)
+			}
+		}
+	}
+	if counted[Refused] == 0 || counted[Differs] == 0 {
+		t.Errorf("kinds of errors: %v", counted)
+	}
+	for n := range len(bytes.TrimSpace(text)) {
+		if _, err := parseManifest(text[:n], "m"); KindOf(err) != Refused {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+	}
+}
+
+// TestChangedManifestIsNotBelieved: no command makes use of a manifest with a changed digit, or of one that is cut.
+func TestChangedManifestIsNotBelieved(t *testing.T) {
+	dir := sampleDir(t, checkJob, 400)
+	out := filepath.Join(dir, "out")
+	job := func() *Job { return readCheck(t, dir, out) }
+	mustRun(t, job(), Options{})
+	text, put := writtenManifest(t, out)
+	before := files(t, out)
+	commands := map[string]func() error{
+		"run":         func() error { _, err := Run(context.Background(), job(), Options{}); return err },
+		"run --force": func() error { _, err := Run(context.Background(), job(), Options{Force: true}); return err },
+		"verify DIR":  func() error { _, err := VerifyDir(context.Background(), out, Options{}); return err },
+		"verify JOB":  func() error { _, err := VerifyJob(context.Background(), job(), Options{}, false); return err },
+		"load DIR": func() error {
+			d, err := openDirectory(storage.Local, out)
+			if err != nil {
+				return err
+			}
+			return (&workplace{fsys: storage.Local, dir: out}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
+		},
+		"get --from": func() error { _, err := job().tableIn(Options{}, out); return err },
+	}
+	digit := regexp.MustCompile(`"(rows|bytes|cells|region|slice|timed|rows_read|schema|timestamp|entries)": ?"?[0-9a-f]*([0-9])`)
+	changes := map[string]func() []byte{"cut": func() []byte { return text[:len(text)/2] }, "empty": func() []byte { return nil },
+		"no checksum": func() []byte { return regexp.MustCompile(`,\s*"checksum": "[0-9a-f]*"`).ReplaceAll(text, nil) }}
+	for _, m := range digit.FindAllSubmatchIndex(text, -1) {
+		changes["a digit of "+string(text[m[2]:m[3]])] = func() []byte {
+			changed := bytes.Clone(text)
+			changed[m[4]] ^= 1
+			return changed
+		}
+	}
+	if len(changes) < 10 {
+		t.Fatalf("only %d changes", len(changes))
+	}
+	for what, change := range changes {
+		changed := change()
+		if bytes.Equal(changed, text) {
+			t.Fatalf("%s: nothing was changed", what)
+		}
+		put(changed)
+		want := Refused
+		if strings.HasPrefix(what, "a digit") {
+			want = Differs
+		}
+		for command, do := range commands {
+			if err := do(); KindOf(err) != want || !strings.Contains(err.Error(), manifestName) || !strings.Contains(err.Error(), "move the directory away") {
+				t.Errorf("%s, %s: kind %d, %v", command, what, KindOf(err), err)
+			}
+		}
+		if now, err := os.ReadFile(filepath.Join(out, manifestName)); err != nil || !bytes.Equal(now, changed) {
+			t.Fatalf("%s: the manifest was written anew (%v)", what, err)
+		}
+	}
+	put(text)
+	if now := files(t, out); !reflect.DeepEqual(now, before) {
+		t.Errorf("the files are now %v", now)
+	}
+	if s := mustRun(t, job(), Options{}); s.Status != StatusNothing {
+		t.Errorf("with its manifest again: %s", s.Status)
+	}
+}
+
+// unsealed is a manifest as bulkload wrote it before manifests had checksums.
+func unsealed(t *testing.T, text []byte) []byte {
+	t.Helper()
+	old := regexp.MustCompile(`,\s*"checksum": "[0-9a-f]{64}"`).ReplaceAll(text, nil)
+	old = bytes.Replace(old, []byte(`"schema": 4`), []byte(`"schema": 3`), 1)
+	if len(old) > len(text)-64 || !bytes.Contains(old, []byte(`"schema": 3`)) {
+		t.Fatalf("%s", old)
+	}
+	return old
+}
+
+// TestManifestWithoutChecksum: what a bulkload finished that wrote no checksums is nothing to do, and what it left half done
+// is gone on with, and has a checksum then.
+func TestManifestWithoutChecksum(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), Options{})
+	text, put := writtenManifest(t, base)
+	old := unsealed(t, text)
+	put(old)
+	if s := mustRun(t, readCheck(t, dir, base), Options{}); s.Status != StatusNothing {
+		t.Errorf("finished: %s", s.Status)
+	}
+	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
+		t.Error("to do nothing is to write the manifest")
+	}
+	if _, err := VerifyDir(context.Background(), base, Options{}); err != nil {
+		t.Errorf("verify DIR: %v", err)
+	}
+	crash(t, dir, pointRecorded, 4)
+	text, put = writtenManifest(t, out)
+	put(unsealed(t, text))
+	var said []string
+	mustRun(t, readCheck(t, dir, out), Options{Say: func(text string) { said = append(said, text) }})
+	if !strings.Contains(strings.Join(said, "\n"), "going on with run") {
+		t.Errorf("half done: said %q", said)
+	}
+	sameFiles(t, "half done", base, out)
+	text, _ = writtenManifest(t, out)
+	if err := seal.Unmarshal(text, new(manifest)); err != nil {
+		t.Errorf("written then: %v", err)
+	}
+	put(bytes.Replace(text, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
+	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Differs {
+		t.Errorf("schema 3 with a checksum of another: %v", err)
+	}
+}
+
+// TestManifestThatMakesNoSense: of a manifest without a checksum, and of one that a program has written wrongly, what no run
+// writes is refused, and named.
+func TestManifestThatMakesNoSense(t *testing.T) {
+	text, _ := writtenManifest(t, writtenDir(t))
+	old := string(unsealed(t, text))
+	for what, c := range map[string]struct{ old, now, says string }{
+		"a null for a file":    {`"files":[`, `"files":[null,`, "slice 0 of region 0, entry 0 of the slices: file 0: "},
+		"a null for all files": {`"files":[{`, `"files":[null],"x":[{`, "file 0: "},
+		"a path out of it":     {`"path":"f/`, `"path":"../`, "is not the family and 32 hex digits"},
+		"another family":       {`"family":"f"`, `"family":"..",  "x":"f"`, "no name of a family"},
+		"no bytes":             {`"bytes":`, `"bytes":0,"x":`, "has 0 bytes"},
+		"fewer rows than none": {`"books":{"rows":`, `"books":{"rows":-`, "its books are"},
+		"another region":       {`{"region":0`, `{"region":7`, "there are 1 regions"},
+		"a state":              {`"state": "written"`, `"state": "wriften"`, `state is "wriften"`},
+		"no state":             {`"state": "written"`, `"x": ""`, `state is ""`},
+		"a row":                {`"first_row":"`, `"first_row":"\\xz`, "the rows of f/"},
+		"no run":               {`"run": {`, `"run": null, "x": {`, "does not name its run"},
+		"a type":               {`"rows":`, `"rows":"x", "y":`, "not a manifest of ours"},
+		"another schema":       {`"schema": 3`, `"schema": 2`, "has schema 2"},
+		"the new schema":       {`"schema": 3`, `"schema": 4`, "does not end with its checksum"},
+		"nothing":              {old, "", "not a manifest of ours"},
+		"null":                 {old, "null", "not a manifest of ours"},
+		"a list":               {old, "[" + old + "]", "not a manifest of ours"},
+	} {
+		changed := strings.Replace(old, c.old, c.now, 1)
+		if changed == old {
+			t.Fatalf("%s: nothing was changed in\n%s", what, old)
+		}
+		if _, err := parseManifest([]byte(changed), "dir/_manifest.json"); KindOf(err) != Refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "dir/_manifest.json") {
+			t.Errorf("%s: kind %d, %v", what, KindOf(err), err)
+		}
+		content, err := seal.Seal([]byte(strings.Replace(changed, `"schema": 3`, `"schema": 4`, 1)))
+		if err != nil {
+			continue
+		}
+		if m, err := parseManifest(content, "m"); KindOf(err) != Refused && what != "the new schema" {
+			t.Errorf("%s, sealed: %+v, %v", what, m, err)
+		}
+	}
+}
+
+// FuzzManifest: no text makes reading a manifest panic, and what is read of one can be written and read again.
+func FuzzManifest(f *testing.F) {
+	m := &manifest{Schema: manifestSchema, State: stateWritten, Run: RunInfo{Table: "t", ID: "x"}, Splits: []string{"1"}}
+	m.add(sliceRecord{Region: 1, Files: []FileSummary{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
+	content, err := m.marshalContent()
+	sealed, err2 := m.marshal()
+	if err := errors.Join(err, err2); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
+	f.Add(content)
+	f.Add(bytes.Replace(content, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseManifest(text, "m")
+		if err != nil {
+			if kind := KindOf(err); kind != Refused && kind != Differs {
+				t.Fatalf("kind %d, %v", kind, err)
+			}
+			return
+		}
+		again, err := m.marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseManifest(again, "m"); err != nil {
+			t.Fatalf("%v in\n%s", err, again)
+		}
+	})
+}
