@@ -43,7 +43,7 @@ func endingWithCR(in Records) (seen int) {
 		if err != nil {
 			return seen // the end
 		}
-		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1], []byte{'\r'}) {
+		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1].Bytes(), []byte{'\r'}) {
 			return 0
 		}
 		seen++

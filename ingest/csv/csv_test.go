@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 func form(columns ...string) *Form {
@@ -96,11 +97,11 @@ func readNamed(t testing.TB, f *Form, name, content string, window, longest int)
 	}
 }
 
-func joined(fields [][]byte) string {
+func joined(fields []keys.Value) string {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
-		texts[i] = string(f)
-		if f == nil {
+		texts[i] = string(f.Bytes())
+		if f.Null() {
 			texts[i] = "NULL"
 		}
 	}
