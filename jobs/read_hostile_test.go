@@ -173,7 +173,7 @@ func TestMutatedJobs(t *testing.T) {
 		}
 	}()
 	for name, text := range exampleJobs(t) {
-		if testing.Short() && !strings.HasPrefix(name, "examples/check") && !strings.HasPrefix(name, "examples/f") {
+		if strings.HasPrefix(name, "examples/keys/") { // these differ in the row key alone
 			continue
 		}
 		mutated(t, text, func(changed string) { n++; last = changed; readHostile(t, changed) })

@@ -192,11 +192,10 @@ func pythonRows(rows [][]string) []string {
 		if len(row) == 0 {
 			continue
 		}
-		var fields [][]byte
-		for _, value := range row {
-			fields = append(fields, []byte(value))
+		fields := keys.ValuesOf(row...)
+		for i, value := range row {
 			if value == "" {
-				fields[len(fields)-1] = nil
+				fields[i] = keys.Value{}
 			}
 		}
 		out = append(out, joined(fields))
