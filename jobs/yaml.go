@@ -97,7 +97,7 @@ func yamlMessage(path string, text []byte, err error) string {
 // faultyLine is the line of an error for which the YAML library names none: that of an alias without its anchor, that of
 // bytes that are no text, or the first one.
 func faultyLine(text []byte, message string) int {
-	at := -1
+	var at int
 	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
 		at = bytes.Index(text, []byte("*"+m[1]))
 	} else {
