@@ -1,7 +1,6 @@
 package hfilewriter
 
 import (
-	"bytes"
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 // tableRow is one row of a table whose columns are fixed.
 type tableRow struct {
 	row    []byte
-	values [][]byte // nil: no cell
+	values []keys.Value // null: no cell
 }
 
 var checkWords = strings.Fields("approved 同意 rejected 退回 补充材料 overdue 金额 limit 客户 risk 规则 score 复核 manual 通过 pending 资料齐全 income 征信 blacklist")
@@ -59,7 +58,7 @@ func checkRows(n int, seed uint64) []tableRow {
 				"result": pick("PASS", "REJECT", "REVIEW"), "amount": fmt.Sprintf("%d.%02d", r.IntN(100000), r.IntN(100)), "version": pick("V1", "V2", "V3"), "remark": text(r.IntN(24)), "memo": pick("", "remark")}
 			row := tableRow{row: []byte(fmt.Sprint(r.IntN(10)) + hex.EncodeToString(sum[:]) + id)}
 			for _, q := range checkQualifiers {
-				row.values = append(row.values, []byte(v[string(q)]))
+				row.values = append(row.values, keys.ValueOf([]byte(v[string(q)])))
 			}
 			rows = append(rows, row)
 		}
@@ -73,19 +72,22 @@ func checkRows(n int, seed uint64) []tableRow {
 func packed(rows []tableRow) []tableRow {
 	var room []byte
 	for _, r := range rows {
-		room = append(append(room, r.row...), bytes.Join(r.values, nil)...)
+		room = append(room, r.row...)
+		for _, v := range r.values {
+			room = append(room, v.Bytes()...)
+		}
 	}
 	take := func(n int) []byte {
 		b := room[:n:n]
 		room = room[n:]
 		return b
 	}
-	slots := make([][]byte, 0, len(rows)*len(checkQualifiers))
+	slots := make([]keys.Value, 0, len(rows)*len(checkQualifiers))
 	for i, r := range rows {
 		rows[i].row = take(len(r.row))
 		first := len(slots)
 		for _, v := range r.values {
-			slots = append(slots, take(len(v)))
+			slots = append(slots, keys.ValueOf(take(v.Len())))
 		}
 		rows[i].values = slots[first:]
 	}
@@ -97,8 +99,8 @@ func cellsOf(rows []tableRow, family string, qualifiers [][]byte, timestamp int6
 	var cells []keys.Cell
 	for _, r := range rows {
 		for i, v := range r.values {
-			if v != nil {
-				cells = append(cells, keys.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: v})
+			if !v.Null() {
+				cells = append(cells, keys.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: v.Bytes()})
 			}
 		}
 	}

@@ -60,10 +60,10 @@ func ExampleWriter_AppendRow() {
 	}
 	rows := []struct {
 		row    string
-		values [][]byte
+		values []keys.Value
 	}{
-		{"row1", [][]byte{[]byte("Shanghai"), []byte("Li"), []byte("")}}, // an empty value is a cell,
-		{"row2", [][]byte{[]byte("Shanghai"), []byte("Wu"), nil}},        // nil is none
+		{"row1", keys.ValuesOf("Shanghai", "Li", "")},                   // an empty value is a cell,
+		{"row2", append(keys.ValuesOf("Shanghai", "Wu"), keys.Value{})}, // null is none
 	}
 	for _, r := range rows {
 		if err := w.AppendRow(columns, []byte(r.row), 1700000000000, r.values); err != nil {

@@ -3,6 +3,8 @@ package hfilewriter
 import (
 	"encoding/binary"
 	"errors"
+
+	"bulkload/keys"
 )
 
 // Packed values stand one behind the other, one a column: the length and one as a uvarint, or 0 where the row has no cell
@@ -11,11 +13,12 @@ import (
 // ErrPacked says that packed values are damaged.
 var ErrPacked = errors.New("packed values are damaged")
 
-// AppendPackedValue packs a value behind others; nil is no cell.
-func AppendPackedValue(dst, value []byte) []byte {
-	if value == nil {
+// AppendPackedValue packs a value after others; null is no cell.
+func AppendPackedValue(dst []byte, v keys.Value) []byte {
+	if v.Null() {
 		return append(dst, 0)
 	}
+	value := v.Bytes()
 	n, at := len(value), len(dst)
 	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
 		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
@@ -35,17 +38,17 @@ func AppendPackedValue(dst, value []byte) []byte {
 	return dst
 }
 
-// CutPackedValue gives the first of packed values, nil for no cell, and those behind it. The value's capacity goes on into
+// CutPackedValue gives the first of packed values, null for no cell, and those behind it. The value's capacity goes on into
 // them. It fails with ErrPacked.
-func CutPackedValue(packed []byte) (value, rest []byte, err error) {
+func CutPackedValue(packed []byte) (value keys.Value, rest []byte, err error) {
 	n, size := packedLen(packed)
 	switch end := size + n - 1; {
 	case size == 0:
-		return nil, nil, ErrPacked
+		return keys.Value{}, nil, ErrPacked
 	case n == 0:
-		return nil, packed[size:], nil
+		return keys.Value{}, packed[size:], nil
 	default:
-		return packed[size:end], packed[end:], nil
+		return keys.ValueOf(packed[size:end]), packed[end:], nil
 	}
 }
 
@@ -72,7 +75,7 @@ func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		if packed = rest; value != nil {
+		if packed = rest; !value.Null() {
 			cells++
 		}
 	}
@@ -80,7 +83,7 @@ func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
 }
 
 // pack packs a row's values.
-func pack(dst []byte, values [][]byte) []byte {
+func pack(dst []byte, values []keys.Value) []byte {
 	for _, v := range values {
 		dst = AppendPackedValue(dst, v)
 	}

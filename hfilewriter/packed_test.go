@@ -16,9 +16,9 @@ func FuzzPacked(f *testing.F) {
 	for range 8 {
 		var b []byte
 		for range 12 {
-			b = AppendPackedValue(b, bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8)))
+			b = AppendPackedValue(b, keys.ValueOf(bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8))))
 			if r.IntN(3) == 0 {
-				b = AppendPackedValue(b, nil)
+				b = AppendPackedValue(b, keys.Value{})
 			}
 		}
 		f.Add(b, byte(r.IntN(12)))
@@ -34,10 +34,10 @@ func FuzzPacked(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var values [][]byte
+		var values []keys.Value
 		rest := bytes.Clone(packed)
 		for range qualifiers {
-			var v []byte
+			var v keys.Value
 			if v, rest, err = CutPackedValue(rest); err != nil {
 				break
 			}
@@ -56,11 +56,11 @@ func FuzzPacked(f *testing.F) {
 			}
 			count := 0
 			for i, v := range values {
-				if v == nil {
+				if v.Null() {
 					continue
 				}
 				count++
-				c := keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: keys.Put, Value: v}
+				c := keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: keys.Put, Value: v.Bytes()}
 				if err := x.Append(&c); err != nil {
 					t.Fatal(err)
 				}

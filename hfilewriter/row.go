@@ -34,10 +34,9 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 	return c, nil
 }
 
-// AppendRow adds one row of Puts: values[i] is the value of column i, nil for no cell, an empty non-nil slice for an
-// empty value. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
+// AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
 // prepared once. A row without any value adds nothing. The row and the values are not kept.
-func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values [][]byte) error {
+func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []keys.Value) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -71,7 +70,7 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	if err != nil {
 		return nil, err
 	}
-	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: value}
+	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: value.Bytes()}
 	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
 	if err := w.Append(&cell); err != nil {
 		return nil, err
@@ -99,13 +98,14 @@ func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 // appendRest adds a row's cells from column i on, one by one.
 func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
 	for ; i < len(columns.qualifiers); i++ {
-		if cell.Value, packed, err = CutPackedValue(packed); err != nil {
+		var v keys.Value
+		if v, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}
-		if cell.Value == nil {
+		if v.Null() {
 			continue
 		}
-		cell.Qualifier = columns.qualifiers[i]
+		cell.Qualifier, cell.Value = columns.qualifiers[i], v.Bytes()
 		if err := w.Append(cell); err != nil {
 			return nil, err
 		}
@@ -128,10 +128,11 @@ func (w *Writer) appendPlanned(cell *keys.Cell, i int, packed []byte) (rest []by
 			e.leavePlan(p, last)
 			return packed, nil
 		}
-		var v []byte
-		if v, packed, err = CutPackedValue(packed); err != nil {
+		var value keys.Value
+		if value, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}
+		v := value.Bytes()
 		if len(v) > maxValueLen || i != last+1 || e.full(blockSize) {
 			e.leavePlan(p, last)
 			cell.Qualifier, cell.Value = p.columns.qualifiers[i], v

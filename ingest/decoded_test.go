@@ -113,3 +113,17 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyFirstValue: the first record's value is empty, and its file has nothing else: that is no null, whatever the
+// buffers have held before.
+func TestEmptyFirstValue(t *testing.T) {
+	for _, charset := range []string{"utf-8", "gbk", "windows-1252"} {
+		for _, escape := range []byte{0, '\\'} {
+			d := &Delimited{Columns: []string{"a"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, charset), Escape: escape}
+			want := []got{{0, 1, "", []string{""}, ""}, {1, 2, "x", []string{"x"}, ""}}
+			if all := read(t, d, "\nx\n"); !reflect.DeepEqual(all, want) {
+				t.Errorf("%s, escape %q: %v", charset, escape, all)
+			}
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
@@ -33,6 +35,43 @@ func (d *Delimited) LineEnds(fsys storage.FS, files []File) string {
 	return ""
 }
 
+// Unended are the files of plain text whose last record has no delimiter after it: the only sign of a file that was cut
+// short, since Sqoop and SQL*Plus write one after every record. Files that can't be read are none of them; those say so who
+// have to read them.
+func (d *Delimited) Unended(fsys storage.FS, files []File) (unended []File) {
+	for _, f := range files {
+		if d.unended(fsys, f) {
+			unended = append(unended, f)
+		}
+	}
+	return unended
+}
+
+func (d *Delimited) unended(fsys storage.FS, file File) bool {
+	if file.Size < int64(len(d.RecordDelimiter)) {
+		return file.Size > 0
+	}
+	in, err := fsys.Open(file.Path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	head, end := make([]byte, min(file.Size, 512)), make([]byte, len(d.RecordDelimiter))
+	if _, err := in.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	codec := d.Compression
+	if codec == compressed.Auto {
+		if codec, err = compressed.Detect(file.Path, head); err != nil {
+			return false
+		}
+	}
+	if _, err := in.ReadAt(end, file.Size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	return codec == compressed.None && !bytes.Equal(end, d.RecordDelimiter)
+}
+
 // endingWithCR is how many records at the start of a file were looked at; 0 where one of them has no CR at its end.
 func endingWithCR(in Records) (seen int) {
 	for seen < hintRecords {
@@ -43,7 +82,7 @@ func endingWithCR(in Records) (seen int) {
 		if err != nil {
 			return seen // the end
 		}
-		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1], []byte{'\r'}) {
+		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1].Bytes(), []byte{'\r'}) {
 			return 0
 		}
 		seen++

@@ -33,3 +33,24 @@ func TestLineEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestUnended: a plain file that ends without its record delimiter may have been cut short; a compressed one has other signs.
+func TestUnended(t *testing.T) {
+	dir := tree(t, map[string]string{"a-empty": "", "b-cut": "1|a\r\n2|b\r", "c-whole": "1|a\r\n", "d-short": "1", "e.gz": "\x1f\x8bno delimiter at its end",
+		"f-cut": "1|a\r\n2", "rejects.dat": "1|a\r\n"})
+	files, err := List(storage.Local, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\r\n")}
+	var names []string
+	for _, f := range d.Unended(storage.Local, files) {
+		names = append(names, filepath.Base(f.Path))
+	}
+	if got := strings.Join(names, " "); got != "b-cut d-short f-cut" {
+		t.Errorf("unended: %s", got)
+	}
+	if got := d.Unended(storage.Local, []File{{Path: filepath.Join(dir, "gone"), Size: 10}}); got != nil {
+		t.Errorf("a file that is not there: %v", got)
+	}
+}

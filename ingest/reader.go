@@ -9,6 +9,7 @@ import (
 
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 const (
@@ -53,7 +54,7 @@ func newReader(d *Delimited, file storage.File, split Split) *Reader {
 	r := &Reader{form: d, file: file, split: split, base: split.Start, end: split.End,
 		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d, split.File.Path)}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
-	r.rec.Fields = make([][]byte, len(d.Columns))
+	r.rec.Fields = make([]keys.Value, len(d.Columns))
 	r.rec.File = split.File
 	return r
 }
@@ -189,8 +190,9 @@ func (r *Reader) take(length, next int) {
 }
 
 // invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.
-func invalidField(fields [][]byte) (field, at int) {
-	for i, f := range fields {
+func invalidField(fields []keys.Value) (field, at int) {
+	for i, field := range fields {
+		f := field.Bytes()
 		for at := 0; at < len(f); {
 			_, n := utf8.DecodeRune(f[at:])
 			if n == 1 && f[at] >= utf8.RuneSelf {
@@ -205,7 +207,7 @@ func invalidField(fields [][]byte) (field, at int) {
 // badText makes the BadRecord of a field that is not UTF-8. Such bytes are no text: Java would hash other ones in a row
 // key, and a reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
-	value := r.rec.Fields[field]
+	value := r.rec.Fields[field].Bytes()
 	return &BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
 		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 // got is a record or a bad record, copied.
@@ -51,13 +52,13 @@ func readAll(t testing.TB, d *Delimited, fsys storage.FS, split Split) []got {
 	}
 }
 
-func texts(fields [][]byte) []string {
+func texts(fields []keys.Value) []string {
 	var s []string
 	for _, f := range fields {
-		if f == nil {
+		if f.Null() {
 			s = append(s, "<nil>")
 		} else {
-			s = append(s, string(f))
+			s = append(s, string(f.Bytes()))
 		}
 	}
 	return s

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"bulkload/keys"
 )
 
 // nextScanned is Next where the form has escapes or enclosures.
@@ -122,7 +124,7 @@ func (r *Reader) scanEnd() (length, next int, err error) {
 	}
 }
 
-// fillFields makes the record's values of what was scanned: decoded, without escapes, nil where they are nulls.
+// fillFields makes the record's values of what was scanned: decoded, without escapes.
 func (r *Reader) fillFields() error {
 	rec := &r.rec
 	r.plain = r.plain[:0]
@@ -148,20 +150,20 @@ func (r *Reader) fillFields() error {
 
 // unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
 // \\N, and others leave it as it is. In strict text what has escapes is a value.
-func (r *Reader) unescaped(column int, value []byte, escaped bool) []byte {
+func (r *Reader) unescaped(column int, value []byte, escaped bool) keys.Value {
 	if r.form.isNull(column, value) {
-		return nil
+		return keys.Value{}
 	}
 	if !escaped {
-		return value
+		return keys.ValueOf(value)
 	}
 	begin := len(r.plain)
 	r.plain = unescape(r.plain, value, r.form.Escape)
 	value = r.plain[begin:len(r.plain):len(r.plain)]
 	if !r.form.Strict && r.form.isNull(column, value) {
-		return nil
+		return keys.Value{}
 	}
-	return value
+	return keys.ValueOf(value)
 }
 
 // badSyntax makes the BadRecord of a record that can't be read.

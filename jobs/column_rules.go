@@ -7,6 +7,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/jobs/filter"
 	"bulkload/jobs/values"
+	"bulkload/keys"
 )
 
 // errFiltered says that the job's filter does not take a record.
@@ -19,7 +20,7 @@ type columnRules struct {
 	none    bool              // values are stored as they come
 	columns []columnRule      // of the columns at which there is something to do
 	moments *momentColumn     // nil: all rows have the job's timestamp
-	values  [][]byte          // of the present record, then the constants
+	values  []keys.Value      // of the present record, then the constants
 	room    []byte            // for values that are stored in another form
 }
 
@@ -53,9 +54,9 @@ func newColumnRules(j *Job) columnRules {
 		reader, _ := values.NewReader(t)     // likewise
 		r.moments = &momentColumn{i, reader}
 	}
-	r.values = make([][]byte, len(j.Columns), len(j.Columns)+len(j.Constants))
+	r.values = make([]keys.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
 	for _, c := range j.Constants {
-		r.values = append(r.values, c.Value)
+		r.values = append(r.values, keys.ValueOf(c.Value))
 	}
 	r.none = r.columns == nil && r.moments == nil && len(j.Constants) == 0
 	return r
@@ -92,7 +93,7 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 
 // apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold
 // until the next call. The error is an *ingest.BadRecord.
-func (r *columnRules) apply(record *ingest.Record) (all [][]byte, timestamp int64, err error) {
+func (r *columnRules) apply(record *ingest.Record) (all []keys.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
 	r.room = r.room[:0]
 	for i := range r.columns {
@@ -112,16 +113,11 @@ func (r *columnRules) apply(record *ingest.Record) (all [][]byte, timestamp int6
 }
 
 // store puts a value into the form in which it is stored, and says what is wrong with it.
-func (r *columnRules) store(rule *columnRule, value *[]byte) (problem string) {
-	x := *value
+func (r *columnRules) store(rule *columnRule, value *keys.Value) (problem string) {
+	x := value.Bytes()
 	switch {
-	case x == nil && rule.null == NullError:
-		return "null, and null: error"
-	case x == nil && rule.null == NullEmpty:
-		*value = []byte{}
-		return ""
-	case x == nil:
-		return ""
+	case value.Null():
+		return rule.storeNull(value)
 	case rule.width > 0 && len(x) != rule.width:
 		return fmt.Sprintf("%d bytes, declared width %d", len(x), rule.width)
 	case rule.reader == nil:
@@ -131,8 +127,19 @@ func (r *columnRules) store(rule *columnRule, value *[]byte) (problem string) {
 	}
 	from := len(r.room)
 	r.room, problem = rule.reader.AppendBinary(r.room, x)
-	*value = r.room[from:len(r.room):len(r.room)]
+	*value = keys.ValueOf(r.room[from:len(r.room):len(r.room)])
 	return problem
+}
+
+// storeNull is store of a null.
+func (rule *columnRule) storeNull(value *keys.Value) (problem string) {
+	switch rule.null {
+	case NullError:
+		return "null, and null: error"
+	case NullEmpty:
+		*value = keys.ValueOf(nil)
+	}
+	return ""
 }
 
 const (
@@ -143,12 +150,12 @@ const (
 )
 
 // of is a record's timestamp in epoch milliseconds.
-func (m *momentColumn) of(fields [][]byte) (ms int64, problem string) {
+func (m *momentColumn) of(fields []keys.Value) (ms int64, problem string) {
 	x := fields[m.column]
-	if x == nil {
+	if x.Null() {
 		return 0, problemNoMoment
 	}
-	moment, problem := m.reader.Moment(x)
+	moment, problem := m.reader.Moment(x.Bytes())
 	switch {
 	case problem != "":
 		return 0, problem

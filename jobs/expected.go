@@ -27,7 +27,7 @@ type expected struct {
 	family int // the only one whose cells are wanted, or allFamilies
 	run    *partition.Run
 	next   *partition.Entry // read ahead; nil at the end
-	values [][]byte
+	values []keys.Value
 	row    []byte
 	cells  []keys.Cell // of the present row that are still to come
 	all    []keys.Cell
@@ -39,7 +39,7 @@ func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Sl
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{target: t, family: family, run: run, values: make([][]byte, len(t.layout.sources))}
+	e := &expected{target: t, family: family, run: run, values: make([]keys.Value, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}

@@ -98,12 +98,12 @@ func newQuery(j *Job, values []string) (*query, error) {
 		return nil, usagef("rowkey %s: %w", j.RowKey, err)
 	}
 	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{j.binaryCells(), j.Wide != nil}}
-	fields := make([][]byte, len(j.Columns))
+	fields := make([]keys.Value, len(j.Columns))
 	for i, name := range j.Query {
 		at, _ := j.column(name) // reading the job file has checked that it is there
-		fields[at] = []byte(values[i])
+		fields[at] = keys.ValueOf([]byte(values[i]))
 		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
-			value, err := storedValue(&c, fields[at])
+			value, err := storedValue(&c, fields[at].Bytes())
 			if err != nil {
 				return nil, err
 			}

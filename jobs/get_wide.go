@@ -13,7 +13,7 @@ type wideQuery struct {
 	exact map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
 }
 
-func newWideQuery(j *Job, fields [][]byte) (q wideQuery, err error) {
+func newWideQuery(j *Job, fields []keys.Value) (q wideQuery, err error) {
 	begin, err := j.Wide.Qualifier.Prefix(j.Query)
 	if err != nil {
 		return q, nil // the values say nothing of the qualifiers

@@ -40,7 +40,8 @@ type Job struct {
 	// Date, Input, HBase and Load count then, and Table names them all. nil: the job is its only output.
 	Outputs []*Job
 
-	hash string // of all that decides the content of the files
+	hash   string         // of all that decides the content of the files
+	places map[string]int // of Columns, by name; nil where the job was not read from a file
 }
 
 // Column is one input column and the cell it becomes.
@@ -127,6 +128,10 @@ func (j *Job) cellColumns() []Column {
 
 // column is a column's place in the input.
 func (j *Job) column(name string) (int, bool) {
+	if j.places != nil {
+		i, ok := j.places[name]
+		return i, ok
+	}
 	for i, c := range j.Columns {
 		if c.Name == name {
 			return i, true

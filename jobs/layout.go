@@ -68,7 +68,7 @@ func newLayout(j *Job) (*layout, error) {
 }
 
 // pack appends a record's timestamp where it is its own, and its values packed.
-func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
+func (l *layout) pack(dst []byte, fields []keys.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.sources {
 		dst = hfilewriter.AppendPackedValue(dst, fields[source])
@@ -78,12 +78,12 @@ func (l *layout) pack(dst []byte, fields [][]byte, timestamp int64) []byte {
 
 // packAndDigest is pack, and gives the row with the values as cells: both in one pass, since every record goes through
 // here. named is what their qualifiers begin with in a wide table.
-func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields [][]byte, timestamp int64) ([]byte, digest.Row) {
+func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields []keys.Value, timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.sources {
 		value := fields[source]
-		if value != nil {
-			row = row.With(l.hash(i, named), value)
+		if !value.Null() {
+			row = row.With(l.hash(i, named), value.Bytes())
 		}
 		dst = hfilewriter.AppendPackedValue(dst, value)
 	}
@@ -110,8 +110,8 @@ func (l *layout) cutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 	return int64(binary.BigEndian.Uint64(payload)), payload[8:], nil
 }
 
-// unpack fills values with views of a payload, nil for a null, and gives the row's timestamp.
-func (l *layout) unpack(payload []byte, values [][]byte) (timestamp int64, err error) {
+// unpack fills values with views of a payload, and gives the row's timestamp.
+func (l *layout) unpack(payload []byte, values []keys.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.cutTimestamp(payload)
 	for i := range values {
 		if err == nil {
@@ -148,11 +148,11 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
-func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values [][]byte, timestamp int64) {
+func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []keys.Value, timestamp int64) {
 	cells := digest.NewRow(row, keys.Put)
 	for i, value := range values {
-		if value != nil {
-			cells = cells.With(l.hash(i, named), value)
+		if !value.Null() {
+			cells = cells.With(l.hash(i, named), value.Bytes())
 		}
 	}
 	sum.AddRow(cells, timestamp)
@@ -191,13 +191,13 @@ func (l *layout) familyNamed(name []byte) int {
 }
 
 // cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
-func (l *layout) cells(row, named []byte, values [][]byte, timestamp int64, visit func(*keys.Cell) error) error {
+func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, visit func(*keys.Cell) error) error {
 	for _, f := range l.families {
 		for i := f.first; i < f.last; i++ {
-			if values[i] == nil {
+			if values[i].Null() {
 				continue
 			}
-			cell := keys.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i]}
+			cell := keys.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i].Bytes()}
 			if l.wide {
 				cell.Qualifier = slices.Concat(named, cell.Qualifier)
 			}
@@ -210,10 +210,10 @@ func (l *layout) cells(row, named []byte, values [][]byte, timestamp int64, visi
 }
 
 // count is how many of a family's values are cells.
-func (f *layoutFamily) count(values [][]byte) int64 {
+func (f *layoutFamily) count(values []keys.Value) int64 {
 	var n int64
 	for _, v := range values[f.first:f.last] {
-		if v != nil {
+		if !v.Null() {
 			n++
 		}
 	}

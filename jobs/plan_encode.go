@@ -19,7 +19,7 @@ import (
 type encoding struct {
 	*candidate
 	sample *planning.Sample
-	values [][]byte
+	values []keys.Value
 	sorted work // digest, sort
 	took   work // encoding, compression
 	read   work // files read back
@@ -67,7 +67,7 @@ type familySize struct {
 
 // estimate fills in how large the HFiles will be.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([][]byte, len(c.target.layout.sources))}
+	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]keys.Value, len(c.target.layout.sources))}
 	report := &c.report.HFiles
 	report.Families = []planning.FamilyEstimate{}
 	if e.sample.Len() == 0 {

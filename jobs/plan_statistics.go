@@ -145,7 +145,7 @@ type tableLane struct {
 	usable   bool   // the present record has a key
 	unwanted bool   // the job's filter does not take it
 	entry    []byte // its key as it is sorted, and its values
-	values   [][]byte
+	values   []keys.Value
 	before   []byte // the beginning of the row before
 	first    []byte // the values of its columns, where it has no fixed width
 	fresh    bool   // there is none
@@ -172,7 +172,7 @@ type askLane struct {
 
 func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
-		values: make([][]byte, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
+		values: make([]keys.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -261,7 +261,7 @@ func (t *tableLane) commit(r *ingest.Record) {
 	}
 	for _, i := range t.columns {
 		w := &t.counts.widths[i]
-		w.Shortest, w.Longest = min(w.Shortest, len(r.Fields[i])), max(w.Longest, len(r.Fields[i]))
+		w.Shortest, w.Longest = min(w.Shortest, r.Fields[i].Len()), max(w.Longest, r.Fields[i].Len())
 	}
 }
 
@@ -280,9 +280,9 @@ func (t *tableLane) count(payload []byte) int64 {
 		f := &layout.families[i]
 		var own, values, qualifiers int64
 		for j := f.first; j < f.last; j++ {
-			if v := t.values[j]; v != nil {
+			if v := t.values[j]; !v.Null() {
 				own++
-				values += int64(len(v))
+				values += int64(v.Len())
 				qualifiers += int64(len(f.qualifiers[j-f.first]) + named)
 			}
 		}
@@ -330,7 +330,7 @@ func beginningOf(e *keys.Expr) (b beginning) {
 
 // follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
 // keys are compared, of records in which its columns differ.
-func (t *tableLane) follow(fields [][]byte) {
+func (t *tableLane) follow(fields []keys.Value) {
 	row := t.key.row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
@@ -362,7 +362,7 @@ func (t *tableLane) compare(hash uint64, payload []byte) {
 }
 
 // ask counts the record for its query key. Records of one query key often come one behind the other.
-func (t *tableLane) ask(fields [][]byte) {
+func (t *tableLane) ask(fields []keys.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
 		t.run++
@@ -383,15 +383,15 @@ func (t *tableLane) endRun() {
 }
 
 // appendFields appends values, each its length and one as a uvarint, 0 for a null, and its bytes.
-func appendFields(dst []byte, fields [][]byte, columns []int) []byte {
+func appendFields(dst []byte, fields []keys.Value, columns []int) []byte {
 	for _, c := range columns {
 		value := fields[c]
-		if value == nil {
+		if value.Null() {
 			dst = append(dst, 0)
 			continue
 		}
-		dst = binary.AppendUvarint(dst, uint64(len(value))+1)
-		dst = append(dst, value...)
+		dst = binary.AppendUvarint(dst, uint64(value.Len())+1)
+		dst = append(dst, value.Bytes()...)
 	}
 	return dst
 }
@@ -417,7 +417,7 @@ func showFields(b []byte) string {
 }
 
 // add counts the record for a query of the job's list.
-func (a *askLane) add(fields [][]byte, row []byte, buffer *[]byte) {
+func (a *askLane) add(fields []keys.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	values := planning.Hash(b)
 	prefix := values

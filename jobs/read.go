@@ -106,8 +106,8 @@ func (j *Job) readTable(s *section) {
 	if j.Table != "" && !tableName.MatchString(j.Table) {
 		s.fail("table", "%q is not a table's name; write namespace:name or name", j.Table)
 	}
-	if s.has("family") {
-		checkFamily(s, "family", s.text("family"))
+	if family := s.text("family"); family != "" {
+		checkFamily(s, "family", family)
 	}
 }
 

@@ -35,11 +35,14 @@ func (j *Job) readCells(s *section) {
 	if !s.has("cells") {
 		return
 	}
-	named := map[string]bool{}
+	named, constants := map[string]bool{}, map[string]bool{}
+	for _, c := range j.Constants {
+		constants[c.Name] = true
+	}
 	for _, item := range s.list("cells") {
 		i, ok := j.column(item.text)
 		switch {
-		case slices.ContainsFunc(j.Constants, func(c Constant) bool { return c.Name == item.text }):
+		case constants[item.text]:
 		case !ok:
 			s.doc.fail(item.node, "cells: input.columns has no column %s%s", item.text, keys.Meant(item.text, j.columnNames()))
 		case j.Columns[i].Skip:
@@ -132,10 +135,16 @@ func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" 
 // readConstant reads a cell that every row has. Its value is checked and put into its stored form here, once.
 func (j *Job) readConstant(rule *section, name, family string) {
 	rule.known(constantKeys...)
+	if name == "" {
+		rule.fail("constant", "has no name; it is the cell's qualifier where there is no to")
+	}
 	c := Constant{Column: Column{Name: name, Family: family, Qualifier: name}}
 	c.readPlace(rule, family)
 	c.readType(rule)
-	text := rule.undated("constant")
+	text := ""
+	if !rule.lacksDate("constant") {
+		text, _ = rule.scalar("constant", rule.values["constant"])
+	}
 	reader, err := values.NewReader(c.Type)
 	if err != nil { // which readType has told
 		return
@@ -145,7 +154,7 @@ func (j *Job) readConstant(rule *section, name, family string) {
 	if c.Binary {
 		c.Value, problem = reader.AppendBinary([]byte{}, []byte(text))
 	}
-	if dateless := text == "" && rule.doc.variables.dateOptional; problem != "" && !dateless {
+	if problem != "" && !rule.lacksDate("constant") {
 		rule.fail("constant", "%q is %s", text, problem)
 	}
 	j.Constants = append(j.Constants, c)

@@ -13,9 +13,6 @@ func (j *Job) readFilter(s *section) {
 	}
 	text := s.undated("filter")
 	if text == "" {
-		if !s.doc.variables.dateOptional {
-			s.fail("filter", "is empty; write a condition such as \"status = 'A'\", or leave it out")
-		}
 		return
 	}
 	expr, err := filter.Parse(text, columns)

@@ -35,7 +35,11 @@ func choose[T any](s *section, key string, parse func(string) (T, error), into *
 	if !s.has(key) {
 		return
 	}
-	v, err := parse(s.text(key))
+	text := s.text(key)
+	if text == "" {
+		return
+	}
+	v, err := parse(text)
 	if err != nil {
 		s.fail(key, "%v", err)
 		return

@@ -4,11 +4,8 @@ import (
 	"bulkload/ingest"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // inputKeys are those that every format has.
@@ -66,12 +63,14 @@ func (s *section) format() format {
 }
 
 func (j *Job) readColumns(s *section) {
-	for i, c := range s.list("columns") {
-		if slices.ContainsFunc(j.Columns, func(o Column) bool { return o.Name == c.text }) {
-			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
-		}
+	j.places = map[string]int{}
+	for i, c := range s.texts("columns") {
 		if c.text == "" {
 			s.doc.fail(c.node, "input.columns: column %d has no name", i+1)
+		} else if _, twice := j.places[c.text]; twice {
+			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
+		} else {
+			j.places[c.text] = i
 		}
 		j.Columns = append(j.Columns, Column{Name: c.text})
 	}
@@ -89,10 +88,6 @@ var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
 // checkPlace wants a path that some file system has.
 func (s *section) checkPlace(key, text string) {
-	n, ok := s.values[key]
-	if ok && resolve(n).Kind == yaml.ScalarNode && resolve(n).Tag != "!!null" && resolve(n).Value == "" {
-		s.fail(key, "is empty; write a local path, file:///… or hdfs://…")
-	}
 	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
 		s.fail(key, "%s: is no file system this program knows; use a local path, file:///… or hdfs://…", m[1])
 	}
@@ -103,7 +98,11 @@ func (s *section) limit(key string) ingest.Limit {
 	if !s.has(key) {
 		return ingest.Limit{}
 	}
-	limit, err := ingest.ParseLimit(s.text(key))
+	text := s.text(key)
+	if text == "" {
+		return ingest.Limit{}
+	}
+	limit, err := ingest.ParseLimit(text)
 	if err != nil {
 		s.fail(key, "%v", err)
 	}
@@ -115,10 +114,14 @@ func (s *section) rows(key string) (int64, bool) {
 	if !s.has(key) {
 		return -1, false
 	}
-	text, atLeast := strings.CutPrefix(s.text(key), ">=")
+	whole := s.text(key)
+	if whole == "" {
+		return -1, false
+	}
+	text, atLeast := strings.CutPrefix(whole, ">=")
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {
-		s.fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", s.text(key))
+		s.fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", whole)
 	}
 	return n, atLeast
 }

@@ -31,7 +31,7 @@ func (j *Job) readOutputs(s *section) {
 	for i, n := range list.Content {
 		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
 		own.known(slices.Concat(outputKeys, commonKeys)...)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), Input: j.Input, HBase: j.HBase}
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
 		out.readOutput(own.over(s))
 		out.checkApart(s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)

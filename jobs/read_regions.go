@@ -19,7 +19,7 @@ func (j *Job) readRegions(s *section) {
 	switch j.Regions.From {
 	case "splits":
 		s.require("splits")
-		for _, split := range s.list("splits") {
+		for _, split := range s.texts("splits") {
 			j.addSplit(s, split.node.Line, split.text)
 		}
 	case "file":
@@ -44,7 +44,7 @@ func (j *Job) addSplit(s *section, line int, text string) {
 		err = fmt.Errorf("split %q does not come behind %q; splits ascend", text, Printable(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.doc.problems = append(s.doc.problems, problem{line, "regions." + j.Regions.From + ": " + err.Error()})
+		s.doc.failAt(line, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)

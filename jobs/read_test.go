@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -303,26 +302,4 @@ func TestPrintable(t *testing.T) {
 			t.Errorf("%s is read as %q", bad, b)
 		}
 	}
-}
-
-func FuzzReadJob(f *testing.F) {
-	f.Add(jobWith(nil))
-	f.Add(jobWith(map[int]string{17: "columns_map: {note: {to: 'g:n', skip: true}}"}))
-	f.Add("a: &a [*a]\n")
-	f.Add("input: {columns: [[], {}]}\nregions: {splits: {}}")
-	f.Fuzz(func(t *testing.T, text string) {
-		j, err := parse("job.yaml", strings.NewReader(text), ReadOptions{Date: date20, Environment: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			return
-		}
-		for _, j := range j.outputs() {
-			if j.RowKey != nil && len(j.cellColumns()) > 0 && j.Table != "" {
-				continue
-			}
-			t.Errorf("an incomplete job was read without an error: %+v", j)
-		}
-		if err != nil && !strings.Contains(fmt.Sprint(err), "job.yaml") {
-			t.Errorf("the error does not name the file: %v", err)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,6 +25,10 @@ func (j *Job) readTimestamp(s *section) {
 	if text == "" {
 		return
 	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil && s.dated("timestamp") {
+		s.fail("timestamp", "${date:…} gives %s, which would be milliseconds since 1970; write ${date}", text)
+		return
+	}
 	if name, ok := strings.CutPrefix(text, "column:"); ok {
 		j.readMoments(s, strings.TrimSpace(name))
 		return
@@ -38,7 +43,11 @@ func (j *Job) readTimestamp(s *section) {
 // readMoments takes the rows' timestamps from a column.
 func (j *Job) readMoments(s *section, name string) {
 	i, ok := j.column(name)
-	if !ok {
+	switch {
+	case name == "":
+		s.fail("timestamp", "column: names no column; write column:NAME")
+		return
+	case !ok:
 		s.fail("timestamp", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
 		return
 	}
@@ -68,10 +77,22 @@ func timestampType(c *Column) (values.Type, error) {
 
 func parseTimestamp(text string) (int64, error) {
 	ms, err := parseMoment(text)
-	if err == nil && ms <= 0 {
+	switch {
+	case err != nil:
+	case ms <= 0:
 		err = fmt.Errorf("%s is not after 1970-01-01T00:00:00Z, from which HBase's timestamps count", text)
+	case ms > endOf9999:
+		err = fmt.Errorf("%s is after the year 9999; it is most likely in microseconds, and milliseconds are wanted", text)
 	}
 	return ms, err
+}
+
+// digitLayouts are dates and times of digits alone, which nobody means as milliseconds, and how to write them instead.
+var digitLayouts = map[string]string{
+	"20060102":       time.DateOnly,
+	"2006010215":     time.RFC3339,
+	"200601021504":   time.RFC3339,
+	"20060102150405": time.RFC3339,
 }
 
 func parseMoment(text string) (int64, error) {
@@ -81,10 +102,15 @@ func parseMoment(text string) (int64, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t.UnixMilli(), nil
 	}
-	if t, err := time.Parse("20060102", text); err == nil {
-		return 0, fmt.Errorf("%s is either a date or epoch milliseconds in 1970: write %s for the date", text, t.Format(time.DateOnly))
+	for layout, meant := range digitLayouts {
+		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {
+			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
+		}
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%s is out of range; HBase counts milliseconds from 1970 on, and the year 9999 is the last", text)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is neither a date such as 2026-11-20, nor RFC 3339, nor epoch milliseconds", text)
 	}

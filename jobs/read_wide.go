@@ -40,6 +40,9 @@ func (j *Job) readWideValue(s *section) {
 		return
 	}
 	name := s.text("value")
+	if name == "" {
+		return
+	}
 	at, isColumn := j.column(name)
 	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
 	if !isColumn && constant < 0 {

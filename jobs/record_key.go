@@ -20,8 +20,8 @@ type recordKey struct {
 	rowLen int    // of its first part, which names the row
 	row    []byte
 
-	values    [][]byte // of the present record, in the order of Job.valueColumns
-	timestamp int64    // likewise
+	values    []keys.Value // of the present record, in the order of Job.valueColumns
+	timestamp int64        // likewise
 
 	fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
 }

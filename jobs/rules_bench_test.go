@@ -41,10 +41,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &ingest.Record{}
-	for _, f := range ruleBenchFields {
-		record.Fields = append(record.Fields, []byte(f))
-	}
+	record := &ingest.Record{Fields: keys.ValuesOf(ruleBenchFields...)}
 	key, sum := newRecordKey(j), digest.Sum{}
 	buffer := make([]byte, 0, 4096)
 	return func() error {

@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
+	"bulkload/keys"
 	"bulkload/partition"
 )
 
@@ -23,7 +24,7 @@ type sliceWriter struct {
 	open     []*hfile // a family each; nil where no cell came yet
 	sequence []int    // a family each: the next file's
 	finished []*hfile
-	values   [][]byte
+	values   []keys.Value
 	wide     wideRow
 	entries  int64
 	times    writeTimes

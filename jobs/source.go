@@ -57,6 +57,22 @@ func (s *source) sayDoubts(o Options) {
 		if doubt := form.LineEnds(s.fsys, s.files); doubt != "" {
 			sayf(o, "%s", doubt)
 		}
+		sayUnended(o, form.RecordDelimiter, form.Unended(s.fsys, s.files))
+	}
+}
+
+// mostUnended bounds how many files are named that may have been cut short.
+const mostUnended = 10
+
+// sayUnended names the files that may have been cut short.
+func sayUnended(o Options, delimiter []byte, files []ingest.File) {
+	for i, f := range files {
+		if i == mostUnended {
+			sayf(o, "%d more files end without the record delimiter", len(files)-i)
+			return
+		}
+		sayf(o, "%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
+			ingest.FormatDelimiter(delimiter))
 	}
 }
 

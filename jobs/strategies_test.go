@@ -121,25 +121,25 @@ func TestStrategies(t *testing.T) {
 }
 
 // strategyRecords are the input's columns, cut without the program's help.
-func strategyRecords(t testing.TB, j *Job) (records [][][]byte) {
+func strategyRecords(t testing.TB, j *Job) (records [][]keys.Value) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("examples/keys", j.Input.Path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		records = append(records, bytes.Split(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\t'}))
+		records = append(records, keys.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
 	}
 	return records
 }
 
 // randomSalted is what the example of random_salt must give: a digit below 4, and the id.
-func randomSalted(t *testing.T, j *Job, records [][][]byte) (want []string) {
+func randomSalted(t *testing.T, j *Job, records [][]keys.Value) (want []string) {
 	t.Helper()
 	seen := map[byte]bool{}
 	for _, fields := range records {
 		key, err := j.RowKey.Append(nil, fields)
-		if err != nil || len(key) != 33 || key[0] < '0' || key[0] > '3' || !bytes.Equal(key[1:], fields[0]) {
+		if err != nil || len(key) != 33 || key[0] < '0' || key[0] > '3' || !bytes.Equal(key[1:], fields[0].Bytes()) {
 			t.Errorf("key %q, %v", key, err)
 		}
 		seen[key[0]] = true
@@ -174,12 +174,12 @@ func rowsOf(t *testing.T, output string) (rows []string) {
 }
 
 // checkQuery asks for a record by the values of its query columns.
-func checkQuery(t *testing.T, j *Job, fields [][]byte, row string) {
+func checkQuery(t *testing.T, j *Job, fields []keys.Value, row string) {
 	t.Helper()
 	var values []string
 	for _, name := range j.Query {
 		i, _ := j.column(name)
-		values = append(values, string(fields[i]))
+		values = append(values, string(fields[i].Bytes()))
 	}
 	report, err := Get(context.Background(), j, Options{}, values, j.Output)
 	if err != nil {

@@ -67,8 +67,11 @@ func (v variables) value(name string) (string, error) {
 // ParseDate reads a logical date: YYYY-MM-DD, midnight UTC.
 func ParseDate(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return t, usagef("%q is not a date; write it as 2026-11-20", text)
+	case t.UnixMilli() <= 0:
+		return t, usagef("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
 	}
 	return t, nil
 }

@@ -71,11 +71,11 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) err
 	}
 	cell := keys.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: timestamp, Type: keys.Put}
 	for at := family.first; at < family.last; at++ {
-		if r.values[at] == nil {
+		if r.values[at].Null() {
 			continue
 		}
 		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.qualifiers[at-family.first]...)
-		cell.Qualifier, cell.Value = r.wide.qualifier, r.values[at]
+		cell.Qualifier, cell.Value = r.wide.qualifier, r.values[at].Bytes()
 		if err := f.w.Append(&cell); err != nil {
 			return fmt.Errorf("row %s: %w", Printable(cell.Row), err)
 		}

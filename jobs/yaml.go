@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"bulkload/keys"
 
@@ -40,36 +43,84 @@ type section struct {
 
 // readDocument parses a job file into its outermost mapping.
 func readDocument(path string, in io.Reader, v variables) (*section, error) {
-	var root yaml.Node
-	decoder := yaml.NewDecoder(in)
-	switch err := decoder.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		return nil, usagef("%s: the job file is empty", path)
+	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
+	switch {
 	case err != nil:
-		return nil, usagef("%s", yamlMessage(path, err))
+		return nil, usagef("read the job file %s: %w", path, err)
+	case len(text) > maxJobFile:
+		return nil, usagef("%s:1: the job file has more than %s; is it another file?", path, FormatSize(maxJobFile))
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	root, err := decodeYAML(decoder)
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
+		return nil, usagef("%s:1: the job file is empty", path)
+	case err != nil:
+		return nil, usagef("%s", yamlMessage(path, text, err))
 	}
 	d := &document{path: path, variables: v}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		d.fail(&root, "holds more than one YAML document; a job file is one")
+	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
+		d.fail(root, "holds more than one YAML document; a job file is one")
 	}
 	s := d.section("", root.Content[0])
 	return s, d.err()
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+// maxJobFile bounds a job file's bytes: a job over thousands of columns has less.
+const maxJobFile = 4 << 20
+
+// decodeYAML reads the next document. What the library panics at is an error of the document.
+func decodeYAML(d *yaml.Decoder) (root *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: it can't be read as YAML (%v)", p)
+		}
+	}()
+	root = new(yaml.Node)
+	return root, d.Decode(root)
+}
+
+var (
+	yamlLine    = regexp.MustCompile(`^yaml: line (\d+): `)
+	yamlUnknown = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
 
 // yamlMessage puts a syntax error into the form of our own.
-func yamlMessage(path string, err error) string {
-	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		return path + ":" + m[1] + ": " + strings.TrimPrefix(text, m[0])
+func yamlMessage(path string, text []byte, err error) string {
+	message := err.Error()
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		return path + ":" + m[1] + ": " + strings.TrimPrefix(message, m[0])
 	}
-	return path + ": " + strings.TrimPrefix(text, "yaml: ")
+	return fmt.Sprintf("%s:%d: %s", path, faultyLine(text, message), strings.TrimPrefix(message, "yaml: "))
 }
 
-func (d *document) fail(n *yaml.Node, format string, args ...any) {
-	d.problems = append(d.problems, problem{n.Line, fmt.Sprintf(format, args...)})
+// faultyLine is the line of an error for which the YAML library names none: that of an alias without its anchor, that of
+// bytes that are no text, or the first one.
+func faultyLine(text []byte, message string) int {
+	var at int
+	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
+		at = bytes.Index(text, []byte("*"+m[1]))
+	} else {
+		at = bytes.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) })
+	}
+	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
 }
+
+// longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
+const longestProblem = 2000
+
+func (d *document) fail(n *yaml.Node, format string, args ...any) { d.failAt(n.Line, format, args...) }
+
+func (d *document) failAt(line int, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if len(text) > longestProblem {
+		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
+	}
+	d.problems = append(d.problems, problem{line, text})
+}
+
+// mostProblems bounds how many problems are listed.
+const mostProblems = 100
 
 // err joins the problems, by line.
 func (d *document) err() error {
@@ -78,11 +129,18 @@ func (d *document) err() error {
 	}
 	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
 	var lines []string
+	seen := map[problem]bool{}
 	for _, p := range d.problems {
-		line := fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text)
-		if !slices.Contains(lines, line) { // what holds for several outputs is read for each
-			lines = append(lines, line)
+		if seen[p] { // what holds for several outputs is read for each
+			continue
 		}
+		seen[p] = true
+		if len(seen) <= mostProblems {
+			lines = append(lines, fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text))
+		}
+	}
+	if more := len(seen) - mostProblems; more > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more errors", d.path, more))
 	}
 	return usagef("%s", strings.Join(lines, "\n"))
 }
@@ -189,23 +247,41 @@ func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
 	return text, true
 }
 
-// text is a key's value, or "" where it is missing.
+// text is a key's value, which must not be empty; "" where it is missing, or where something is wrong with it.
 func (s *section) text(key string) string {
 	n, ok := s.values[key]
 	if !ok {
 		return ""
 	}
-	text, _ := s.scalar(key, n)
+	text, ok := s.scalar(key, n)
+	if ok && text == "" {
+		s.fail(key, "is empty%s", emptyAdvice[key])
+	}
 	return text
+}
+
+// emptyAdvice says by key what to write in the place of an empty text.
+var emptyAdvice = map[string]string{
+	"path":      "; write a local path, file:///… or hdfs://…",
+	"output":    "; write a local path, file:///… or hdfs://…",
+	"timestamp": "; write a date, epoch milliseconds or column:NAME, or leave it out for ${date}",
+	"filter":    "; write a condition such as \"status = 'A'\", or leave it out",
+	"to":        "; write family:qualifier, a qualifier, or family: for the empty qualifier",
+	"quote":     "; write none where values have no quotes",
+	"conf":      "; name the folder of the site files, or leave it out",
 }
 
 // undated is a text that may lack its ${date} where the caller can do without: it is "" then.
 func (s *section) undated(key string) string {
-	if n, ok := s.values[key]; ok && s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() &&
-		resolve(n).Kind == yaml.ScalarNode && namesDate(resolve(n).Value) {
+	if s.lacksDate(key) {
 		return ""
 	}
 	return s.text(key)
+}
+
+// lacksDate tells whether a text needs the date, which is not given and may be left out.
+func (s *section) lacksDate(key string) bool {
+	return s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() && s.dated(key)
 }
 
 // oneOf is a text from a fixed choice; the first one where the key is missing.
@@ -274,8 +350,21 @@ type item struct {
 	node *yaml.Node
 }
 
-// list is a list of texts; nil where the key is missing.
+// list is a list of texts, none of them empty; nil where the key is missing.
 func (s *section) list(key string) []item {
+	var items []item
+	for i, it := range s.texts(key) {
+		if it.text == "" {
+			s.doc.fail(it.node, "%s%s: entry %d is empty", s.name, key, i+1)
+			continue
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// texts is a list of texts; nil where the key is missing.
+func (s *section) texts(key string) []item {
 	n, ok := s.values[key]
 	if !ok {
 		return nil

@@ -6,12 +6,10 @@ import (
 )
 
 // benchRecords are check rows: perCheck rows of one check_id one after another.
-func benchRecords(n, perCheck int) (records [][][]byte) {
+func benchRecords(n, perCheck int) (records [][]Value) {
 	for i := range n {
-		records = append(records, [][]byte{
-			fmt.Appendf(nil, "59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Appendf(nil, "A%09d", 208848994+i/perCheck), []byte("17"),
-			[]byte("13800138000"), []byte("2019-01-31 12:34:56.0"), []byte("42"),
-		})
+		records = append(records, ValuesOf(fmt.Sprintf("59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Sprintf("A%09d", 208848994+i/perCheck), "17",
+			"13800138000", "2019-01-31 12:34:56.0", "42"))
 	}
 	return records
 }
@@ -34,7 +32,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func mustAppend(b *testing.B, e *Expr, dst []byte, fields [][]byte) []byte {
+func mustAppend(b *testing.B, e *Expr, dst []byte, fields []Value) []byte {
 	key, err := e.Append(dst, fields)
 	if err != nil {
 		b.Fatal(err)

@@ -82,7 +82,7 @@ func (e *Expr) constantProblem(c *call) string {
 	if len(p.columns) > 0 || p.everything {
 		return ""
 	}
-	_, err := e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
+	_, err := e.evaluate(p.steps, nil, make([]Value, len(e.columns)), nil)
 	if err == nil {
 		return ""
 	}

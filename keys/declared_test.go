@@ -34,9 +34,9 @@ func parseTyped(t testing.TB, text string) *Expr {
 // appended is the key of a record that has value in every column.
 func appended(t testing.TB, e *Expr, value string) (string, error) {
 	t.Helper()
-	fields := make([][]byte, len(e.columns))
+	fields := make([]Value, len(e.columns))
 	for i := range fields {
-		fields[i] = []byte(value)
+		fields[i] = ValueOf([]byte(value))
 	}
 	key, err := e.Append(nil, fields)
 	return string(key), err

@@ -15,7 +15,7 @@ func (e *Expr) Evaluator() *Evaluator {
 }
 
 // Append does what Expr.Append does.
-func (v *Evaluator) Append(dst []byte, fields [][]byte) ([]byte, error) {
+func (v *Evaluator) Append(dst []byte, fields []Value) ([]byte, error) {
 	return v.expr.append(dst, fields, v.last)
 }
 
@@ -29,11 +29,12 @@ type remembered struct {
 }
 
 // apply is the step's applyColumn.
-func (r *remembered) apply(s *step, dst, x []byte) ([]byte, string) {
-	if r.known && x != nil && bytes.Equal(x, r.x) {
+func (r *remembered) apply(s *step, dst []byte, field Value) ([]byte, string) {
+	x := field.bytes
+	if r.known && !field.Null() && bytes.Equal(x, r.x) {
 		return append(dst, r.out...), ""
 	}
-	out, problem := s.applyColumn(dst, x)
+	out, problem := s.applyColumn(dst, field)
 	r.known = problem == "" && len(x) <= maxRemembered && len(out)-len(dst) <= maxRemembered
 	if r.known {
 		r.x = append(r.x[:0], x...)

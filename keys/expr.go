@@ -101,7 +101,7 @@ func (e *Expr) front() (text []byte, behind []part) {
 		if !p.literal() {
 			return text, e.parts[i:]
 		}
-		constant, err := e.evaluate(p.steps, nil, make([][]byte, len(e.columns)), nil)
+		constant, err := e.evaluate(p.steps, nil, make([]Value, len(e.columns)), nil)
 		if err != nil {
 			return text, nil // a constant of which a function makes nothing: no record has a key
 		}

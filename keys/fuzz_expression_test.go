@@ -62,11 +62,11 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		fields := make([][]byte, len(e.columns))
+		fields := make([]Value, len(e.columns))
 		for i := range fields {
-			fields[i] = []byte([]string{a, b}[i%2])
+			fields[i] = ValueOf([]byte([]string{a, b}[i%2]))
 			if e.columns[i].Kind.Moment() && e.columns[i].Unit == 0 {
-				fields[i] = []byte(moment)
+				fields[i] = ValueOf([]byte(moment))
 			}
 		}
 		checkSplits(t, e)
@@ -126,7 +126,7 @@ func checkFindings(t *testing.T, e *Expr) {
 }
 
 // checkQueries wants a record's key below one of the prefixes of every query of two columns.
-func checkQueries(t *testing.T, e *Expr, fields [][]byte, key []byte) {
+func checkQueries(t *testing.T, e *Expr, fields []Value, key []byte) {
 	t.Helper()
 	for i := range e.columns {
 		query := []string{e.columns[i].Name, "free"}
@@ -134,7 +134,7 @@ func checkQueries(t *testing.T, e *Expr, fields [][]byte, key []byte) {
 		if err != nil {
 			continue
 		}
-		asked := make([][]byte, len(fields))
+		asked := make([]Value, len(fields))
 		for c := range fields {
 			if slices.Contains(query, e.columns[c].Name) {
 				asked[c] = fields[c]

@@ -29,12 +29,12 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q became %q", text, e)
 		}
 		fields := checkFields()
-		fields[1], fields[2] = value, value
+		fields[1], fields[2] = ValueOf(value), ValueOf(value)
 		checkFuzzedKey(t, e, fields)
 	})
 }
 
-func checkFuzzedKey(t *testing.T, e *Expr, fields [][]byte) {
+func checkFuzzedKey(t *testing.T, e *Expr, fields []Value) {
 	t.Helper()
 	dst := []byte("dst")
 	key, err := e.Append(dst, fields)

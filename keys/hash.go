@@ -67,13 +67,14 @@ func applyMD5Bytes(_ *step, dst, x []byte) ([]byte, string) {
 // recordHash is the hash that random_salt spreads records by: over every column's length and bytes, so that moving a
 // byte from one column to the next, or a null for an empty value, changes it. Stored keys rest on it: it must never
 // change.
-func recordHash(fields [][]byte) uint64 {
+func recordHash(fields []Value) uint64 {
 	h := uint64(len(fields))
-	for _, f := range fields {
-		if f == nil {
+	for _, field := range fields {
+		if field.Null() {
 			h = mix(h, ^uint64(0))
 			continue
 		}
+		f := field.bytes
 		h = mix(h, uint64(len(f)))
 		for len(f) >= 8 {
 			h = mix(h, binary.LittleEndian.Uint64(f))

@@ -60,7 +60,7 @@ func keyOf(t testing.TB, expression string, value []byte) (string, *ValueError) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := e.Append(nil, [][]byte{value})
+	key, err := e.Append(nil, []Value{ValueOf(value)})
 	var fault *ValueError
 	if err != nil && !errors.As(err, &fault) {
 		t.Fatalf("%s of %q: %v is no ValueError", expression, value, err)

@@ -36,7 +36,7 @@ func TestMomentsOfZones(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := e.Append(nil, [][]byte{[]byte(clock)})
+			got, err := e.Append(nil, keys.ValuesOf(clock))
 			if err != nil || string(got) != want {
 				t.Errorf("%s of %s in %s: %s, %v; Java has %s", text, clock, zone, got, err, want)
 			}

@@ -65,7 +65,7 @@ func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].en
 // Prefixes are the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append; only
 // those of the query need be set. Where a prefix ends in a value of unfixed width, rows of longer values lie below it,
 // too. The error is a *ValueError.
-func (q *Query) Prefixes(fields [][]byte) (prefixes [][]byte, err error) {
+func (q *Query) Prefixes(fields []Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}
 	for i := range q.parts {
 		p := &q.parts[i]

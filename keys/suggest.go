@@ -8,6 +8,9 @@ import (
 // Meant suggests the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It is
 // empty where none is near.
 func Meant(name string, known []string) string {
+	if len(name) > longestMeant {
+		return ""
+	}
 	best, least := "", len([]rune(name))/3+2
 	for _, k := range known {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < least {
@@ -19,6 +22,9 @@ func Meant(name string, known []string) string {
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
 }
+
+// longestMeant bounds the names for which a known one is looked for.
+const longestMeant = 200
 
 // editDistance is Levenshtein's: how many characters to insert, delete or replace.
 func editDistance(a, b string) int {

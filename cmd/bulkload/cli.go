@@ -38,7 +38,7 @@ type cli struct {
 
 // dated is the flag of the verbs that read a job file.
 type dated struct {
-	Date string `placeholder:"YYYY-MM-DD" help:"The logical date: the job file's $${date}."`
+	Date *string `placeholder:"YYYY-MM-DD" help:"The logical date: the job file's $${date}."`
 }
 
 func usage(err error) error { return jobs.UsageError(err) }
@@ -54,9 +54,9 @@ func (d dated) readPlanned(path string) (*jobs.Job, error) {
 }
 
 func (d dated) readWith(path string, o jobs.ReadOptions) (*jobs.Job, error) {
-	if d.Date != "" {
+	if d.Date != nil { // an empty one is a variable that was set to nothing
 		var err error
-		if o.Date, err = jobs.ParseDate(d.Date); err != nil {
+		if o.Date, err = jobs.ParseDate(*d.Date); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 func form(columns ...string) *Form {
@@ -96,11 +97,11 @@ func readNamed(t testing.TB, f *Form, name, content string, window, longest int)
 	}
 }
 
-func joined(fields [][]byte) string {
+func joined(fields []keys.Value) string {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
-		texts[i] = string(f)
-		if f == nil {
+		texts[i] = string(f.Bytes())
+		if f.Null() {
 			texts[i] = "NULL"
 		}
 	}
@@ -219,6 +220,9 @@ func TestNoise(t *testing.T) {
 		{"an export that failed", skip, "ID,NOTE\n1,x\nORA-01555: snapshot too old: segment \"_SYSSMU5$\" too small\n", "1|x",
 			"read /memory at byte 12: the export failed: \"ORA-01555: snapshot too old"},
 		{"and is to be read", with(skip, func(f *Form) { f.SkipErrors = true }), "ID,NOTE\n1,x\nERROR:\nORA-01555: snapshot too old: \"S\"\n2,y\n", "1|x;2|y", ""},
+		{"an export that failed, whose cause is in the next line", skip, "ID,NOTE\n1,x\nERROR:\r\nORA-01555: snapshot too old: \"S\"\n2,y\n", "1|x",
+			"read /memory at byte 12: the export failed: \"ERROR: ORA-01555: snapshot too old: \\\"S\\\"\"; rows are probably missing"},
+		{"one that ends there", skip, "ID,NOTE\n1,x\nERROR:\n", "1|x", "the export failed: \"ERROR:\"; rows"},
 		{"an old client", skip, "SP2-0158: unknown SET option \"markup\"\n", "", "the export failed: \"SP2-0158"},
 		{"a prompt with as many values", skip, "ID,NOTE\n1,x\nSQL> select id, note from t;\n  2  a, b\n2,y\n", "1|x;2|y", ""},
 		{"a statement with quotes", skip, "ID,NOTE\n1,x\nSQL> select \"A\nB\" from t;\n2,y\n", "", "B\" from t;"},

@@ -78,7 +78,7 @@ func (r *reader) noisy(kind noise, line []byte) error {
 			return nil
 		}
 		return refusef("read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
-			r.path, r.rec.Offset, text)
+			r.path, r.rec.Offset, r.withCause(text))
 	}
 	if r.form.SkipNoise {
 		return nil
@@ -92,6 +92,19 @@ func (r *reader) noisy(kind noise, line []byte) error {
 	}
 	r.begun(line)
 	return r.bad("", what+", or skip such lines by input.skip_noise: true")
+}
+
+// bareError is the line that SQL*Plus writes before the one that says why.
+var bareError = regexp.MustCompile(`^(ERROR:|ERROR at line \d+:?)\s*$`)
+
+// withCause is a failure's text, with the message in the line after it where it has none itself.
+func (r *reader) withCause(text []byte) []byte {
+	if !bareError.Match(text) || r.more() != nil {
+		return text
+	}
+	cause, _ := r.line()
+	shown, _ := r.form.Charset.Append(bytes.TrimRight(text, "\r\n "), append([]byte{' '}, cause[:min(len(cause), 200)]...))
+	return bytes.TrimRight(shown, "\r ")
 }
 
 func (r *reader) bad(column, reason string) *ingest.BadRecord {

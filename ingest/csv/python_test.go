@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"bulkload/keys"
 )
 
 // python runs a script of testdata on a value, by JSON.
@@ -97,11 +99,10 @@ func expected(rows [][]string, quoting, charset string) []string {
 		if charset == "windows-1252" && strings.ContainsAny(text, "中亅昞") || charset == "gbk" && strings.ContainsAny(text, "ß€") {
 			continue
 		}
-		var fields [][]byte
-		for _, value := range row {
-			fields = append(fields, []byte(value))
+		fields := keys.ValuesOf(row...)
+		for i, value := range row {
 			if value == "" && quoting == "minimal" {
-				fields[len(fields)-1] = nil
+				fields[i] = keys.Value{}
 			}
 		}
 		out = append(out, joined(fields))
@@ -191,11 +192,10 @@ func pythonRows(rows [][]string) []string {
 		if len(row) == 0 {
 			continue
 		}
-		var fields [][]byte
-		for _, value := range row {
-			fields = append(fields, []byte(value))
+		fields := keys.ValuesOf(row...)
+		for i, value := range row {
 			if value == "" {
-				fields[len(fields)-1] = nil
+				fields[i] = keys.Value{}
 			}
 		}
 		out = append(out, joined(fields))

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/ingest/charset"
+	"bulkload/keys"
 )
 
 // values puts the columns of the record in r.rec; the column of one that is no text in the charset and where in the
@@ -30,10 +31,10 @@ func (r *reader) values() (column, at int) {
 				return i, bad
 			}
 		}
+		r.rec.Fields[i] = keys.ValueOf(value)
 		if r.isNull(value, v.quoted) {
-			value = nil
+			r.rec.Fields[i] = keys.Value{}
 		}
-		r.rec.Fields[i] = value
 	}
 	return -1, 0
 }

@@ -85,8 +85,8 @@ func drain(r ingest.Records, visit func(*ingest.Record), reject func(*ingest.Bad
 func keep(rec *ingest.Record) row {
 	kept := make(row, len(rec.Fields))
 	for i, f := range rec.Fields {
-		if f != nil {
-			s := string(f)
+		if !f.Null() {
+			s := string(f.Bytes())
 			kept[i] = &s
 		}
 	}

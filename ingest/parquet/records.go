@@ -10,6 +10,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/keys"
 )
 
 const (
@@ -67,7 +68,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 			r.err = r.in(c, r.err)
 		}
 	}
-	r.record.Fields = make([][]byte, len(r.cursors))
+	r.record.Fields = make([]keys.Value, len(r.cursors))
 	return r
 }
 
@@ -148,11 +149,11 @@ func (r *records) cut() {
 	nulls := 0
 	for i, s := range r.spans {
 		if s.start < 0 {
-			r.record.Fields[i] = nil
+			r.record.Fields[i] = keys.Value{}
 			nulls++
 			continue
 		}
-		r.record.Fields[i] = r.line[s.start:s.end:s.end]
+		r.record.Fields[i] = keys.ValueOf(r.line[s.start:s.end:s.end])
 	}
 	r.record.Raw = r.line
 	if bytes.Count(r.line, []byte{separator}) != len(r.spans)-1 || bytes.Count(r.line, []byte{'\\'}) != nulls ||
@@ -168,11 +169,11 @@ func (r *records) escaped() []byte {
 		if i > 0 {
 			raw = append(raw, separator)
 		}
-		if field == nil {
+		if field.Null() {
 			raw = append(raw, nullText...)
 			continue
 		}
-		for _, b := range field {
+		for _, b := range field.Bytes() {
 			if b == separator || b == '\n' || b == '\\' {
 				raw = append(raw, '\\')
 			}

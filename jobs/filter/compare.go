@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"bulkload/jobs/values"
+	"bulkload/keys"
 )
 
 // class is as what two operands are compared.
@@ -40,7 +41,7 @@ var operatorsHold = map[string][3]bool{
 	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
 }
 
-func (n *compareNode) eval(v *Evaluator, fields [][]byte) truth {
+func (n *compareNode) eval(v *Evaluator, fields []keys.Value) truth {
 	if n.left.null(fields) || n.right.null(fields) {
 		return unknown
 	}
@@ -78,20 +79,20 @@ func (n *compareNode) eval(v *Evaluator, fields [][]byte) truth {
 	return truthOf(n.matches[order+1])
 }
 
-func (o *operand) null(fields [][]byte) bool { return o.column >= 0 && fields[o.column] == nil }
+func (o *operand) null(fields []keys.Value) bool { return o.column >= 0 && fields[o.column].Null() }
 
-func (o *operand) bytes(fields [][]byte) []byte {
+func (o *operand) bytes(fields []keys.Value) []byte {
 	if o.column < 0 {
 		return o.text
 	}
-	return fields[o.column]
+	return fields[o.column].Bytes()
 }
 
-func (o *operand) asNumber(v *Evaluator, fields [][]byte) (values.Number, bool) {
+func (o *operand) asNumber(v *Evaluator, fields []keys.Value) (values.Number, bool) {
 	if o.column < 0 {
 		return o.number, true
 	}
-	n, problem := values.ParseNumber(fields[o.column], o.float)
+	n, problem := values.ParseNumber(fields[o.column].Bytes(), o.float)
 	if problem != "" {
 		v.refuse(o.column, "the filter compares numbers, and this is "+problem)
 		return n, false
@@ -99,11 +100,11 @@ func (o *operand) asNumber(v *Evaluator, fields [][]byte) (values.Number, bool) 
 	return n, true
 }
 
-func (o *operand) asMoment(v *Evaluator, fields [][]byte) (values.Moment, bool) {
+func (o *operand) asMoment(v *Evaluator, fields []keys.Value) (values.Moment, bool) {
 	if o.column < 0 {
 		return o.moment, true
 	}
-	m, problem := v.readers[o.column].Moment(fields[o.column])
+	m, problem := v.readers[o.column].Moment(fields[o.column].Bytes())
 	if problem != "" {
 		v.refuse(o.column, problem)
 		return m, false
@@ -111,11 +112,11 @@ func (o *operand) asMoment(v *Evaluator, fields [][]byte) (values.Moment, bool) 
 	return m, true
 }
 
-func (o *operand) asBoolean(v *Evaluator, fields [][]byte) (bool, bool) {
+func (o *operand) asBoolean(v *Evaluator, fields []keys.Value) (bool, bool) {
 	if o.column < 0 {
 		return o.truth, true
 	}
-	b, problem := values.ParseBoolean(fields[o.column])
+	b, problem := values.ParseBoolean(fields[o.column].Bytes())
 	if problem != "" {
 		v.refuse(o.column, problem)
 		return b, false
@@ -131,13 +132,13 @@ type inNode struct {
 	any    []compareNode   // of others
 }
 
-func (n *inNode) eval(v *Evaluator, fields [][]byte) truth {
+func (n *inNode) eval(v *Evaluator, fields []keys.Value) truth {
 	x := fields[n.column]
-	if x == nil {
+	if x.Null() {
 		return unknown
 	}
 	if n.class == classText {
-		return truthOf(n.texts[string(x)])
+		return truthOf(n.texts[string(x.Bytes())])
 	}
 	for i := range n.any {
 		if t := n.any[i].eval(v, fields); t != no {
@@ -152,9 +153,9 @@ type prefixNode struct {
 	prefix []byte
 }
 
-func (n *prefixNode) eval(_ *Evaluator, fields [][]byte) truth {
-	if x := fields[n.column]; x != nil {
-		return truthOf(bytes.HasPrefix(x, n.prefix))
+func (n *prefixNode) eval(_ *Evaluator, fields []keys.Value) truth {
+	if x := fields[n.column]; !x.Null() {
+		return truthOf(bytes.HasPrefix(x.Bytes(), n.prefix))
 	}
 	return unknown
 }

@@ -47,8 +47,8 @@ func (e *Expr) Evaluator() *Evaluator {
 	return v
 }
 
-// Wanted tells whether the filter takes a record, given its columns' texts, nil for a null. The error is a *Fault.
-func (v *Evaluator) Wanted(fields [][]byte) (bool, error) {
+// Wanted tells whether the filter takes a record, given its columns' texts or nulls. The error is a *Fault.
+func (v *Evaluator) Wanted(fields []keys.Value) (bool, error) {
 	v.fault = nil
 	t := v.root.eval(v, fields)
 	if v.fault != nil {
@@ -83,12 +83,12 @@ func truthOf(b bool) truth {
 
 // node is a part of a filter.
 type node interface {
-	eval(v *Evaluator, fields [][]byte) truth
+	eval(v *Evaluator, fields []keys.Value) truth
 }
 
 type andNode struct{ all []node }
 
-func (n *andNode) eval(v *Evaluator, fields [][]byte) truth {
+func (n *andNode) eval(v *Evaluator, fields []keys.Value) truth {
 	least := yes
 	for _, part := range n.all {
 		if least = min(least, part.eval(v, fields)); least == no {
@@ -100,7 +100,7 @@ func (n *andNode) eval(v *Evaluator, fields [][]byte) truth {
 
 type orNode struct{ all []node }
 
-func (n *orNode) eval(v *Evaluator, fields [][]byte) truth {
+func (n *orNode) eval(v *Evaluator, fields []keys.Value) truth {
 	greatest := no
 	for _, part := range n.all {
 		if greatest = max(greatest, part.eval(v, fields)); greatest == yes {
@@ -112,11 +112,13 @@ func (n *orNode) eval(v *Evaluator, fields [][]byte) truth {
 
 type notNode struct{ of node }
 
-func (n *notNode) eval(v *Evaluator, fields [][]byte) truth { return yes - n.of.eval(v, fields) }
+func (n *notNode) eval(v *Evaluator, fields []keys.Value) truth { return yes - n.of.eval(v, fields) }
 
 type nullNode struct{ column int }
 
-func (n *nullNode) eval(_ *Evaluator, fields [][]byte) truth { return truthOf(fields[n.column] == nil) }
+func (n *nullNode) eval(_ *Evaluator, fields []keys.Value) truth {
+	return truthOf(fields[n.column].Null())
+}
 
 // floating says whether values of a kind may be NaN or infinite.
 func floating(k keys.Kind) bool { return k == keys.KindFloat32 || k == keys.KindFloat64 }

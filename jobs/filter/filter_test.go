@@ -25,12 +25,12 @@ var columns = []Column{
 }
 
 // record sets columns by name; the others are null.
-func record(t testing.TB, set map[string]string) [][]byte {
+func record(t testing.TB, set map[string]string) []keys.Value {
 	t.Helper()
-	fields := make([][]byte, len(columns))
+	fields := make([]keys.Value, len(columns))
 	for i, c := range columns {
 		if v, ok := set[c.Name]; ok {
-			fields[i] = []byte(v)
+			fields[i] = keys.ValueOf([]byte(v))
 			delete(set, c.Name)
 		}
 	}
@@ -226,7 +226,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	v := parsed(t, "name in ('a', 'b') and n > 3 and amount <= 10.5 and at < '2027-01-01' and any like '%x_' and flag = true").Evaluator()
 	fields := record(t, map[string]string{"name": "b", "n": "12", "amount": "10.50", "at": "2026-11-20 01:02:03.0", "any": "wxyz", "flag": "Y"})
-	fields[0] = []byte("wwxy")
+	fields[0] = keys.ValueOf([]byte("wwxy"))
 	if wanted, err := v.Wanted(fields); !wanted || err != nil {
 		t.Fatalf("%v, %v", wanted, err)
 	}
@@ -251,16 +251,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %q", text, e)
 		}
 		v := e.Evaluator()
-		fields := make([][]byte, len(columns))
+		fields := make([]keys.Value, len(columns))
 		for i := range fields {
-			fields[i] = []byte([]string{a, b}[i%2])
+			fields[i] = keys.ValueOf([]byte([]string{a, b}[i%2]))
 		}
 		wanted, err1 := v.Wanted(fields)
 		again, err2 := v.Wanted(fields)
 		if wanted != again || (err1 == nil) != (err2 == nil) || wanted && err1 != nil {
 			t.Errorf("%q: %v, %v and then %v, %v", text, wanted, err1, again, err2)
 		}
-		if _, err := v.Wanted(make([][]byte, len(columns))); err != nil {
+		if _, err := v.Wanted(make([]keys.Value, len(columns))); err != nil {
 			t.Errorf("%q finds fault with nulls: %v", text, err)
 		}
 	})

@@ -3,6 +3,8 @@ package filter
 import (
 	"errors"
 	"unicode/utf8"
+
+	"bulkload/keys"
 )
 
 // likeNode is SQL's LIKE: % stands for any text, _ for one character; a backslash takes that from what follows it.
@@ -49,12 +51,12 @@ func parseLike(pattern string) (*likeNode, error) {
 	return n, nil
 }
 
-func (n *likeNode) eval(_ *Evaluator, fields [][]byte) truth {
+func (n *likeNode) eval(_ *Evaluator, fields []keys.Value) truth {
 	x := fields[n.column]
-	if x == nil {
+	if x.Null() {
 		return unknown
 	}
-	return truthOf(n.matches(x))
+	return truthOf(n.matches(x.Bytes()))
 }
 
 // matches takes each inner part where it first comes: if the rest fits behind a later one, it fits behind that too.
