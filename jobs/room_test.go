@@ -245,7 +245,7 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	}
 	defer r.close()
 	w := r.places[0]
-	if _, err := w.resume(); err != nil {
+	if _, err := w.resume(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	w.fsys = unmeasured{w.fsys}
