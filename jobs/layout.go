@@ -132,12 +132,12 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	}
 	cells := digest.NewRow(row, keys.Put)
 	for i := range l.sources {
-		var value []byte
+		var value keys.Value
 		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
 			return errPayload
 		}
-		if value != nil {
-			cells = cells.With(l.hash(i, named), value)
+		if !value.Null() {
+			cells = cells.With(l.hash(i, named), value.Bytes())
 		}
 	}
 	if len(packed) != 0 {
