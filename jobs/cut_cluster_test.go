@@ -51,7 +51,7 @@ func (l *live) crash(t *testing.T, date string, at point, times int) {
 		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
 	output, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the child was not killed (%v):\n%s", err, output)
+		t.Fatalf("the child was not killed when %q was reached %d times (%v):\n%s", at, times, err, output)
 	}
 }
 

@@ -95,16 +95,13 @@ func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear boo
 	if unclear {
 		adrift(found.left)
 	}
-	if err != nil {
-		adrift(away)
-		found.left = append(found.left, away...)
-		return found, err
-	}
-	if found.loaded, found.lost, err = l.decide(ctx, away); err != nil {
+	loaded, lost, undecided := l.decide(ctx, away)
+	if undecided != nil {
 		adrift(away)
 		found.left = append(found.left, away...)
 	}
-	return found, err
+	found.loaded, found.lost = loaded, lost
+	return found, errors.Join(err, undecided)
 }
 
 // bringBack moves a file from the staging folder to its place.
