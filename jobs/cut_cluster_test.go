@@ -116,15 +116,15 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 
 // TestKilledCutGoesOn kills the run at each step of a cut.
 func TestKilledCutGoesOn(t *testing.T) {
-	for i, at := range []point{pointCut, pointPartsNamed, pointPartsRecorded, pointCutCleaned} {
+	for _, at := range []point{pointCut, pointPartsNamed, pointPartsRecorded, pointCutCleaned} {
 		l := newLive(t)
 		l.table10(t)
-		l.night(t, night20, 1000, uint64(50+i))
+		l.night(t, night20, 2000, 40)
 		o := l.options()
 		o.NoLoad = true
 		mustRun(t, l.job(t, night20), o)
 		l.oracle(t, "split", l.table, "15")
-		l.oracle(t, "split", l.table, "35")
+		l.oracle(t, "split", l.table, "77")
 		times := 2
 		if at == pointCutCleaned {
 			times = 1
