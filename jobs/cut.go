@@ -163,6 +163,22 @@ func (w *workplace) finishCuts() error {
 	return w.save()
 }
 
+// cutNames are the files of cuts under way that the manifest does not list otherwise.
+func (m *manifest) cutNames() []string {
+	known := map[string]bool{}
+	for _, f := range m.files() {
+		known[f.Path] = true
+	}
+	var names []string
+	for _, c := range m.Cuts {
+		names = append(names, c.Of)
+		for _, p := range c.Parts {
+			names = append(names, p.Path)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return known[name] })
+}
+
 // cutting writes the parts of one file.
 type cutting struct {
 	*workplace

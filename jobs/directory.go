@@ -29,7 +29,8 @@ type directoryFile struct {
 	family      string
 	path        string // below the directory
 	size        int64
-	first, last []byte // rows
+	first, last []byte      // rows
+	cells       []probeCell // see probesOf
 	probes      []load.Probe
 }
 
@@ -132,7 +133,7 @@ func (d *directory) pickProbesOf(f *directoryFile) (err error) {
 	if err != nil {
 		return unsoundf("read %s: %w", f.path, err)
 	}
-	f.probes = nil
+	f.cells, f.probes = cells, nil
 	for i := range cells {
 		p, err := probeOf(&cells[i])
 		if err != nil {

@@ -45,6 +45,9 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 		if w.cluster != nil {
 			err = errors.Join(err, w.cluster.Close())
 		}
+		if w.ledger != nil {
+			err = errors.Join(err, w.ledger.Close())
+		}
 		err = errors.Join(err, w.close())
 	}()
 	report.Directory = fsys.URI(name)
@@ -90,8 +93,13 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		}
 		return w.loadedBefore(ctx, report)
 	}
-	if w.cluster, err = w.site.connect(ctx); err != nil {
+	if err := w.reach(ctx); err != nil {
 		return err
+	}
+	if w.manifest == nil {
+		if err := w.recoverDirectory(ctx, report.Table); err != nil {
+			return err
+		}
 	}
 	if w.manifest != nil {
 		if err := w.finishCuts(); err != nil {
@@ -121,26 +129,28 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 	return err
 }
 
-// loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
-func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
-	if w.manifest != nil {
-		if w.cluster, err = w.site.connect(ctx); err != nil {
-			return err
-		}
-		if err := w.checkServed(ctx, report.Table); err != nil {
-			return err
-		}
+// reach connects to HBase and opens the ledger.
+func (w *workplace) reach(ctx context.Context) (err error) {
+	if w.cluster, err = w.site.connect(ctx); err == nil {
+		w.ledger, err = w.site.openLedger()
 	}
-	report.Status = StatusNothing
-	return nil
+	return err
 }
 
-// handOverDirectory loads all files of a directory that no manifest records.
-func (w *workplace) handOverDirectory(ctx context.Context, table string, d *directory) (*load.Report, error) {
-	if err := d.pickProbes(ctx); err != nil {
-		return nil, err
+// loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
+func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
+	if err := w.reach(ctx); err != nil {
+		return err
 	}
-	return w.handOverForeign(ctx, table, d.loadable())
+	if w.manifest != nil {
+		err = w.checkServed(ctx, report.Table)
+	} else {
+		err = w.checkDirectoryServed(ctx, report.Table)
+	}
+	if err == nil {
+		report.Status = StatusNothing
+	}
+	return err
 }
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.

@@ -90,19 +90,6 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 	return report, nil
 }
 
-// handOverForeign loads files that no manifest records.
-func (w *workplace) handOverForeign(ctx context.Context, table string, files []load.HFile) (*load.Report, error) {
-	report, err := w.cluster.LoadFrom(ctx, w.fsys, table, files, load.Hooks{Before: w.mayAsk})
-	if err != nil {
-		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
-	}
-	findings, err := w.serve(ctx, table, files)
-	if err == nil {
-		err = w.refuseUnreadable(table, findings)
-	}
-	return report, err
-}
-
 // serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
 func (w *workplace) serve(ctx context.Context, table string, files []load.HFile) ([]load.Finding, error) {
 	findings, err := w.cluster.Probe(ctx, table, files)

@@ -262,11 +262,14 @@ func (w *workplace) save() error {
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
 // old one stays as it is.
-func (w *workplace) replace() error {
+func (w *workplace) replace(ctx context.Context) error {
 	if w.replaced == nil {
 		return nil
 	}
 	if err := w.lock.check(); err != nil {
+		return err
+	}
+	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
 	sayf(w.options, "cleaning the output of run %s (--force)", w.replaced.Run.ID)
@@ -291,6 +294,9 @@ func (w *workplace) clean(m *manifest) error {
 	for _, f := range m.files() {
 		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
 	}
+	for _, name := range m.cutNames() {
+		errs = append(errs, removeIfThere(w.fsys, w.dir, name))
+	}
 	for family := range m.Families {
 		errs = append(errs, w.removeUnrecorded(m, family))
 		_ = w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
@@ -311,6 +317,9 @@ func (w *workplace) checkContent() error {
 	known := map[string]*FileSummary{}
 	for _, f := range w.present().files() {
 		known[f.Path] = f
+	}
+	for _, name := range w.present().cutNames() {
+		known[name] = &FileSummary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
 	}
 	var foreign, changed []string
 	for _, info := range infos {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"bulkload/internal/digest"
 	"bulkload/internal/seal"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
@@ -27,14 +26,11 @@ func (s *site) openLedger() (*ledger.Ledger, error) {
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = asPrecondition(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = beforehand(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
 }
-
-// asPrecondition makes an error that says no kind a refusal.
-func asPrecondition(err error) error { return beforehand(err) }
 
 // entry is what the ledger remembers of this job and date; nil where that is nothing.
 func (w *workplace) entry() (*ledger.Entry, error) {
@@ -107,16 +103,21 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
+	return true, w.adopt(ctx, e)
+}
+
+// adopt asks whether the table serves what an entry says was loaded, and takes its account over.
+func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
-		return false, err
+		return err
 	}
 	sayf(w.options, "the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
-	w.manifest.State, w.manifest.Digest, w.manifest.Table = stateLoaded, e.Digest, e.Identity
-	return true, json.Unmarshal(e.Books, &w.manifest.Books)
+	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = stateLoaded, e.Digest, e.Identity, e.Run
+	return json.Unmarshal(e.Books, &w.manifest.Books)
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
@@ -151,11 +152,11 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 }
 
 // unservedOf are the lost files as the ledger remembers them, with the present openings of their regions.
-func (w *workplace) unservedOf(lost *load.LostError, table *load.Table) []ledger.Unserved {
+func unservedOf(lost *load.LostError, table *load.Table, m *manifest) []ledger.Unserved {
 	var all []ledger.Unserved
 	for _, f := range lost.Files {
 		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
-			Run: w.manifest.Run.ID, Digest: w.manifest.Digest, Time: time.Now().UTC().Truncate(time.Second)})
+			Run: m.Run.ID, Digest: m.Digest, Time: time.Now().UTC().Truncate(time.Second)})
 	}
 	return all
 }
@@ -171,7 +172,7 @@ func (w *workplace) checkCorrection(ctx context.Context, table *load.Table) erro
 	if err != nil {
 		return damagedRecord(err)
 	}
-	own := w.ownDigest()
+	own := w.manifest.Digest
 	for _, e := range entries {
 		for _, u := range e.Unserved {
 			row, err := ParseBinary(u.Row)
@@ -188,9 +189,6 @@ func (w *workplace) checkCorrection(ctx context.Context, table *load.Table) erro
 	}
 	return nil
 }
-
-// ownDigest is that of all cells that are to be in the table.
-func (w *workplace) ownDigest() digest.Sum { return w.manifest.Digest }
 
 // openAgain moves a region so that it finds what is in its folder.
 func (w *workplace) openAgain(ctx context.Context, table *load.Table, row []byte, u *ledger.Unserved) error {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,7 +51,34 @@ func (w *workplace) noteLost(ctx context.Context, lost *load.LostError) error {
 	if err != nil {
 		return err
 	}
-	return w.note(ledger.Loading, w.unservedOf(lost, table)...)
+	return w.note(ledger.Loading, unservedOf(lost, table, w.manifest)...)
+}
+
+// recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
+// it is deleted with the rest of the output.
+func (w *workplace) recoverReplaced(ctx context.Context) error {
+	old := w.replaced
+	if old.State != stateLoading || old.Staging == "" {
+		return nil
+	}
+	if w.cluster == nil {
+		sayf(w.options, "an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+		return nil
+	}
+	files, err := old.unloaded(w.fsys, w.dir)
+	if err != nil {
+		return err
+	}
+	_, err = w.cluster.RecoverStaging(ctx, w.fsys, old.Run.Table, old.Staging, files)
+	var lost *load.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	table, err := lookUp(ctx, w.cluster, lost.Table)
+	if err != nil {
+		return err
+	}
+	return w.note(ledger.Loading, unservedOf(lost, table, old)...)
 }
 
 // dropLost tells whether a slice has a lost file. Its other files that are loaded stay known.

@@ -273,7 +273,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 		}
 	}
 	for _, w := range todo {
-		if err := w.replace(); err != nil {
+		if err := w.replace(ctx); err != nil {
 			return r.named(w, err)
 		}
 	}

@@ -24,6 +24,9 @@ type source struct {
 	text  int64 // bytes, about, when decompressed
 }
 
+// errNoInput marks that no input was found.
+var errNoInput = errors.New("no input")
+
 // openSource finds the input. A path that names nothing is refused.
 func openSource(j *Job, s *site) (*source, error) {
 	fsys, name, err := s.resolve(j.Input.Path, j.Dir)
@@ -33,9 +36,12 @@ func openSource(j *Job, s *site) (*source, error) {
 	src := &source{job: j, root: name, fsys: fsys}
 	if err = src.find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))
+			err = refusef("%w: the input %s is not there; check input.path, --date and whether the export has run%s", errNoInput, fsys.URI(name), noBraces(name))
 		}
-		if errors.Is(err, ingest.ErrNoFile) || errors.Is(err, ingest.ErrLink) {
+		if errors.Is(err, ingest.ErrNoFile) {
+			err = refusef("%w: %w", errNoInput, err)
+		}
+		if errors.Is(err, ingest.ErrLink) {
 			err = refusef("%w", err)
 		}
 		return nil, errors.Join(err, fsys.Close())

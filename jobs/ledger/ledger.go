@@ -53,6 +53,8 @@ type Entry struct {
 	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
 	Files  []File          `json:"files"`
 
+	// Staging is HBase's staging folder of an interrupted load of a directory that has no manifest.
+	Staging string `json:"staging,omitempty"`
 	// Identity changes where the table was made anew or has split; see load.Table.
 	Identity string     `json:"table_identity,omitempty"`
 	Unserved []Unserved `json:"unserved,omitempty"`

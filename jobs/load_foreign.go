@@ -1,0 +1,130 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"bulkload/jobs/ledger"
+	"bulkload/load"
+)
+
+// A directory that another tool has written has no manifest. What became of its files is recorded in the ledger, under the
+// directory's name, so that a second command does not take files that HBase has moved away for loaded ones.
+
+// directoryKey stands in the ledger for the hash of a job.
+func (w *workplace) directoryKey() string {
+	sum := sha256.Sum256([]byte("directory " + w.fsys.URI(w.dir)))
+	return hex.EncodeToString(sum[:])
+}
+
+// directoryEntry is what the ledger remembers of this directory's load into a table; nil where that is nothing.
+func (w *workplace) directoryEntry(table string) (*ledger.Entry, error) {
+	e, err := w.ledger.Read(table, "", w.directoryKey())
+	return e, damagedRecord(err)
+}
+
+// recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
+func (w *workplace) recoverDirectory(ctx context.Context, table string) error {
+	e, err := w.directoryEntry(table)
+	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
+		return err
+	}
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	sayf(w.options, "a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	_, err = w.cluster.RecoverStaging(ctx, w.fsys, table, e.Staging, files)
+	return err
+}
+
+// checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
+func (w *workplace) checkDirectoryServed(ctx context.Context, table string) error {
+	if err := w.recoverDirectory(ctx, table); err != nil {
+		return err
+	}
+	e, err := w.directoryEntry(table)
+	if e == nil || err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		if _, err := w.fsys.Stat(path.Join(w.dir, f.Family, path.Base(f.URI))); err == nil {
+			return laterf("%s came back from an interrupted load; run this again to load it", f.URI)
+		}
+	}
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	return w.askServed(ctx, table, e.Identity, files)
+}
+
+// handOverDirectory loads all files of a directory that no manifest records.
+func (w *workplace) handOverDirectory(ctx context.Context, name string, d *directory) (*load.Report, error) {
+	if err := d.pickProbes(ctx); err != nil {
+		return nil, err
+	}
+	files := d.loadable()
+	e, err := w.beginDirectory(name, d)
+	if err != nil {
+		return nil, err
+	}
+	report, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, load.Hooks{Before: w.mayAsk, Staging: func(folder string) error {
+		e.Staging = folder
+		return w.ledger.Write(e)
+	}})
+	if err != nil {
+		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
+	}
+	all, err := loadedFiles(e)
+	if err != nil {
+		return report, err
+	}
+	findings, err := w.serve(ctx, name, all)
+	if err != nil {
+		return report, err
+	}
+	if err := w.refuseUnreadable(name, findings); err != nil {
+		return report, err
+	}
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return report, err
+	}
+	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
+	return report, w.ledger.Write(e)
+}
+
+// beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
+// that did not come to its end.
+func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, error) {
+	old, err := w.directoryEntry(table)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname() // for people
+	program, err := programHash()
+	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.dir), JobHash: w.directoryKey(), Table: table, Output: w.fsys.URI(w.dir),
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
+	present := map[string]bool{}
+	for _, f := range d.files {
+		uri := w.uri(f.path)
+		present[uri] = true
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.family, FirstRow: Printable(f.first), LastRow: Printable(f.last), Probes: f.cells})
+	}
+	if old != nil && old.State == ledger.Loading {
+		for _, f := range old.Files {
+			if !present[f.URI] && strings.HasPrefix(f.URI, w.fsys.URI(w.dir)) {
+				e.Files = append(e.Files, f)
+			}
+		}
+	}
+	return e, errors.Join(err, w.ledger.Write(e))
+}

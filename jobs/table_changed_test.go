@@ -1,0 +1,97 @@
+package jobs
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// changes are what an operator may do to a table whose files bulkload has loaded. before is done before the load.
+var changes = map[string]struct{ before, after func(t *testing.T, l *live) }{
+	"truncated": {nil, func(t *testing.T, l *live) { l.oracle(t, "truncate", l.table, "-preserve") }},
+	"truncated without its splits": {nil, func(t *testing.T, l *live) {
+		l.oracle(t, "truncate", l.table)
+	}},
+	"one region truncated": {nil, func(t *testing.T, l *live) { l.oracle(t, "truncate-region", l.table, "4") }},
+	"dropped and created": {nil, func(t *testing.T, l *live) {
+		l.oracle(t, "drop", l.table)
+		l.table10(t)
+	}},
+	"restored from a snapshot": {
+		func(t *testing.T, l *live) { l.oracle(t, "snapshot", "restore_"+l.table, l.table) },
+		func(t *testing.T, l *live) { l.oracle(t, "restore", "restore_"+l.table, l.table) },
+	},
+	"dropped and cloned": {
+		func(t *testing.T, l *live) { l.oracle(t, "snapshot", "clone_"+l.table, l.table) },
+		func(t *testing.T, l *live) { l.oracle(t, "reclone", "clone_"+l.table, l.table) },
+	},
+}
+
+// changedTable is a table with the night's input, on which a change is about to be tried.
+func changedTable(t *testing.T, before func(t *testing.T, l *live)) *live {
+	t.Helper()
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 600, 60)
+	if before != nil {
+		before(t, l)
+	}
+	return l
+}
+
+// wantRefusedThenForced runs the job, which must not say that it is done, and then with --force.
+func (l *live) wantRefusedThenForced(t *testing.T) {
+	t.Helper()
+	s, err := Run(context.Background(), l.job(t, night20), l.options())
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "does not serve") || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("%s, %v", s.Status, err)
+	}
+	o := l.options()
+	o.Force = true
+	if strings.Contains(t.Name(), "without_its_splits") { // the salts want them
+		l.oracle(t, "drop", l.table)
+		l.table10(t)
+	}
+	mustRun(t, l.job(t, night20), o)
+	l.wantDigest(t, "with --force", night20)
+	l.wantAgain(t, night20)
+}
+
+// TestTableIsNotTheOneItWas: after a finished load the table loses its rows. The job is not done any more.
+func TestTableIsNotTheOneItWas(t *testing.T) {
+	for what, change := range changes {
+		t.Run(what, func(t *testing.T) {
+			l := changedTable(t, change.before)
+			mustRun(t, l.job(t, night20), l.options())
+			change.after(t, l)
+			l.wantRefusedThenForced(t)
+		})
+	}
+}
+
+// TestTableChangesInTheMiddle: a load is stopped half-way, the table loses its rows, and the same command goes on.
+func TestTableChangesInTheMiddle(t *testing.T) {
+	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
+		t.Run(what, func(t *testing.T) {
+			l := changedTable(t, nil)
+			l.crash(t, night20, pointTaken, 7)
+			changes[what].after(t, l)
+			s, err := Run(context.Background(), l.job(t, night20), l.options())
+			if what == "one region truncated" && err == nil { // its file may not have been loaded yet
+				l.wantDigest(t, s.Status, night20)
+				return
+			}
+			l.wantRefusedThenForced(t)
+		})
+	}
+}
+
+// TestDeletedRows: rows that were deleted after the load are named.
+func TestDeletedRows(t *testing.T) {
+	l := changedTable(t, nil)
+	s := mustRun(t, l.job(t, night20), l.options())
+	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "hidden by a delete marker") {
+		t.Error(err)
+	}
+}
