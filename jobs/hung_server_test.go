@@ -194,7 +194,7 @@ func (l *live) orphan(t *testing.T, date string, n int) {
 	}
 	staging := path.Join(path.Dir(w.dir), "staging")
 	w.manifest.State, w.manifest.Staging = stateLoading, w.fsys.URI(staging)
-	to := path.Join("/hbase/data/default", l.table, region, "f", "0123456789abcdef0123456789abcdef_SeqId_4_")
+	to := path.Join("/hbase/data/default", l.table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_") // HBase's cache knows blocks by the names of files
 	if err := errors.Join(w.save(), w.fsys.Rename(path.Join(w.dir, f.Path), to), w.close()); err != nil {
 		t.Fatal(err)
 	}
