@@ -39,14 +39,14 @@ const (
 )
 
 const exitHelp = `Exit codes:
-  0   done; also: nothing to do
+  0   done: every row is readable in the table, or nothing had to be done
   1   failed
   2   the command line or the job file is wrong
   3   more rejects than max_rejects
   4   interrupted; the same command goes on
-  5   a check failed before anything was changed: table, family or input missing, foreign or changed content
-  6   a verification found a difference, or a damaged file or HDFS block
-  75  try again later: locked by another run, or HBase or HDFS is down`
+  5   a person must act first: table, family, input or permission missing, foreign or changed content, rows gone
+  6   a difference or a damaged file was found
+  75  try again later: locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
 
 // exitCode is the one place that gives failures their codes.
 func exitCode(err error) int {
