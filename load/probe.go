@@ -92,14 +92,10 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Find
 
 // CheckRead refuses (ErrRefused) a table that the user may not read: without reading nobody can tell that a file is served.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table) error {
-	id, err := parseName(table.Name)
-	if err != nil {
-		return err
-	}
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	p := &probing{cluster: c, id: id, families: table.Families}
-	err = p.tryRead(limited)
+	p := &probing{cluster: c, families: table.Families}
+	err := p.tryRead(limited, &table.Regions[0])
 	if hbase.IsRemote(err, "AccessDeniedException") {
 		return fmt.Errorf("%w: %s may not read table %s, which is how a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, table.Name, c.user, table.Name, err)
@@ -140,17 +136,13 @@ func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error)
 	return p, nil
 }
 
-// tryRead reads a row of the first region that hardly exists.
-func (p *probing) tryRead(ctx context.Context) error {
-	regions, err := p.cluster.regions(ctx, p.id)
-	if err != nil {
-		return err
-	}
-	question := hbase.RegionGets{Region: regions[0].Name}
+// tryRead reads from a region a row that hardly exists. A region that is not where it was is no reason for an error.
+func (p *probing) tryRead(ctx context.Context, region *Region) error {
+	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range p.families {
 		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f.Name, From: 0, To: 1, Limit: 1})
 	}
-	answers, err := p.ask(ctx, regions[0].Server, []hbase.RegionGets{question})
+	answers, err := p.ask(ctx, region.Server, []hbase.RegionGets{question})
 	if err != nil {
 		return err
 	}

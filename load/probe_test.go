@@ -7,7 +7,12 @@ import (
 	"testing"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/siteconf"
 	"bulkload/keys"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
 )
 
 // probeOf is the probe of a file's first row.
@@ -188,6 +193,33 @@ func TestProbeOfManyFiles(t *testing.T) {
 	for i, f := range findings {
 		if want := i%7 != 0; f.URI != rows[i] || (f.Serving == Served) != want {
 			t.Errorf("file %d: %s %d (%s)", i, f.URI, f.Serving, f.Why)
+		}
+	}
+}
+
+// TestCheckRead: a user who may not read is refused before anything is written; a region that has moved is no reason.
+func TestCheckRead(t *testing.T) {
+	for class, refused := range map[string]bool{
+		"org.apache.hadoop.hbase.security.AccessDeniedException": true,
+		"org.apache.hadoop.hbase.NotServingRegionException":      false,
+	} {
+		server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+			param, err := proto.Marshal(&pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
+				{Exception: &pb.NameBytesPair{Name: proto.String(class), Value: []byte(class + ": because")}}}})
+			if err != nil || r.Method != "Multi" {
+				t.Error(r.Method, err)
+			}
+			return hbasetest.Answer{Param: param}
+		})
+		limits, err := readSettings(new(siteconf.Conf))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+		t.Cleanup(c.servers.close)
+		err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}})
+		if (err != nil) != refused || refused && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'R', 't'")) {
+			t.Errorf("%s: %v", class, err)
 		}
 	}
 }

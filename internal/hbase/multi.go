@@ -66,17 +66,32 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	if err != nil {
 		return nil, err
 	}
-	var response pb.MultiResponse
-	if err := proto.Unmarshal(answer, &response); err != nil {
+	answers, err := parseMulti(answer, regions)
+	if err != nil {
 		return nil, c.malformed("Multi", err)
 	}
+	for _, region := range answers {
+		for i := range region {
+			region[i].Err = c.named("Multi", region[i].Err)
+		}
+	}
+	return answers, nil
+}
+
+// parseMulti reads a MultiResponse with an answer for each read of each region.
+func parseMulti(message []byte, regions []RegionGets) ([][]GetAnswer, error) {
+	var response pb.MultiResponse
+	if err := proto.Unmarshal(message, &response); err != nil {
+		return nil, err
+	}
 	if n := len(response.RegionActionResult); n != len(regions) {
-		return nil, c.malformed("Multi", fmt.Errorf("%d results for %d regions", n, len(regions)))
+		return nil, fmt.Errorf("%d results for %d regions", n, len(regions))
 	}
 	answers := make([][]GetAnswer, len(regions))
 	for i, result := range response.RegionActionResult {
-		if answers[i], err = c.regionAnswers(result, len(regions[i].Gets)); err != nil {
-			return nil, c.malformed("Multi", err)
+		var err error
+		if answers[i], err = regionAnswers(result, len(regions[i].Gets)); err != nil {
+			return nil, err
 		}
 	}
 	return answers, nil
@@ -116,11 +131,11 @@ func (g *RawGet) message() (*pb.Get, error) {
 }
 
 // regionAnswers reads a RegionActionResult with an answer for each of n reads.
-func (c *Conn) regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer, error) {
+func regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer, error) {
 	answers := make([]GetAnswer, n)
 	if e := result.GetException(); e != nil {
 		for i := range answers {
-			answers[i].Err = c.multiException(e)
+			answers[i].Err = multiException(e)
 		}
 		return answers, nil
 	}
@@ -135,7 +150,7 @@ func (c *Conn) regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer,
 		}
 		answered[i] = true
 		if e := r.GetException(); e != nil {
-			answers[i].Err = c.multiException(e)
+			answers[i].Err = multiException(e)
 			continue
 		}
 		if r.GetResult() == nil {
@@ -156,6 +171,6 @@ func storedCells(result *pb.Result) []StoredCell {
 }
 
 // multiException reads the form that exceptions have inside of a MultiResponse: the class and the stack trace.
-func (c *Conn) multiException(e *pb.NameBytesPair) *RemoteError {
-	return &RemoteError{Addr: c.addr, Method: "Multi", Class: e.GetName(), Message: firstLine(string(e.GetValue()), e.GetName())}
+func multiException(e *pb.NameBytesPair) *RemoteError {
+	return &RemoteError{Class: e.GetName(), Message: firstLine(string(e.GetValue()), e.GetName())}
 }
