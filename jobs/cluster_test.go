@@ -314,7 +314,7 @@ func TestLoadDirAcrossRegions(t *testing.T) {
 	o.NoLoad = true
 	mustRun(t, l.job(t, "2026-11-20"), o)
 	r, err := LoadDir(context.Background(), l.out+"/2026-11-20", other, l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "their job's run writes them again with --force") || r.Load.Files != 0 {
+	if KindOf(err) != Refused || !strings.Contains(err.Error(), "was written for other region boundaries") || r.Load.Files != 0 {
 		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, KindOf(err))
 	}
 }

@@ -24,7 +24,7 @@ const (
 	Usage                   // the command line or the job file is wrong
 	Rejects                 // more bad records than the job bears
 	Interrupted             // stopped from outside; the same command goes on
-	Refused                 // a check failed before anything was changed
+	Refused                 // a person must do something first
 	Differs                 // a difference was found, or a damaged file
 	Later                   // worth another try: locked, or a server is down
 )

@@ -84,8 +84,13 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
 		return err
 	}
+	recorded := w.manifest
 	if err := w.checkState(report.Table); err != nil {
 		return err
+	}
+	if len(d.files) == 0 && recorded != nil && w.manifest == nil {
+		return refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
+			w.fsys.URI(w.dir), recorded.Run.Table, report.Table)
 	}
 	if len(d.files) == 0 && (w.manifest == nil || w.manifest.State == stateLoaded) {
 		if err := w.checkEmpty(); err != nil {

@@ -108,7 +108,7 @@ func (w *workplace) refuseUnreadable(table string, findings []load.Finding) erro
 	if len(lost) == 0 {
 		return nil
 	}
-	advice := "the table was truncated, made anew or restored since they were loaded, or their rows were deleted"
+	advice := "the table was truncated, made anew or restored since they were loaded, or their rows were deleted or written again with the same timestamps by another load, which --force would undo"
 	switch lost[0].Serving {
 	case load.Deleted:
 		advice = "rows were deleted in the table; a major compaction removes the delete marker, and what it hides"

@@ -43,7 +43,7 @@ func (r *Report) Add(o *Report) {
 // Hooks are told how a load goes on; each may be nil. An error of theirs ends the load.
 type Hooks struct {
 	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
-	// there, Settle brings back.
+	// there, RecoverStaging brings back.
 	Staging func(folder string) error
 	// Known is given, before the first request, the files whose cells the table returns already.
 	Known func([]HFile) error

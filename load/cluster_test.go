@@ -67,6 +67,7 @@ func connect(t *testing.T, real *testcluster.Cluster, as string, properties ...s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	c.limits.refusal, c.limits.rounds = 300*time.Millisecond, 2 // else a refusal takes minutes
 	l := &lab{T: t, Cluster: c, real: real, dir: real.FS() + "/load-test/" + fmt.Sprint(time.Now().UnixNano())}
 	var name string
 	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, as); err != nil {
@@ -440,7 +441,7 @@ func TestLoadCorruptFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	told, report, err := l.load(table, good, bad)
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "Failed to complete bulk load") || !strings.Contains(err.Error(), "localhost:") {
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "Failed to complete bulk load") || !strings.Contains(err.Error(), "localhost:") {
 		t.Errorf("got %v", err)
 	}
 	if len(told) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {

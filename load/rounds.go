@@ -264,8 +264,12 @@ func (l *loading) refused(r Region, files []*pendingFile) error {
 	if more := len(files) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
+	kind, reason := ErrUnavailable, l.suspect(files)
+	if reason != "" {
+		kind = ErrRefused // and no waiting helps
+	}
 	return fmt.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log at \"Failed to complete bulk load\"; the files are at their place%s",
-		ErrUnavailable, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), l.suspect(files))
+		kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 
 // suspect names a likely reason that can be seen from here.
