@@ -26,7 +26,7 @@ func (l *loading) rounds(ctx context.Context) error {
 			return err
 		}
 		limit := max(l.cluster.limits.rounds, len(regions)+1)
-		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.refusal {
+		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.outage {
 			return fmt.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions don't come to rest",
 				ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
