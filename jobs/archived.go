@@ -79,6 +79,9 @@ func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if e == nil {
+			return laterf("the ledger's entry of this load was just removed; try again")
+		}
 		if err := w.adopt(ctx, e); err != nil {
 			return err
 		}

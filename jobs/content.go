@@ -133,6 +133,8 @@ func (w *workplace) readContents(ctx context.Context, files []int) (inputContent
 			return nil, err
 		}
 		readers = append(readers, r)
+	}
+	for _, r := range readers {
 		group.Go(func() error { return r.run(running, next) })
 	}
 	group.Go(func() error {
@@ -217,7 +219,7 @@ func (r *contentReader) add(record *ingest.Record, into *fileContent) error {
 // adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
 // renamed, and hold the same still: it has that one's ID then.
 func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error {
-	if old == nil || w.options.Force || old.State == stateWriting || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+	if old == nil || w.options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
 	same, err := w.sameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)

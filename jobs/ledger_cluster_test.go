@@ -29,10 +29,8 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 	}
 }
 
-// entryOf is what the ledger has of a night.
-func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
+func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	j := l.job(t, date)
 	s, err := openSite(l.options(), "", true)
 	if err != nil {
 		t.Fatal(err)
@@ -41,11 +39,33 @@ func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := book.Read(j.Table, j.dateText(), j.hash)
-	if err := errors.Join(err, book.Close()); err != nil {
+	t.Cleanup(func() {
+		if err := book.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return book
+}
+
+// entryOf is what the ledger has of a night.
+func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
+	t.Helper()
+	j := l.job(t, date)
+	e, err := l.ledger(t).Read(j.Table, j.dateText(), j.hash)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// unserved are the files that the ledger remembers as lost.
+func (l *live) unserved(t *testing.T) []ledger.Unserved {
+	t.Helper()
+	files, err := l.ledger(t).Unserved(l.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // TestLedgerRemembers: an output that was deleted after its load is not loaded a second time.
@@ -143,8 +163,8 @@ func TestCorrectionOverALostFile(t *testing.T) {
 	l.night(t, night20, 600, 61)
 	l.orphan(t, night20, 4)
 	mustRun(t, l.job(t, night20), l.options())
-	if e := l.entryOf(t, night20); len(e.Unserved) != 1 {
-		t.Fatalf("the ledger remembers %+v", e.Unserved)
+	if files := l.unserved(t); len(files) != 1 {
+		t.Fatalf("the ledger remembers %+v", files)
 	}
 	l.correct(t, night20)
 	o := l.options()

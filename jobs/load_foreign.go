@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strings"
 	"time"
 
+	"bulkload/internal/digest"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -42,7 +42,7 @@ func (w *workplace) recoverDirectory(ctx context.Context, table string) error {
 	}
 	sayf(w.options, "a load of this directory was interrupted: looking for its files in the staging folder and in the table")
 	_, err = w.cluster.RecoverStaging(ctx, w.fsys, table, e.Staging, files)
-	return err
+	return w.lostForeign(ctx, err)
 }
 
 // checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
@@ -63,7 +63,31 @@ func (w *workplace) checkDirectoryServed(ctx context.Context, table string) erro
 	if err != nil {
 		return err
 	}
-	return w.askServed(ctx, table, e.Identity, files)
+	if err := w.askServed(ctx, table, e.Identity, files); err != nil {
+		return err
+	}
+	e.State, e.Staging = ledger.Loaded, ""
+	return w.writeEntry(e)
+}
+
+// writeEntry writes an entry as long as the directory is this run's.
+func (w *workplace) writeEntry(e *ledger.Entry) error {
+	if err := w.checkLock(); err != nil {
+		return err
+	}
+	return w.ledger.Write(e)
+}
+
+// lostForeign remembers files that HBase lost and that can't be written again.
+func (w *workplace) lostForeign(ctx context.Context, err error) error {
+	var lost *load.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if failed := w.noteUnserved(ctx, lost, w.directoryKey(), digest.Sum{}); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
 }
 
 // handOverDirectory loads all files of a directory that no manifest records.
@@ -71,17 +95,17 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	if err := d.pickProbes(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.checkCorrection(ctx, name, w.directoryKey(), digest.Sum{}); err != nil {
+		return nil, err
+	}
 	files := d.loadable()
 	e, err := w.beginDirectory(name, d)
 	if err != nil {
 		return nil, err
 	}
-	report, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, load.Hooks{Before: w.mayAsk, Staging: func(folder string) error {
-		e.Staging = folder
-		return w.ledger.Write(e)
-	}})
+	report, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, w.directoryHooks(e))
 	if err != nil {
-		return report, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files))
+		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
 	}
 	all, err := loadedFiles(e)
 	if err != nil {
@@ -89,7 +113,7 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	}
 	findings, err := w.serve(ctx, name, all)
 	if err != nil {
-		return report, err
+		return report, w.lostForeign(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return report, err
@@ -99,7 +123,28 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 		return report, err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
-	return report, w.ledger.Write(e)
+	return report, w.writeEntry(e)
+}
+
+// directoryHooks record in the ledger what a second command must know of a load that does not come to its end.
+func (w *workplace) directoryHooks(e *ledger.Entry) load.Hooks {
+	return load.Hooks{
+		Before: w.mayAsk,
+		Known: func(known []load.HFile) error {
+			for _, h := range known {
+				for i := range e.Files {
+					if e.Files[i].URI == h.URI {
+						e.Files[i].ServedBefore = true
+					}
+				}
+			}
+			return w.writeEntry(e)
+		},
+		Staging: func(folder string) error {
+			e.Staging = folder
+			return w.writeEntry(e)
+		},
+	}
 }
 
 // beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
@@ -121,10 +166,10 @@ func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, e
 	}
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {
-			if !present[f.URI] && strings.HasPrefix(f.URI, w.fsys.URI(w.dir)) {
+			if !present[f.URI] {
 				e.Files = append(e.Files, f)
 			}
 		}
 	}
-	return e, errors.Join(err, w.ledger.Write(e))
+	return e, errors.Join(err, w.writeEntry(e))
 }

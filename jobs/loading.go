@@ -29,17 +29,17 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if err := w.reread(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.checkServed(ctx, table); err != nil {
-		return nil, err
-	}
 	live, err := lookUp(ctx, w.cluster, table)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.checkCorrection(ctx, live); err != nil {
+	if err := w.checkLoaded(ctx, live); err != nil {
 		return nil, err
 	}
-	w.manifest.State, w.manifest.Staging = stateLoading, ""
+	if err := w.checkCorrection(ctx, table, w.manifest.Run.ID, w.manifest.Digest); err != nil {
+		return nil, err
+	}
+	w.manifest.State, w.manifest.Staging, w.manifest.Table = stateLoading, "", live.Identity()
 	if err := w.note(ledger.Loading); err != nil {
 		return nil, err
 	}
@@ -54,6 +54,23 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
 	}
 	return report, w.confirm(ctx, table)
+}
+
+// checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
+// does not serve is written again, as the earlier process would have done; else that is for a person.
+func (w *workplace) checkLoaded(ctx context.Context, table *load.Table) error {
+	if w.manifest.State != stateLoading || w.manifest.Table != table.Identity() {
+		return w.checkServed(ctx, table.Name)
+	}
+	loaded, err := w.manifest.hfiles(w.fsys, w.dir, func(f *FileSummary) bool { return f.Loaded })
+	if err != nil || len(loaded) == 0 {
+		return err
+	}
+	findings, err := w.serve(ctx, table.Name, loaded)
+	if err != nil {
+		return w.stopped(ctx, err)
+	}
+	return w.refuseUnreadable(table.Name, findings)
 }
 
 // maxCuts bounds how often regions may split while their files are being loaded.

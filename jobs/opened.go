@@ -118,6 +118,7 @@ type workplace struct {
 	lock     *lock
 	manifest *manifest
 	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
+	found    bool            // the output had a manifest
 	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
 	cluster  *load.Cluster   // nil where the output needs none
 	ledger   *ledger.Ledger  // nil where nothing is loaded
@@ -200,7 +201,7 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w.manifest = fresh
+	w.manifest, w.target, w.found = fresh, nil, old != nil
 	if err := w.adoptInput(ctx, old, fresh); err != nil {
 		return false, err
 	}
@@ -208,10 +209,11 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	case old == nil:
 	case old.State == stateWriting && len(old.Slices) == 0:
 		// It came to nothing: its input was refused, or it was stopped early.
-		if err := w.clean(old); err != nil {
+		if err := w.cleanFiles(old); err != nil {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.options.Force {
+			fresh.Kept = old.Kept
 			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
 		}
 	case w.options.Force:
@@ -290,6 +292,14 @@ func (w *workplace) present() *manifest {
 
 // clean deletes what a manifest names, and the manifest last.
 func (w *workplace) clean(m *manifest) error {
+	if err := w.cleanFiles(m); err != nil {
+		return err
+	}
+	return removeIfThere(w.fsys, w.dir, manifestName)
+}
+
+// cleanFiles deletes what a manifest names.
+func (w *workplace) cleanFiles(m *manifest) error {
 	errs := []error{removeIfThere(w.fsys, w.dir, successName)}
 	for _, f := range m.files() {
 		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
@@ -305,7 +315,7 @@ func (w *workplace) clean(m *manifest) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
-	return removeIfThere(w.fsys, w.dir, manifestName)
+	return nil
 }
 
 // checkContent refuses what is not of this run: HBase's loader would take it for part of the table.

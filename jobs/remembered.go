@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/internal/digest"
 	"bulkload/internal/seal"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
@@ -42,27 +43,49 @@ func (w *workplace) entry() (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
-// note writes the state of a load into the ledger. What it remembers of files that were not served stays.
-func (w *workplace) note(state string, unserved ...ledger.Unserved) error {
+// note writes the state of a load into the ledger.
+func (w *workplace) note(state string) error {
 	if w.ledger == nil {
 		return nil
 	}
 	if err := w.checkLock(); err != nil {
 		return err
 	}
-	old, err := w.entry()
-	if err != nil {
-		return err
-	}
 	e, err := w.newEntry(state)
 	if err != nil {
 		return err
 	}
-	if old != nil {
-		e.Unserved = old.Unserved
-	}
-	e.Unserved = append(e.Unserved, unserved...)
 	return w.ledger.Write(e)
+}
+
+// noteUnserved remembers, beyond this output, files that HBase took and does not serve.
+func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+	if w.ledger == nil {
+		return nil
+	}
+	table, err := lookUp(ctx, w.cluster, lost.Table)
+	if err != nil {
+		return err
+	}
+	all, err := w.ledger.Unserved(lost.Table)
+	if err != nil {
+		return damagedRecord(err)
+	}
+	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
+	for _, f := range lost.Files {
+		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
+			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
+	}
+	if err := w.checkLock(); err != nil {
+		return err
+	}
+	return w.ledger.SetUnserved(lost.Table, all)
+}
+
+// opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
+func opened(table *load.Table, u ledger.Unserved) bool {
+	row, err := ParseBinary(u.Row)
+	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
 func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
@@ -92,14 +115,15 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 		return false, err
 	}
 	const advice = "--force writes and loads it again"
+	same, err := w.sameAs(ctx, e)
+	if err != nil {
+		return false, err
+	}
 	switch {
 	case e.State != ledger.Loaded:
-		return false, refusef("a load of this job and date from %s was interrupted (%s), and that output is gone: some of its files may be in table %s; %s",
+		return false, refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
-	case !w.sameAs(ctx, e, &err):
-		if err != nil {
-			return false, err
-		}
+	case !same:
 		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
@@ -121,19 +145,16 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
-func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry, failed *error) bool {
+func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.manifest.Run.ID {
-		return true
+		return true, nil
 	}
 	var inputs []manifestInput
 	var books Books
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
-		*failed = fmt.Errorf("read the ledger: %w", err)
-		return false
+		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	same, err := w.sameInput(ctx, inputs, slices.Clone(w.manifest.Inputs), books.Differing)
-	*failed = err
-	return same
+	return w.sameInput(ctx, inputs, slices.Clone(w.manifest.Inputs), books.Differing)
 }
 
 // loadedFiles are the files of an entry as the cluster is asked for them.
@@ -145,54 +166,45 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		h.URI = f.URI
+		h.URI, h.Known = f.URI, f.ServedBefore
 		files = append(files, h)
 	}
 	return files, nil
 }
 
-// unservedOf are the lost files as the ledger remembers them, with the present openings of their regions.
-func unservedOf(lost *load.LostError, table *load.Table, m *manifest) []ledger.Unserved {
-	var all []ledger.Unserved
-	for _, f := range lost.Files {
-		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
-			Run: m.Run.ID, Digest: m.Digest, Time: time.Now().UTC().Truncate(time.Second)})
-	}
-	return all
-}
-
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
 // opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
-// timestamps. Once the region was opened since, the file is known or was never there.
-func (w *workplace) checkCorrection(ctx context.Context, table *load.Table) error {
+// timestamps. Once the region was opened since, that can't happen any more.
+func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
-	entries, err := w.ledger.OfTable(w.manifest.Run.Table)
-	if err != nil {
+	all, err := w.ledger.Unserved(name)
+	if err != nil || len(all) == 0 {
 		return damagedRecord(err)
 	}
-	own := w.manifest.Digest
-	for _, e := range entries {
-		for _, u := range e.Unserved {
-			row, err := ParseBinary(u.Row)
-			if err != nil {
-				return fmt.Errorf("read the ledger: %w", err)
-			}
-			if u.Run == w.manifest.Run.ID || u.Digest == own || table.OpenedSince(row, u.Opening) {
-				continue
-			}
-			if err := w.openAgain(ctx, table, row, &u); err != nil {
-				return err
-			}
+	for _, u := range all {
+		table, err := lookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
+		if err != nil {
+			return err
+		}
+		if u.Run == run || u.Digest == cells || opened(table, u) {
+			continue
+		}
+		if err := w.openAgain(ctx, table, &u); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // openAgain moves a region so that it finds what is in its folder.
-func (w *workplace) openAgain(ctx context.Context, table *load.Table, row []byte, u *ledger.Unserved) error {
-	err := w.cluster.OpenAgain(ctx, table, row)
+func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+	row, err := ParseBinary(u.Row)
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	err = w.cluster.OpenAgain(ctx, table, row)
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
 
@@ -17,7 +16,7 @@ type rewriteError struct {
 }
 
 func (e *rewriteError) Error() string {
-	return fmt.Sprintf("%v. They are written and loaded again", e.lost)
+	return fmt.Sprintf("%v. The same command writes and loads them again", e.lost)
 }
 
 // Unwrap is the *load.LostError.
@@ -26,37 +25,50 @@ func (e *rewriteError) Unwrap() error { return e.lost }
 // lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
 // names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
 func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
+	m := w.manifest
+	if err := w.noteUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
+		return err
+	}
 	if w.job == nil {
-		return fmt.Errorf("%w; have the region opened again (move it to another server in the HBase shell), and run this again", lost)
+		return fmt.Errorf("%w; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
+			lost, m.Run.Job)
 	}
 	gone := map[string]bool{}
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
-	m := w.manifest
 	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool { return w.dropLost(r, gone) })
 	m.State = stateWriting
-	if err := w.noteLost(ctx, lost); err != nil {
+	if err := w.save(); err != nil {
 		return err
 	}
-	if err := w.save(); err != nil {
+	if err := w.finishCuts(); err != nil {
 		return err
 	}
 	return &rewriteError{lost}
 }
 
-// noteLost remembers the lost files beyond this output.
-func (w *workplace) noteLost(ctx context.Context, lost *load.LostError) error {
-	table, err := lookUp(ctx, w.cluster, lost.Table)
-	if err != nil {
-		return err
+// dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
+// deleted, for which the manifest has them as cuts without parts.
+func (w *workplace) dropLost(r sliceRecord, gone map[string]bool) bool {
+	if !slices.ContainsFunc(r.Files, func(f FileSummary) bool { return gone[w.uri(f.Path)] }) {
+		return false
 	}
-	return w.note(ledger.Loading, unservedOf(lost, table, w.manifest)...)
+	for _, f := range r.Files {
+		switch {
+		case gone[w.uri(f.Path)]:
+		case f.Loaded:
+			w.manifest.Kept = append(w.manifest.Kept, f)
+		default:
+			w.manifest.Cuts = append(w.manifest.Cuts, cutRecord{Of: f.Path})
+		}
+	}
+	return true
 }
 
 // recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
 // it is deleted with the rest of the output.
-func (w *workplace) recoverReplaced(ctx context.Context) error {
+func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 	old := w.replaced
 	if old.State != stateLoading || old.Staging == "" {
 		return nil
@@ -74,24 +86,13 @@ func (w *workplace) recoverReplaced(ctx context.Context) error {
 	if !errors.As(err, &lost) {
 		return err
 	}
-	table, err := lookUp(ctx, w.cluster, lost.Table)
-	if err != nil {
-		return err
-	}
-	return w.note(ledger.Loading, unservedOf(lost, table, old)...)
-}
-
-// dropLost tells whether a slice has a lost file. Its other files that are loaded stay known.
-func (w *workplace) dropLost(r sliceRecord, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f FileSummary) bool { return gone[w.uri(f.Path)] }) {
-		return false
-	}
-	for _, f := range r.Files {
-		if f.Loaded && !gone[w.uri(f.Path)] {
-			w.manifest.Kept = append(w.manifest.Kept, f)
+	if w.ledger == nil { // --no-load
+		if w.ledger, err = w.site.openLedger(); err != nil {
+			return err
 		}
+		defer func() { err = errors.Join(err, w.ledger.Close()); w.ledger = nil }()
 	}
-	return true
+	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
 }
 
 // kept is the record of a file that the table serves already, nil for another. The same slice gives the same file again.
@@ -103,4 +104,22 @@ func (m *manifest) kept(f *FileSummary) *FileSummary {
 		return nil
 	}
 	return &m.Kept[i]
+}
+
+// keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
+// written then, and cut at the present boundaries.
+func (w *workplace) keepSplits() error {
+	m := w.manifest
+	if len(m.Kept) == 0 && !slices.ContainsFunc(m.files(), func(f *FileSummary) bool { return f.Loaded }) {
+		return nil
+	}
+	var splits [][]byte
+	for _, text := range m.Splits {
+		split, err := ParseBinary(text)
+		if err != nil {
+			return fmt.Errorf("read the manifest: %w", err)
+		}
+		splits = append(splits, split)
+	}
+	return w.target.setSplits(splits, w.job.Wide != nil)
 }

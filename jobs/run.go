@@ -116,7 +116,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 
 // blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
 func (w *workplace) blank() bool {
-	return w.wantsLoad() && !w.options.Force && w.replaced == nil && len(w.manifest.Slices) == 0
+	return w.wantsLoad() && !w.options.Force && !w.found
 }
 
 // stands says what there is of an output whose files are written, should another one fail.
@@ -339,6 +339,9 @@ func (w *workplace) plan(ctx context.Context) error {
 	if w.target, err = w.job.target(ctx, w.site, w.source, table, w.manifest, w.options); err != nil {
 		return err
 	}
+	if err := w.keepSplits(); err != nil {
+		return err
+	}
 	return w.checkPlace(ctx, table)
 }
 
@@ -346,10 +349,14 @@ func (w *workplace) plan(ctx context.Context) error {
 func (w *workplace) begin() error {
 	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(w.target) {
 		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
-		if err := w.clean(m); err != nil {
+		old := *m
+		m.Slices = nil
+		if err := w.save(); err != nil { // before the files go: a manifest names what is there
 			return err
 		}
-		m.Slices = nil
+		if err := w.cleanFiles(&old); err != nil {
+			return err
+		}
 	} else if len(m.Slices) > 0 {
 		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
 	}

@@ -127,7 +127,11 @@ func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.job.Load || w.options.NoLoad {
 		return nil
 	}
-	if err := w.cluster.CheckRead(ctx, table); err != nil {
+	var families []string
+	for _, f := range w.target.families {
+		families = append(families, f.name)
+	}
+	if err := w.cluster.CheckRead(ctx, table, families); err != nil {
 		return err
 	}
 	return w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))

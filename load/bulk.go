@@ -63,8 +63,8 @@ type Hooks struct {
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := &loading{cluster: c, fs: fs, hooks: hooks}
-	l.decide = l.prove
+	l := newLoading(c, fs)
+	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
 		err = &LostError{Table: table, Files: l.lost}
@@ -92,6 +92,12 @@ type loading struct {
 	// decide finds out which files the table serves of those that are neither at their place nor in the staging folder:
 	// prove, but for tests.
 	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
+}
+
+func newLoading(c *Cluster, fs storage.FS) *loading {
+	l := &loading{cluster: c, fs: fs}
+	l.decide = l.prove
+	return l
 }
 
 // pendingFile is a file on its way.

@@ -538,7 +538,7 @@ func TestMoveWhileLoading(t *testing.T) {
 // begin is the first part of LoadFrom.
 func (l *lab) begin(table string, files ...HFile) *loading {
 	l.Helper()
-	w := &loading{cluster: l.Cluster, fs: l.fs}
+	w := newLoading(l.Cluster, l.fs)
 	described, err := l.Table(l.Context(), table)
 	if err == nil {
 		w.table, err = parseName(table)

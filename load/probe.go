@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ type Finding struct {
 	// Reopened says that the region was opened again before it was asked, so that it knows every file in its folder.
 	Reopened bool
 
-	region Region
+	regions []Region // that hold the rows of its probes
 }
 
 // String says for people what was found.
@@ -90,12 +91,12 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Find
 	return nil, fmt.Errorf("ask table %s for the files' rows: %w", name, classify(ctx, err))
 }
 
-// CheckRead refuses (ErrRefused) a table that the user may not read: without reading nobody can tell that a file is served.
-func (c *Cluster) CheckRead(ctx context.Context, table *Table) error {
+// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading nobody can tell that a file is served.
+func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	p := &probing{cluster: c, families: table.Families}
-	err := p.tryRead(limited, &table.Regions[0])
+	p := &probing{cluster: c}
+	err := p.tryRead(limited, &table.Regions[0], families)
 	if hbase.IsRemote(err, "AccessDeniedException") {
 		return fmt.Errorf("%w: %s may not read table %s, which is how a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, table.Name, c.user, table.Name, err)
@@ -109,6 +110,7 @@ type probing struct {
 	id       hbase.TableName
 	families []Family
 	now      int64 // epoch milliseconds
+	atOnce   int   // probes in one call
 }
 
 func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error) {
@@ -116,31 +118,44 @@ func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := c.limit(ctx)
+	p := &probing{cluster: c, id: id, now: time.Now().UnixMilli(), atOnce: probesAtOnce}
+	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 	defer cancel()
-	if err := c.usable(limited, id); err != nil {
-		return nil, err
+	var pause backoff
+	for {
+		if err = p.describe(limited); err == nil || !p.mayPass(err) || !pause.wait(limited) {
+			return p, err
+		}
 	}
-	schema, err := c.schema(limited, id)
+}
+
+// describe reads the families' settings.
+func (p *probing) describe(ctx context.Context) error {
+	limited, cancel := p.cluster.limit(ctx)
+	defer cancel()
+	if err := p.cluster.usable(limited, p.id); err != nil {
+		return err
+	}
+	schema, err := p.cluster.schema(limited, p.id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &probing{cluster: c, id: id, now: time.Now().UnixMilli()}
+	p.families = nil
 	for _, f := range schema.Families {
 		family, err := parseFamily(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.families = append(p.families, family)
 	}
-	return p, nil
+	return nil
 }
 
 // tryRead reads from a region a row that hardly exists. A region that is not where it was is no reason for an error.
-func (p *probing) tryRead(ctx context.Context, region *Region) error {
+func (p *probing) tryRead(ctx context.Context, region *Region, families []string) error {
 	question := hbase.RegionGets{Region: region.Name}
-	for _, f := range p.families {
-		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f.Name, From: 0, To: 1, Limit: 1})
+	for _, f := range families {
+		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f, From: 0, To: 1, Limit: 1})
 	}
 	answers, err := p.ask(ctx, region.Server, []hbase.RegionGets{question})
 	if err != nil {
@@ -154,49 +169,68 @@ func (p *probing) tryRead(ctx context.Context, region *Region) error {
 	return nil
 }
 
-// asked is a file that is being asked for.
-type asked struct {
-	Finding
-	index int // in the caller's list
+// question is a probe that a region is being asked for.
+type question struct {
+	*Probe
+	family  string
+	file    int // in the caller's list
+	region  Region
+	serving Serving
+	why     string
 }
 
 const (
-	getsAtOnce   = 600 // in one call
+	probesAtOnce = 200 // in one call
 	getsPerProbe = 3
 	markersAsked = 64 // newer versions and delete markers of a column that are looked at
 )
 
-// run asks until every file has an answer that can be believed, as long as the cluster may be out.
+// run asks until every probe has an answer that can be believed, as long as there is one now and then.
 func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
 	findings := make([]Finding, len(files))
-	var left []*asked
+	var left []*question
 	for i, f := range files {
 		if len(f.Probes) == 0 {
 			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
 		}
-		left = append(left, &asked{Finding{HFile: f}, i})
+		findings[i].HFile = f
+		for k := range f.Probes {
+			left = append(left, &question{Probe: &f.Probes[k], family: f.Family, file: i})
+		}
 	}
-	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
-	defer cancel()
 	var pause backoff
+	progress := time.Now()
 	for len(left) > 0 {
-		open, err := p.round(limited, left)
-		if open, err = p.confirm(limited, open, err); err != nil && !p.mayPass(err) {
+		answered, err := p.round(ctx, left)
+		if answered, err = p.confirm(ctx, answered, err); err != nil && !p.mayPass(err) {
 			return nil, err
 		}
-		answered := map[int]bool{}
-		for _, a := range open {
-			findings[a.index], answered[a.index] = a.Finding, true
+		done := map[*question]bool{}
+		for _, q := range answered {
+			findings[q.file].add(q)
+			done[q] = true
 		}
-		left = slices.DeleteFunc(left, func(a *asked) bool { return answered[a.index] })
-		if len(open) > 0 {
-			pause = backoff{}
+		left = slices.DeleteFunc(left, func(q *question) bool { return done[q] })
+		if len(answered) > 0 {
+			pause, progress = backoff{}, time.Now()
 		}
-		if len(left) > 0 && !pause.wait(limited) {
-			return nil, fmt.Errorf("%w: no answer for %d files, such as %s: %w", ErrUnavailable, len(left), left[0].URI, orTimeout(err))
+		switch {
+		case len(left) == 0:
+		case time.Since(progress) > p.cluster.limits.outage:
+			return nil, fmt.Errorf("%w: no answer for the rows of %s and %d others: %w", ErrUnavailable, files[left[0].file].URI, len(left)-1, orTimeout(err))
+		case !pause.wait(ctx):
+			return nil, ctx.Err()
 		}
 	}
 	return findings, nil
+}
+
+// add takes up the answer for one probe: the worst one counts.
+func (f *Finding) add(q *question) {
+	f.regions = append(f.regions, q.region)
+	if q.serving >= f.Serving {
+		f.Serving, f.Why, f.Region = q.serving, q.why, q.region.String()
+	}
 }
 
 func orTimeout(err error) error {
@@ -212,10 +246,12 @@ func (p *probing) mayPass(err error) bool {
 	return isPassing(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// round asks each file's region once, several servers and calls at a time. It returns the files whose region answered,
-// with an error that kept others from an answer.
-func (p *probing) round(ctx context.Context, files []*asked) (answered []*asked, err error) {
-	regions, err := p.cluster.regionsThrough(ctx, p.id)
+// round asks for each probe once, several servers and calls at a time. It returns those whose region answered, with an
+// error that kept others from an answer.
+func (p *probing) round(ctx context.Context, all []*question) (answered []*question, err error) {
+	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
+	defer cancel()
+	regions, err := p.cluster.regionsThrough(limited, p.id)
 	if err != nil {
 		return nil, err
 	}
@@ -223,9 +259,9 @@ func (p *probing) round(ctx context.Context, files []*asked) (answered []*asked,
 	var failed error
 	var group errgroup.Group
 	group.SetLimit(p.cluster.limits.parallel)
-	for _, batch := range batches(files, regions) {
+	for _, batch := range batches(all, regions, p.atOnce) {
 		group.Go(func() error {
-			got, err := p.askBatch(ctx, batch)
+			got, err := p.askBatch(limited, batch)
 			mu.Lock()
 			defer mu.Unlock()
 			answered = append(answered, got...)
@@ -236,15 +272,21 @@ func (p *probing) round(ctx context.Context, files []*asked) (answered []*asked,
 		})
 	}
 	_ = group.Wait() // the errors are in failed
+	var lost *hbase.ConnError
+	if errors.As(failed, &lost) && lost.Sent {
+		p.atOnce = max(p.atOnce/2, 1) // perhaps the values are so large that their answer is refused
+	}
 	return answered, failed
 }
 
 // confirm keeps the answers of regions that are open as they were when they were asked.
-func (p *probing) confirm(ctx context.Context, answered []*asked, before error) ([]*asked, error) {
+func (p *probing) confirm(ctx context.Context, answered []*question, before error) ([]*question, error) {
 	if len(answered) == 0 {
 		return nil, before
 	}
-	regions, err := p.cluster.regionsThrough(ctx, p.id)
+	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
+	defer cancel()
+	regions, err := p.cluster.regionsThrough(limited, p.id)
 	if err != nil {
 		return nil, err
 	}
@@ -252,72 +294,56 @@ func (p *probing) confirm(ctx context.Context, answered []*asked, before error) 
 	for i := range regions {
 		byName[string(regions[i].Name)] = &regions[i]
 	}
-	moved := func(a *asked) bool {
-		r := byName[string(a.region.Name)]
-		return r == nil || !r.sameOpening(&a.region)
+	moved := func(q *question) bool {
+		r := byName[string(q.region.Name)]
+		return r == nil || !r.sameOpening(&q.region)
 	}
 	return slices.DeleteFunc(answered, moved), before
 }
 
-// batches puts together the files that one call asks for: of one server, in the order of regions.
-func batches(files []*asked, regions []Region) [][]*asked {
-	byServer := map[string][]*asked{}
-	for _, a := range files {
-		i, _ := slices.BinarySearchFunc(regions, a.Probes[0].Row, func(r Region, row []byte) int {
-			if bytes.Compare(r.Start, row) <= 0 {
-				return -1
-			}
-			return 1
-		})
-		a.region = regions[max(i-1, 0)]
-		a.Region = a.region.String()
-		byServer[a.region.Server] = append(byServer[a.region.Server], a)
+// batches puts together the probes that one call asks for: of one server, in the order of regions.
+func batches(all []*question, regions []Region, size int) [][]*question {
+	byServer := map[string][]*question{}
+	for _, q := range all {
+		q.region = *regionOf(regions, q.Row)
+		byServer[q.region.Server] = append(byServer[q.region.Server], q)
 	}
-	var all [][]*asked
+	var cut [][]*question
 	for _, server := range slices.Sorted(maps.Keys(byServer)) {
 		list := byServer[server]
-		slices.SortStableFunc(list, func(a, b *asked) int { return bytes.Compare(a.region.Start, b.region.Start) })
-		begin, gets := 0, 0
-		for i, a := range list {
-			if n := len(a.Probes) * getsPerProbe; gets > 0 && gets+n > getsAtOnce {
-				all = append(all, list[begin:i])
-				begin, gets = i, 0
-			}
-			gets += len(a.Probes) * getsPerProbe
-		}
-		all = append(all, list[begin:])
+		slices.SortStableFunc(list, func(a, b *question) int { return bytes.Compare(a.region.Start, b.region.Start) })
+		cut = slices.AppendSeq(cut, slices.Chunk(list, size))
 	}
-	return all
+	return cut
 }
 
-// askBatch asks one server for files.
-func (p *probing) askBatch(ctx context.Context, batch []*asked) (answered []*asked, err error) {
-	var questions []hbase.RegionGets
-	var first []int // of each file: its first read in its region's list
-	for i, a := range batch {
-		if i == 0 || !bytes.Equal(batch[i-1].region.Name, a.region.Name) {
-			questions = append(questions, hbase.RegionGets{Region: a.region.Name})
+// regionOf is the region that holds a row, of all regions in order.
+func regionOf(regions []Region, row []byte) *Region {
+	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, row) > 0 })
+	return &regions[max(i-1, 0)]
+}
+
+// askBatch asks one server.
+func (p *probing) askBatch(ctx context.Context, batch []*question) (answered []*question, err error) {
+	var asked []hbase.RegionGets
+	for i, q := range batch {
+		if i == 0 || !bytes.Equal(batch[i-1].region.Name, q.region.Name) {
+			asked = append(asked, hbase.RegionGets{Region: q.region.Name})
 		}
-		q := &questions[len(questions)-1]
-		first = append(first, len(q.Gets))
-		for k := range a.Probes {
-			q.Gets = append(q.Gets, a.Probes[k].gets(a.Family)...)
-		}
+		r := &asked[len(asked)-1]
+		r.Gets = append(r.Gets, q.gets(q.family)...)
 	}
-	answers, err := p.ask(ctx, batch[0].region.Server, questions)
+	byRegion, err := p.ask(ctx, batch[0].region.Server, asked)
 	if err != nil {
 		return nil, err
 	}
-	region := -1
-	for i, a := range batch {
-		if first[i] == 0 {
-			region++
-		}
-		if failed := p.judge(a, answers[region][first[i]:]); failed != nil {
+	answers := slices.Concat(byRegion...)
+	for i, q := range batch {
+		if failed := p.judge(q, answers[i*getsPerProbe:(i+1)*getsPerProbe]); failed != nil {
 			err = failed
 			continue
 		}
-		answered = append(answered, a)
+		answered = append(answered, q)
 	}
 	return answered, err
 }
@@ -347,28 +373,19 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	if b.AnyCell {
 		cell.Limit = markersAsked
 	}
-	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markersAsked}
-	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markersAsked}
+	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markersAsked, KeysOnly: qualifier != nil}
+	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markersAsked, KeysOnly: true}
 	return []hbase.RawGet{cell, newer, markers}
 }
 
-// judge decides what a file's answers say. The error is one that kept the region from an answer.
-func (p *probing) judge(a *asked, answers []hbase.GetAnswer) error {
-	a.Serving, a.Why = Served, ""
-	worst := Served
-	for i := range a.Probes {
-		of := answers[i*getsPerProbe : (i+1)*getsPerProbe]
-		for _, answer := range of {
-			if answer.Err != nil {
-				return answer.Err
-			}
-		}
-		serving, why := p.cell(a.Family, &a.Probes[i], of)
-		if serving > worst {
-			worst, a.Why = serving, why
+// judge decides what the answers for a probe say. The error is one that kept the region from an answer.
+func (p *probing) judge(q *question, answers []hbase.GetAnswer) error {
+	for _, answer := range answers {
+		if answer.Err != nil {
+			return answer.Err
 		}
 	}
-	a.Serving = worst
+	q.serving, q.why = p.cell(q.family, q.Probe, answers)
 	return nil
 }
 

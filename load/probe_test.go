@@ -73,7 +73,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.CheckRead(t.Context(), described); err != nil {
+	if err := l.CheckRead(t.Context(), described, []string{"f"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -217,7 +217,7 @@ func TestCheckRead(t *testing.T) {
 		}
 		c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
 		t.Cleanup(c.servers.close)
-		err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}})
+		err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}, []string{"f"})
 		if (err != nil) != refused || refused && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'R', 't'")) {
 			t.Errorf("%s: %v", class, err)
 		}

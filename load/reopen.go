@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,20 +24,21 @@ var errNoOtherServer = errors.New("there is no other region server to move it to
 func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
 	moved := map[string]error{}
 	for i := range findings {
-		r := &findings[i].region
-		if _, done := moved[string(r.Name)]; done {
-			continue
+		for k := range findings[i].regions {
+			r := &findings[i].regions[k]
+			if _, done := moved[string(r.Name)]; done {
+				continue
+			}
+			moved[string(r.Name)] = c.move(ctx, r, len(moved))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 		}
-		err := c.move(ctx, r)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		moved[string(r.Name)] = err
 	}
 	var files []HFile
 	var before, result []Finding
 	for _, f := range findings {
-		if err := moved[string(f.region.Name)]; err != nil {
+		if err := f.notMoved(moved); err != nil {
 			f.Why = fmt.Sprintf("%s; the region can't be opened again: %v", f.Why, err)
 			result = append(result, f)
 			continue
@@ -50,16 +50,33 @@ func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) (
 	}
 	again, err := c.Probe(ctx, name, files)
 	for i := range again {
-		again[i].Reopened = !again[i].region.sameOpening(&before[i].region)
+		again[i].Reopened = !again[i].sameOpenings(&before[i])
 	}
 	return append(result, again...), err
+}
+
+// notMoved is why one of a file's regions was not moved; nil where all were.
+func (f *Finding) notMoved(moved map[string]error) error {
+	for i := range f.regions {
+		if err := moved[string(f.regions[i].Name)]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameOpenings tells whether a region of a file is open still as it was at an earlier look.
+func (f *Finding) sameOpenings(o *Finding) bool {
+	return slices.ContainsFunc(f.regions, func(r Region) bool {
+		return slices.ContainsFunc(o.regions, func(before Region) bool { return r.sameOpening(&before) })
+	})
 }
 
 // OpenAgain moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
 // is ErrRefused where there is no other server, or no permission.
 func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error {
-	r := table.regionOf(row)
-	err := c.move(ctx, r)
+	r := regionOf(table.Regions, row)
+	err := c.move(ctx, r, 0)
 	if errors.Is(err, errNoOtherServer) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -87,8 +104,8 @@ func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error
 	}
 }
 
-// move moves a region to a server other than its present one. It returns once hbase:meta has the region open elsewhere.
-func (c *Cluster) move(ctx context.Context, r *Region) error {
+// move moves a region to a server other than its present one, the n-th of those, and waits until the master has done so.
+func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
 	return c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
@@ -96,11 +113,11 @@ func (c *Cluster) move(ctx context.Context, r *Region) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(servers, func(s hbase.ServerName) bool { return s.Addr() != r.Server })
-		if i < 0 {
+		servers = slices.DeleteFunc(servers, func(s hbase.ServerName) bool { return s.Addr() == r.Server })
+		if len(servers) == 0 {
 			return errNoOtherServer
 		}
-		return master.MoveRegion(ctx, r.encodedName(), servers[i])
+		return master.MoveRegion(ctx, r.encodedName(), servers[n%len(servers)])
 	})
 }
 
@@ -111,17 +128,8 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 // Opening names the present opening of the region that holds a row: it changes when the region moves, splits or is opened
 // again for another reason.
 func (t *Table) Opening(row []byte) string {
-	r := t.regionOf(row)
+	r := regionOf(t.Regions, row)
 	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
-}
-
-// regionOf is the region that holds a row.
-func (t *Table) regionOf(row []byte) *Region {
-	i := len(t.Regions) - 1
-	for i > 0 && bytes.Compare(t.Regions[i].Start, row) > 0 {
-		i--
-	}
-	return &t.Regions[i]
 }
 
 // prove decides about files that are neither at their place nor in the staging folder after an answer that was not a

@@ -172,7 +172,12 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 	defer unwatch()
 	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
-		return outcome{loaded: g.files}
+		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.Known }) || !l.elsewhere(ctx, &g.region) {
+			return outcome{loaded: g.files}
+		}
+		// The end of the load can't find out whether such files are served: the server must be believed, and may be one that
+		// woke up.
+		err = &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: errors.New("the region is open elsewhere by now")}
 	}
 	return l.takeStock(ctx, g, err)
 }

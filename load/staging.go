@@ -26,8 +26,8 @@ const (
 // the files that are not at their place then, loaded are those that the table serves; an error is a *LostError where it
 // does not serve all of them.
 func (c *Cluster) RecoverStaging(ctx context.Context, fs storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
-	l := &loading{cluster: c, fs: fs, token: folder}
-	l.decide = l.prove
+	l := newLoading(c, fs)
+	l.token = folder
 	if l.table, err = parseName(table); err != nil {
 		return nil, err
 	}

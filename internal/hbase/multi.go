@@ -18,6 +18,7 @@ type RawGet struct {
 	Qualifier []byte // nil: every column of the family; empty: the column without a name, where family markers are
 	From, To  int64  // timestamps from From to before To
 	Limit     int    // the most cells that are returned; 0: all
+	KeysOnly  bool   // values are left out; only with a Qualifier
 }
 
 // StoredCell is a cell as a region stores it.
@@ -43,8 +44,12 @@ type GetAnswer struct {
 // rawAttribute is Scan.RAW_ATTR. A Get hands its attributes on to the Scan that the region server makes of it.
 const rawAttribute = "_raw_"
 
-// columnRangeFilter is the class that serves one column without a look at the others of its row.
-const columnRangeFilter = "org.apache.hadoop.hbase.filter.ColumnRangeFilter"
+// The filters' classes. ColumnRangeFilter serves one column without a look at the others of its row.
+const (
+	columnRangeFilter = "org.apache.hadoop.hbase.filter.ColumnRangeFilter"
+	keyOnlyFilter     = "org.apache.hadoop.hbase.filter.KeyOnlyFilter"
+	filterList        = "org.apache.hadoop.hbase.filter.FilterList"
+)
 
 // MultiGet makes many reads in one call: Client.proto's MultiRequest. There is one list of answers for each element of
 // regions, in its order, and one answer for each of its reads. A region that this server does not serve answers each
@@ -124,10 +129,27 @@ func (g *RawGet) message() (*pb.Get, error) {
 	if g.Qualifier == nil {
 		return get, nil
 	}
-	filter, err := proto.Marshal(&pb.ColumnRangeFilter{MinColumn: g.Qualifier, MinColumnInclusive: proto.Bool(true),
-		MaxColumn: g.Qualifier, MaxColumnInclusive: proto.Bool(true)})
-	get.Filter = &pb.Filter{Name: proto.String(columnRangeFilter), SerializedFilter: filter}
+	var err error
+	get.Filter, err = g.filter()
 	return get, err
+}
+
+func (g *RawGet) filter() (*pb.Filter, error) {
+	column, err := newFilter(columnRangeFilter, &pb.ColumnRangeFilter{MinColumn: g.Qualifier, MinColumnInclusive: proto.Bool(true),
+		MaxColumn: g.Qualifier, MaxColumnInclusive: proto.Bool(true)})
+	if err != nil || !g.KeysOnly {
+		return column, err
+	}
+	keys, err := newFilter(keyOnlyFilter, &pb.KeyOnlyFilter{LenAsVal: proto.Bool(false)})
+	if err != nil {
+		return nil, err
+	}
+	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(), Filters: []*pb.Filter{column, keys}})
+}
+
+func newFilter(class string, m proto.Message) (*pb.Filter, error) {
+	b, err := proto.Marshal(m)
+	return &pb.Filter{Name: proto.String(class), SerializedFilter: b}, err
 }
 
 // regionAnswers reads a RegionActionResult with an answer for each of n reads.

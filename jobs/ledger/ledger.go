@@ -4,6 +4,9 @@
 // It is a folder with a folder a table, and in it a JSON document for each job and date, sealed with a checksum:
 //
 //	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>.json
+//	<folder>/<table>/unserved.json
+//
+// The second one, where there is one, lists files of all jobs that the table did not serve.
 //
 // A document is replaced as a whole, so that a reader finds either the old one or the new one.
 package ledger
@@ -56,8 +59,7 @@ type Entry struct {
 	// Staging is HBase's staging folder of an interrupted load of a directory that has no manifest.
 	Staging string `json:"staging,omitempty"`
 	// Identity changes where the table was made anew or has split; see load.Table.
-	Identity string     `json:"table_identity,omitempty"`
-	Unserved []Unserved `json:"unserved,omitempty"`
+	Identity string `json:"table_identity,omitempty"`
 
 	Program string    `json:"program"` // that loaded
 	Host    string    `json:"host"`
@@ -72,6 +74,8 @@ type File struct {
 	FirstRow string `json:"first_row"` // in the notation of HBase's shell
 	LastRow  string `json:"last_row"`
 	Probes   []Cell `json:"probes"`
+	// ServedBefore says that the table returned these cells before the file was loaded.
+	ServedBefore bool `json:"served_before,omitempty"`
 }
 
 // Cell is a cell of an HFile.
@@ -136,29 +140,32 @@ func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 	return e, err
 }
 
-func (l *Ledger) read(name string) (e *Entry, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("read the ledger's entry %s: %w", l.fsys.URI(name), err)
-		}
-	}()
+func (l *Ledger) read(name string) (*Entry, error) {
+	e := new(Entry)
+	err := l.readInto(name, e)
+	if err == nil {
+		err = e.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger's entry %s: %w", l.fsys.URI(name), err)
+	}
+	return e, nil
+}
+
+func (l *Ledger) readInto(name string, document any) error {
 	f, err := l.fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", seal.ErrMalformed, maxBytes)
+		return fmt.Errorf("%w: it has more than %d bytes", seal.ErrMalformed, maxBytes)
 	}
-	e = new(Entry)
-	if err := seal.Unmarshal(text, e); err != nil {
-		return nil, err
-	}
-	return e, e.check()
+	return seal.Unmarshal(text, document)
 }
 
 // check refuses an entry that nobody can have written.
@@ -182,8 +189,8 @@ func (l *Ledger) Write(e *Entry) error {
 	return nil
 }
 
-func (l *Ledger) write(name string, e *Entry) error {
-	text, err := seal.Marshal(e)
+func (l *Ledger) write(name string, document any) error {
+	text, err := seal.Marshal(document)
 	if err != nil {
 		return err
 	}
@@ -207,29 +214,36 @@ func (l *Ledger) write(name string, e *Entry) error {
 	return nil
 }
 
-// OfTable returns all entries of a table.
-func (l *Ledger) OfTable(table string) ([]*Entry, error) {
-	dir := l.folder(table)
-	infos, err := l.fsys.ReadDir(dir)
+// unservedFile is the document with a table's unserved files.
+const unservedFile = "unserved.json"
+
+type unservedDocument struct {
+	Schema int        `json:"schema"`
+	Files  []Unserved `json:"files"`
+}
+
+// Unserved lists the files of a table that HBase took and did not serve.
+func (l *Ledger) Unserved(table string) ([]Unserved, error) {
+	name := path.Join(l.folder(table), unservedFile)
+	var d unservedDocument
+	err := l.readInto(name, &d)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil && d.Schema != schema {
+		err = fmt.Errorf("%w: it has schema %d, this program knows %d", seal.ErrMalformed, d.Schema, schema)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("list the ledger's entries of table %s: %w", table, err)
+		return nil, fmt.Errorf("read the ledger's list %s: %w", l.fsys.URI(name), err)
 	}
-	var all []*Entry
-	for _, info := range infos {
-		if info.Dir || info.Name[0] == '.' {
-			continue
-		}
-		e, err := l.read(path.Join(dir, info.Name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was just removed
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
+	return d.Files, nil
+}
+
+// SetUnserved replaces the list of a table's unserved files.
+func (l *Ledger) SetUnserved(table string, files []Unserved) error {
+	name := path.Join(l.folder(table), unservedFile)
+	if err := l.write(name, unservedDocument{schema, files}); err != nil {
+		return fmt.Errorf("write the ledger's list %s: %w", l.fsys.URI(name), err)
 	}
-	return all, nil
+	return nil
 }

@@ -16,8 +16,7 @@ import (
 func sample() *Entry {
 	return &Entry{State: Loaded, Job: "check.yaml", JobHash: "0123456789abcdef0123", Table: "ns:t", Date: "2026-11-20", Run: "r1",
 		Output: "hdfs:///out", Books: []byte(`{"rows_read":5}`), Inputs: []byte(`[]`), Files: []File{{URI: "hdfs:///out/f/1", Family: "f", FirstRow: "a",
-			LastRow: `b\x00`, Probes: []Cell{{Row: "a", Qualifier: "q", Timestamp: 5, Type: 4, Value: "00"}}}},
-		Unserved: []Unserved{{URI: "u", Row: "a", Opening: "o", Run: "r0", Time: time.Unix(1e9, 0).UTC()}}, Time: time.Unix(2e9, 0).UTC()}
+			LastRow: `b\x00`, Probes: []Cell{{Row: "a", Qualifier: "q", Timestamp: 5, Type: 4, Value: "00"}}}}, Time: time.Unix(2e9, 0).UTC()}
 }
 
 func newLedger(t *testing.T) (*Ledger, string) {
@@ -56,18 +55,22 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 	if err := l.Write(other); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := l.OfTable(want.Table); err != nil || len(all) != 2 {
-		t.Errorf("%d entries, %v", len(all), err)
+	if files, err := l.Unserved(want.Table); err != nil || files != nil {
+		t.Errorf("unserved: %v, %v", files, err)
 	}
-	if all, err := l.OfTable("none"); err != nil || all != nil {
-		t.Errorf("%v, %v", all, err)
+	unserved := []Unserved{{URI: "u", Row: "a", Opening: "o", Run: "r0", Time: time.Unix(1e9, 0).UTC()}}
+	if err := l.SetUnserved(want.Table, unserved); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := l.Unserved(want.Table); err != nil || !reflect.DeepEqual(files, unserved) {
+		t.Errorf("unserved: %v, %v", files, err)
 	}
 	for _, name := range []string{dir, filepath.Join(dir, "ns=t"), filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef.json")} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if names, err := os.ReadDir(filepath.Join(dir, "ns=t")); err != nil || len(names) != 2 {
+	if names, err := os.ReadDir(filepath.Join(dir, "ns=t")); err != nil || len(names) != 3 {
 		t.Errorf("left: %v, %v", names, err)
 	}
 }
