@@ -406,29 +406,39 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	}
 }
 
-// TestLostFile: a file that is gone and whose rows are not in the table is not taken for loaded: it is written again.
+// TestLostFile: files that are gone and whose rows are not in the table are not taken for loaded: they are written again,
+// be it one or all.
 func TestLostFile(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	l.night(t, "2026-11-20", 1000, 8)
-	j, o := l.job(t, "2026-11-20"), l.options()
-	o.NoLoad = true
-	mustRun(t, j, o)
-	w := l.work(t, j)
-	w.manifest.State = stateLoading
-	if err := w.save(); err != nil {
-		t.Fatal(err)
+	for _, all := range []bool{false, true} {
+		l := newLive(t)
+		l.table10(t)
+		l.night(t, "2026-11-20", 1000, 8)
+		j, o := l.job(t, "2026-11-20"), l.options()
+		o.NoLoad = true
+		mustRun(t, j, o)
+		w := l.work(t, j)
+		w.manifest.State = stateLoading
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		lost := w.manifest.files()
+		if !all {
+			lost = lost[:1]
+		}
+		for _, f := range lost {
+			if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.close(); err != nil {
+			t.Fatal(err)
+		}
+		if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(s.Files) {
+			t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
+		}
+		l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
+		l.wantAgain(t, "2026-11-20")
 	}
-	if err := w.fsys.Remove(path.Join(w.dir, w.manifest.files()[0].Path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.close(); err != nil {
-		t.Fatal(err)
-	}
-	if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(s.Files) {
-		t.Errorf("%s, load %+v", s.Status, s.Load)
-	}
-	l.wantDigest(t, "a lost file", "2026-11-20")
 }
 
 // work opens a job's output as a run does.

@@ -89,6 +89,10 @@ func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 	l.wantTable(t, "cut", l.expected(t, night20))
 	l.wantStoreFiles(t, 13)
 	l.wantAgain(t, night20)
+	for _, row := range []string{"25", "45", "65"} { // the rows of a loaded file are in two regions from now on
+		l.oracle(t, "split", l.table, row)
+	}
+	l.wantAgain(t, night20)
 }
 
 // TestRegionsSplitDuringLoad: the load goes on with the files cut, and loads none twice.

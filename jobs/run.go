@@ -57,7 +57,7 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		sayf(r.options, "%v", lost)
+		sayf(r.options, "%v: their rows are written and loaded again now", lost.lost)
 		r.options.Force = false // what is there now is this run's own
 		for _, w := range r.places {
 			w.options.Force = false
