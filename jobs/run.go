@@ -28,10 +28,11 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
+	var missing *noInputError
 	switch {
 	case err == nil:
 		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
-	case errors.Is(err, errNoInput) && j.Load && !o.NoLoad && !o.Force:
+	case errors.As(err, &missing) && j.Load && !o.NoLoad && !o.Force:
 		err = loadedWithoutInput(running, j, o, summary, err)
 	}
 	switch cause := context.Cause(running); {

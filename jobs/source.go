@@ -24,8 +24,10 @@ type source struct {
 	text  int64 // bytes, about, when decompressed
 }
 
-// errNoInput marks that no input was found.
-var errNoInput = errors.New("no input")
+// noInputError says that no input was found.
+type noInputError struct{ error }
+
+func (e *noInputError) Unwrap() error { return e.error }
 
 // openSource finds the input. A path that names nothing is refused.
 func openSource(j *Job, s *site) (*source, error) {
@@ -36,10 +38,10 @@ func openSource(j *Job, s *site) (*source, error) {
 	src := &source{job: j, root: name, fsys: fsys}
 	if err = src.find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = refusef("%w: the input %s is not there; check input.path, --date and whether the export has run%s", errNoInput, fsys.URI(name), noBraces(name))
+			err = &noInputError{refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))}
 		}
 		if errors.Is(err, ingest.ErrNoFile) {
-			err = refusef("%w: %w", errNoInput, err)
+			err = &noInputError{refusef("%w", err)}
 		}
 		if errors.Is(err, ingest.ErrLink) {
 			err = refusef("%w", err)
