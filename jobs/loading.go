@@ -59,7 +59,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 // checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
 // does not serve is written again, as the earlier process would have done; else that is for a person.
 func (w *workplace) checkLoaded(ctx context.Context, table *load.Table) error {
-	if w.manifest.State != stateLoading || w.manifest.Table != table.Identity() {
+	if w.manifest.Table != table.Identity() {
 		return w.checkServed(ctx, table.Name)
 	}
 	loaded, err := w.manifest.hfiles(w.fsys, w.dir, func(f *FileSummary) bool { return f.Loaded })

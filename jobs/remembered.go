@@ -101,7 +101,7 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
 		Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.files() {
-		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes})
+		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
 }
@@ -219,15 +219,18 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 	if err != nil {
 		return err
 	}
-	asked := slices.Clone(files)
-	if identity != "" && identity == table.Identity() {
+	asked, same := slices.Clone(files), identity != "" && identity == table.Identity()
+	if same {
 		asked = oneOfEachRegion(files, table)
 	}
 	findings, err := w.cluster.Probe(ctx, name, asked)
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.refuseUnreadable(name, findings)
 	}
-	return w.refuseUnreadable(name, findings)
+	if err == nil && !same {
+		err = checkKnown(name, files)
+	}
+	return err
 }
 
 // damagedRecord gives the error of a record that was read the kind that says what to do: one with a changed content is a
@@ -235,9 +238,9 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return &kindError{Differs, err}
+		return differsf("%w; put the original back, or move it away, and with it what it remembers", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return &kindError{Refused, err}
+		return refusef("%w; put the original back, or move it away, and with it what it remembers", err)
 	}
 	return err
 }

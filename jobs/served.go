@@ -108,13 +108,27 @@ func (w *workplace) refuseUnreadable(table string, findings []load.Finding) erro
 	if len(lost) == 0 {
 		return nil
 	}
-	advice := "the table was truncated, made anew or restored since they were loaded, or their rows were deleted or written again with the same timestamps by another load, which --force would undo"
-	switch lost[0].Serving {
+	return refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+}
+
+// adviceFor says what to do about rows that can't be read.
+func adviceFor(s load.Serving) string {
+	switch s {
 	case load.Deleted:
-		advice = "rows were deleted in the table; a major compaction removes the delete marker, and what it hides"
+		return "Rows were deleted in the table. The marker hides whatever is loaded with these timestamps until a major compaction removes both; after that --force loads the rows again"
 	case load.Expired:
-		advice = "the family's TTL hides them"
+		return "The family's TTL hides them; only a longer TTL makes them readable"
 	}
-	return refusef("table %s does not serve %d of the %d files asked for: %s. Most likely %s; --force writes and loads them again",
-		table, len(lost), all, lost[0].String(), advice)
+	return "Most likely the table was truncated, made anew or restored since they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
+}
+
+// checkKnown refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
+// before: a snapshot of that time has them too.
+func checkKnown(table string, files []load.HFile) error {
+	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.Known })
+	if known < 0 {
+		return nil
+	}
+	return refusef("table %s was changed since the load (made anew, restored, disabled or split), and had cells like the first and last ones of %s before that load: they don't show whether the load is in it still; compare the table with bulkload verify --live, or write and load again with --force",
+		table, files[known].URI)
 }

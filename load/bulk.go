@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -127,7 +128,7 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	if err := l.markKnown(ctx, name); err != nil {
 		return err
 	}
-	if err := l.prepare(ctx, table); err != nil {
+	if err := l.prepare(ctx, table, l.cluster.limits.outage); err != nil {
 		return err
 	}
 	err = l.rounds(ctx)
@@ -224,8 +225,8 @@ func (l *loading) checkSource(f *pendingFile) error {
 }
 
 // prepare makes the staging folder and checks that files can go through it.
-func (l *loading) prepare(ctx context.Context, table *Table) error {
-	ctx, cancel := l.cluster.limit(ctx)
+func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
 		l.token, err = conn.PrepareBulkLoad(ctx, l.table, region)
@@ -305,7 +306,8 @@ func (l *loading) cleanup(ctx context.Context) {
 	}
 }
 
-// onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging.
+// onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging. A
+// call that was lost is made again: it makes another staging folder, or deletes one that is gone.
 func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	var pause backoff
 	for {
@@ -318,7 +320,8 @@ func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, 
 		if err == nil {
 			err = l.cluster.withTimeout(ctx, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
-		if err == nil || !isPassing(err) && !neverSent(err) || !pause.wait(ctx) {
+		var lost *hbase.ConnError
+		if err == nil || !isPassing(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
 			return err
 		}
 	}

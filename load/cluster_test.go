@@ -547,7 +547,7 @@ func (l *lab) begin(table string, files ...HFile) *loading {
 		err = w.check(described, files)
 	}
 	if err == nil {
-		err = w.prepare(l.Context(), described)
+		err = w.prepare(l.Context(), described, patience)
 	}
 	if err != nil {
 		l.Fatal(err)

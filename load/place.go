@@ -15,7 +15,7 @@ func (c *Cluster) CheckPlace(ctx context.Context, fs storage.FS, table *Table, u
 	if l.table, err = parseName(table.Name); err != nil {
 		return err
 	}
-	if err = l.prepare(ctx, table); err == nil {
+	if err = l.prepare(ctx, table, patience); err == nil {
 		l.cleanup(ctx)
 		return nil
 	}

@@ -151,6 +151,9 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 		return nil, nil, err
 	}
 	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.doubtful() })
+	for i := range doubtful {
+		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")
+	}
 	if len(doubtful) > 0 {
 		if doubtful, err = l.cluster.Reopen(ctx, name, doubtful); err != nil {
 			return nil, nil, err
@@ -159,7 +162,6 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	unproven := map[string]*Finding{}
 	for i := range doubtful {
 		if f := &doubtful[i]; f.doubtful() {
-			f.Why = cmp.Or(f.Why, "it had cells like those of its first and last row before")
 			unproven[f.URI] = f
 		}
 	}
