@@ -28,7 +28,7 @@ unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER)
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_PYTHON=$(PYTHON)/bin/python go test -count=1 -timeout 20m ./...
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_PYTHON=$(PYTHON)/bin/python go test -count=1 -timeout 45m ./...
 
 # The packages with threads, without the cluster.
 race:

@@ -96,7 +96,7 @@ func TestServerHangsDuringLoad(t *testing.T) {
 	l := newFragile(t)
 	const date = "2026-11-20"
 	first := 0
-	n := moments(t, 3)
+	n := moments(t, 2)
 	for i := range n {
 		l.table = fmt.Sprintf("hang%02d", i)
 		l.retarget(t)
@@ -133,7 +133,7 @@ func TestServerHangsDuringLoad(t *testing.T) {
 func TestServerDiesDuringLoad(t *testing.T) {
 	l := newFragile(t)
 	const date = "2026-11-20"
-	n := moments(t, 3)
+	n := moments(t, 2)
 	for i := range n {
 		l.table = fmt.Sprintf("die%02d", i)
 		l.retarget(t)
