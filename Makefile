@@ -32,7 +32,7 @@ unit: $(PYTHON)/bin/pyflakes
 
 # The packages with threads, without the cluster.
 race:
-	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
+	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 -timeout 30m ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
 	go test -race -short -count=1 -run 'Helpers|EveryFailedWrite|RowAtATime' ./hfilewriter
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now

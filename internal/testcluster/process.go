@@ -24,6 +24,10 @@ const goneIn = 10 * time.Second
 // tailLines is how much of a role's log an error quotes.
 const tailLines = 25
 
+// endedLooks is how often a role must be seen without its process before it counts as ended: while a process replaces its
+// program it has no command line.
+const endedLooks = 20
+
 // pause is how often a condition is looked at.
 const pause = 100 * time.Millisecond
 
@@ -75,8 +79,10 @@ func (c *Cluster) jvm(r role) jvm {
 func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyIn, fmt.Errorf("not ready after %v", readyIn))
 	defer cancel()
-	for {
-		if _, alive := c.pid(r.name); !alive {
+	for ended := 0; ; {
+		if _, alive := c.pid(r.name); alive {
+			ended = 0
+		} else if ended++; ended == endedLooks {
 			return c.failed(r, errors.New("it has ended"), logged)
 		}
 		if portOpen(c.address(r.port)) && c.says(r, logged) {
