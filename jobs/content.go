@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"bulkload/ingest"
@@ -53,13 +54,14 @@ func (c inputContents) add(o inputContents) {
 func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone fileContent
-	left := map[string]*manifestInput{}
+	byPath := map[string]*manifestInput{}
 	for i := range old {
 		if old[i].Content == nil {
 			return false, nil // an older bulkload has recorded none
 		}
-		left[old[i].Path] = &old[i]
+		byPath[old[i].Path] = &old[i]
 	}
+	left := maps.Clone(byPath)
 	paths := len(old) == len(now)
 	for i := range now {
 		was := left[now[i].Path]
@@ -90,19 +92,11 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 	for _, i := range read {
 		now[i].Content = found.of(i)
 		sum.add(now[i].Content)
-		if was := w.recordOf(old, now[i].Path); was != nil && paths && *was.Content != *now[i].Content {
+		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
 			return false, nil
 		}
 	}
 	return sum == want, nil
-}
-
-func (w *workplace) recordOf(inputs []manifestInput, path string) *manifestInput {
-	i := slices.IndexFunc(inputs, func(in manifestInput) bool { return in.Path == path })
-	if i < 0 {
-		return nil
-	}
-	return &inputs[i]
 }
 
 // sameFile tells whether a file was not even touched.
@@ -230,21 +224,9 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifestInput) bool { return a.sameFile(&b) }) {
 		sayf(w.options, "the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
-		return w.checkedSave(old)
+		return w.saveManifest(old)
 	}
 	return nil
-}
-
-// checkedSave saves a manifest of the output as long as that is this run's to change.
-func (w *workplace) checkedSave(m *manifest) error {
-	if err := w.checkLock(); err != nil {
-		return err
-	}
-	temps, err := w.tempFolder()
-	if err != nil {
-		return err
-	}
-	return m.save(w.fsys, w.dir, temps)
 }
 
 // recordContents takes over what the input files hold. It must add up to what was sorted.

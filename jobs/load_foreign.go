@@ -18,7 +18,7 @@ import (
 // A directory that another tool has written has no manifest. What became of its files is recorded in the ledger, under the
 // directory's name, so that a second command does not take files that HBase has moved away for loaded ones.
 
-// directoryKey stands in the ledger for the hash of a job.
+// directoryKey takes the place of a job's hash in the ledger.
 func (w *workplace) directoryKey() string {
 	sum := sha256.Sum256([]byte("directory " + w.fsys.URI(w.dir)))
 	return hex.EncodeToString(sum[:])

@@ -254,12 +254,14 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
 
 // save records the state of things, as long as the output is still this run's to change.
-func (w *workplace) save() error {
+func (w *workplace) save() error { return w.saveManifest(w.manifest) }
+
+func (w *workplace) saveManifest(m *manifest) error {
 	temps, err := w.tempFolder()
 	if err != nil {
 		return err
 	}
-	return w.manifest.save(w.fsys, w.dir, temps)
+	return m.save(w.fsys, w.dir, temps)
 }
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
