@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/keys"
 )
 
@@ -95,12 +96,12 @@ func packed(rows []tableRow) []tableRow {
 }
 
 // cellsOf are the rows' Puts in order.
-func cellsOf(rows []tableRow, family string, qualifiers [][]byte, timestamp int64) []keys.Cell {
-	var cells []keys.Cell
+func cellsOf(rows []tableRow, family string, qualifiers [][]byte, timestamp int64) []cell.Cell {
+	var cells []cell.Cell
 	for _, r := range rows {
 		for i, v := range r.values {
 			if !v.Null() {
-				cells = append(cells, keys.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: v.Bytes()})
+				cells = append(cells, cell.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: cell.Put, Value: v.Bytes()})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/keys"
 )
@@ -18,8 +19,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, row := range []string{"row1", "row2", "row3"} {
-		cell := keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: keys.Put, Value: []byte("value of " + row)}
-		if err := w.Append(&cell); err != nil {
+		next := cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: cell.Put, Value: []byte("value of " + row)}
+		if err := w.Append(&next); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -85,7 +86,7 @@ func ExampleReader_Verify() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Append(&keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: keys.Put, Value: []byte("v")}); err != nil {
+	if err := w.Append(&cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: cell.Put, Value: []byte("v")}); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := w.Close(); err != nil {
@@ -117,7 +118,7 @@ func ExampleReader_Layout() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Append(&keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: keys.Put, Value: []byte("v")}); err != nil {
+	if err := w.Append(&cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: cell.Put, Value: []byte("v")}); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := w.Close(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/keys"
 )
 
@@ -60,7 +61,7 @@ func FuzzPacked(f *testing.F) {
 					continue
 				}
 				count++
-				c := keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: keys.Put, Value: v.Bytes()}
+				c := cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: cell.Put, Value: v.Bytes()}
 				if err := x.Append(&c); err != nil {
 					t.Fatal(err)
 				}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
-// Printable writes bytes as HBase's shell does, see keys.Printable.
-func Printable(b []byte) string { return keys.Printable(b) }
+// Printable writes bytes as HBase's shell does, see cell.Printable.
+func Printable(b []byte) string { return cell.Printable(b) }
 
 // ParseBinary reads what Printable writes (Bytes.toBytesBinary); bytes above ASCII may stand as they are.
 func ParseBinary(text string) ([]byte, error) {

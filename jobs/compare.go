@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // maxDifferences bounds how many differences are listed; all are counted.
@@ -45,7 +45,7 @@ type differences struct {
 	missing, different, extra int64
 }
 
-func (d *differences) add(what string, at, want, got *keys.Cell) {
+func (d *differences) add(what string, at, want, got *cell.Cell) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch what {
@@ -64,7 +64,7 @@ func (d *differences) add(what string, at, want, got *keys.Cell) {
 func (d *differences) count() int64 { return d.missing + d.different + d.extra }
 
 // cellText shows a cell's value, shortened, and its timestamp.
-func cellText(c *keys.Cell) string {
+func cellText(c *cell.Cell) string {
 	if c == nil {
 		return ""
 	}
@@ -76,7 +76,7 @@ func cellText(c *keys.Cell) string {
 	if utf8.Valid(c.Value) {
 		text = fmt.Sprintf("%.60q", string(c.Value))
 	}
-	if c.Type != keys.Put {
+	if c.Type != cell.Put {
 		text += fmt.Sprintf(" type %d", c.Type)
 	}
 	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
@@ -85,7 +85,7 @@ func cellText(c *keys.Cell) string {
 // joiner walks over the expected and the present cells of one region side by side.
 type joiner struct {
 	want       *expected
-	next       *keys.Cell // of want
+	next       *cell.Cell // of want
 	found      *differences
 	extraCells int64
 	extraRows  int64
@@ -110,7 +110,7 @@ func (j *joiner) advance() error {
 }
 
 // visit takes the next present cell.
-func (j *joiner) visit(got *keys.Cell) error {
+func (j *joiner) visit(got *cell.Cell) error {
 	for j.next != nil && comparePlace(j.next, got) < 0 {
 		j.found.add(missingCell, j.next, j.next, nil)
 		if err := j.advance(); err != nil {
@@ -129,7 +129,7 @@ func (j *joiner) visit(got *keys.Cell) error {
 	return j.advance()
 }
 
-func (j *joiner) extra(got *keys.Cell) {
+func (j *joiner) extra(got *cell.Cell) {
 	if j.strict {
 		j.found.add(extraCell, got, nil, got)
 		return
@@ -162,7 +162,7 @@ func (j *joiner) take(o *joiner) {
 }
 
 // comparePlace orders cells by row, family and qualifier.
-func comparePlace(a, b *keys.Cell) int {
+func comparePlace(a, b *cell.Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {
 		return c
 	}

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -205,7 +205,7 @@ func (r *contentReader) add(record *ingest.Record, into *fileContent) error {
 	}
 	key := &f.key
 	var cells digest.Row
-	r.buffer, cells = f.target.layout.packAndDigest(r.buffer[:0], digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+	r.buffer, cells = f.target.layout.packAndDigest(r.buffer[:0], digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
 	into.Digest.AddRow(cells, key.timestamp)
 	return nil
 }

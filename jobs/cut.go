@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/load"
 )
 
@@ -217,17 +217,17 @@ func (c *cutting) write(ctx context.Context) (err error) {
 }
 
 // add writes a cell, into the next part where its row is the first one of another region.
-func (c *cutting) add(cell *keys.Cell) error {
-	if newRow := c.open == nil || !bytes.Equal(c.row, cell.Row); newRow {
-		c.row = append(c.row[:0], cell.Row...)
-		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], cell.Row) <= 0 {
-			if err := c.nextPart(cell.Row); err != nil {
+func (c *cutting) add(next *cell.Cell) error {
+	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
+		c.row = append(c.row[:0], next.Row...)
+		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
+			if err := c.nextPart(next.Row); err != nil {
 				return err
 			}
 		}
-		c.open.took(cell.Timestamp)
+		c.open.took(next.Timestamp)
 	}
-	return c.open.w.Append(cell)
+	return c.open.w.Append(next)
 }
 
 // nextPart begins the part whose first row is given.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 // damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
@@ -150,7 +150,7 @@ func TestDamagedHFile(t *testing.T) {
 	wantDamaged(t, "verify", err, file, block)
 	_, err = VerifyDir(ctx, dir, o)
 	wantDamaged(t, "verify DIR", err, file, block)
-	_, err = Inspect(ctx, uri, o, false, func(*keys.Cell) error { return nil })
+	_, err = Inspect(ctx, uri, o, false, func(*cell.Cell) error { return nil })
 	wantDamaged(t, "inspect", err, file, block)
 	_, err = Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
 	wantDamaged(t, "get --from", err, file, block)

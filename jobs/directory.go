@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
-	"bulkload/keys"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
@@ -153,7 +153,7 @@ type fileScan struct {
 
 // scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
 // order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
-func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) (err error) {
+func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
 	var open, all []fileScan
 	defer func() {
 		for _, s := range all {
@@ -192,7 +192,7 @@ func oneRow(start, end []byte) bool {
 }
 
 // merge visits the cells of scans that stand at a cell each, up to end.
-func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Cell) error) error {
+func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -219,7 +219,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Ce
 func first(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {
-		if keys.Compare(open[i].Cell(), open[best].Cell()) < 0 {
+		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {
 			best = i
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/keys"
 	"bulkload/partition"
@@ -29,8 +30,8 @@ type expected struct {
 	next   *partition.Entry // read ahead; nil at the end
 	values []keys.Value
 	row    []byte
-	cells  []keys.Cell // of the present row that are still to come
-	all    []keys.Cell
+	cells  []cell.Cell // of the present row that are still to come
+	all    []cell.Cell
 	rows   int64
 }
 
@@ -56,7 +57,7 @@ func nextEntry(run *partition.Run) (*partition.Entry, error) {
 }
 
 // cell is the next cell, valid until the call after; nil at the end.
-func (e *expected) cell() (*keys.Cell, error) {
+func (e *expected) cell() (*cell.Cell, error) {
 	for len(e.cells) == 0 {
 		if e.next == nil {
 			return nil, nil
@@ -97,7 +98,7 @@ func (e *expected) nextRow() error {
 		return err
 	}
 	e.all = e.all[:0]
-	err = e.target.layout.cells(e.row, named, e.values, timestamp, func(c *keys.Cell) error {
+	err = e.target.layout.cells(e.row, named, e.values, timestamp, func(c *cell.Cell) error {
 		if e.family == allFamilies || e.target.layout.familyNamed(c.Family) == e.family {
 			e.all = append(e.all, *c)
 		}

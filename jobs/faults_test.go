@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
-	"bulkload/keys"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -202,7 +202,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	bounds := []string{"", "4", "8", "c", ""}
 	for i := range len(bounds) - 1 {
 		group.Go(func() {
-			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*keys.Cell) error { all.Add(1); return nil })
+			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*cell.Cell) error { all.Add(1); return nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -210,7 +210,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	}
 	group.Wait()
 	var want int64
-	if err := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { want++; return nil }); err != nil || want == 0 {
+	if err := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { want++; return nil }); err != nil || want == 0 {
 		t.Fatal(err)
 	}
 	if all.Load() != want || fsys.open.Load() != 0 {
@@ -238,7 +238,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
 		"directory.verify": d.verify(context.Background(), &VerifyReport{}),
-		"directory.scan":   d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil }),
+		"directory.scan":   d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
 	} {
 		if !errors.Is(err, syscall.EIO) || KindOf(err) != Failed {
@@ -254,7 +254,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	scanned := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil })
+	scanned := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
 	_, inspected := Inspect(context.Background(), name, Options{}, false, nil)
 	for what, err := range map[string]error{
 		"directory.verify": d.verify(context.Background(), &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
@@ -282,7 +282,7 @@ func TestVerifyingStops(t *testing.T) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
-	if err := d.scan(ctx, nil, nil, func(*keys.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
+	if err := d.scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/partition"
 )
 
@@ -160,7 +160,7 @@ func (f *feed) begin(r *ingest.Record) error {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.layout
 	region := &f.regions[f.target.regions.Find(key.row)]
-	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
 	region.digest.AddRow(cells, key.timestamp)
 	f.file.Digest.AddRow(cells, key.timestamp)
 	region.keys += int64(len(key.key))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/cell"
 	"bulkload/keys"
 
 	"golang.org/x/sync/errgroup"
@@ -145,7 +146,7 @@ func (q *query) fromTable(ctx context.Context, s *site, table string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error {
+	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error {
 		return c.ScanRange(ctx, table, start, end, visit)
 	}), c.Close())
 }
@@ -167,7 +168,7 @@ func (q *query) fromDirectory(ctx context.Context, s *site, from string, report 
 const parallelScans = 16
 
 // rangeScan visits the cells of all rows from start to before end; many may run side by side.
-type rangeScan func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error
+type rangeScan func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error
 
 // scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
 func (q *query) scan(ctx context.Context, scan rangeScan) error {
@@ -202,7 +203,7 @@ type answer struct {
 }
 
 // visit takes the next cell of the range.
-func (a *answer) visit(c *keys.Cell) error {
+func (a *answer) visit(c *cell.Cell) error {
 	if !bytes.Equal(c.Row, a.row) || a.cells == nil {
 		a.endRow()
 		a.row = append(a.row[:0], c.Row...)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
+	"bulkload/cell"
 	"bulkload/jobs/values"
 	"bulkload/keys"
 )
@@ -29,7 +30,7 @@ func (j *Job) binaryCells() []binaryCell {
 }
 
 // is tells whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
-func (b *binaryCell) is(c *keys.Cell, wide bool) bool {
+func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
 	if !bytes.Equal(c.Family, b.family) {
 		return false
 	}
@@ -56,7 +57,7 @@ func storedValue(c *Column, text []byte) ([]byte, error) {
 }
 
 // gotCell shows a cell: in the text that its column's type has, if it is stored in binary form.
-func (s *shownCells) gotCell(c *keys.Cell) GotCell {
+func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
 	for i := range s.binary {
 		b := &s.binary[i]

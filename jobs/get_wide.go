@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"bulkload/cell"
 	"bulkload/keys"
 )
 
@@ -41,7 +42,7 @@ func (j *Job) rowQuery() []string {
 	})
 }
 
-func (q *wideQuery) has(c *keys.Cell) bool {
+func (q *wideQuery) has(c *cell.Cell) bool {
 	if q.exact != nil {
 		return q.exact[string(c.Family)+":"+string(c.Qualifier)]
 	}

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
-	"bulkload/keys"
 )
 
 // InspectReport says what is in an HFile.
@@ -80,7 +80,7 @@ type InfoRow struct {
 }
 
 // Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
-func Inspect(ctx context.Context, name string, o Options, blocks bool, visit func(*keys.Cell) error) (*InspectReport, error) {
+func Inspect(ctx context.Context, name string, o Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: newOutcome(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
 	s, err := openSite(o, "", isRemote(name))
 	if err != nil {
@@ -205,7 +205,7 @@ func (k *keySamples) takeKey(key func() string) {
 	}
 }
 
-func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*keys.Cell) error) error {
+func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*cell.Cell) error) error {
 	scanner := r.Seek(nil)
 	for n := 1; scanner.Next(); n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/keys"
 )
 
@@ -60,7 +61,7 @@ func describeKey(t *testing.T, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rowkey   %s\n", j.RowKey)
 	fmt.Fprintf(&b, "query    %s: %s below %s, %s\n", strings.Join(j.Query, ", "), counted(q.Scans(), "scan"), q, widthText(q.Width()))
-	fmt.Fprintf(&b, "key      %s, %s\n", keys.Printable(exampleKey(t, name, j)), widthText(j.RowKey.Width()))
+	fmt.Fprintf(&b, "key      %s, %s\n", cell.Printable(exampleKey(t, name, j)), widthText(j.RowKey.Width()))
 	fmt.Fprintf(&b, "splits   %s\n", splitsText(j.RowKey))
 	fmt.Fprintf(&b, "plan     %s\n", findingsText(j))
 	return b.String()
@@ -107,7 +108,7 @@ func splitsText(e *keys.Expr) string {
 	}
 	var list []string
 	for _, s := range splits {
-		list = append(list, keys.Printable(s))
+		list = append(list, cell.Printable(s))
 	}
 	if n := len(list); n > 16 {
 		list = append(list[:3], "…", list[n-1])
@@ -145,7 +146,7 @@ func TestKeysPageFunctions(t *testing.T) {
 			continue
 		}
 		key, err := e.Append(nil, nil)
-		if got := keys.Printable(key); err != nil || got != m[3] && string(key) != m[3] {
+		if got := cell.Printable(key); err != nil || got != m[3] && string(key) != m[3] {
 			t.Errorf("%s is %s, %v; the page says %s", m[2], got, err, m[3])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/keys"
@@ -130,7 +131,7 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	if err != nil {
 		return err
 	}
-	cells := digest.NewRow(row, keys.Put)
+	cells := digest.NewRow(row, cell.Put)
 	for i := range l.sources {
 		var value keys.Value
 		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
@@ -149,7 +150,7 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
 func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []keys.Value, timestamp int64) {
-	cells := digest.NewRow(row, keys.Put)
+	cells := digest.NewRow(row, cell.Put)
 	for i, value := range values {
 		if !value.Null() {
 			cells = cells.With(l.hash(i, named), value.Bytes())
@@ -191,17 +192,17 @@ func (l *layout) familyNamed(name []byte) int {
 }
 
 // cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
-func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, visit func(*keys.Cell) error) error {
+func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, visit func(*cell.Cell) error) error {
 	for _, f := range l.families {
 		for i := f.first; i < f.last; i++ {
 			if values[i].Null() {
 				continue
 			}
-			cell := keys.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i].Bytes()}
+			next := cell.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: cell.Put, Value: values[i].Bytes()}
 			if l.wide {
-				cell.Qualifier = slices.Concat(named, cell.Qualifier)
+				next.Qualifier = slices.Concat(named, next.Qualifier)
 			}
-			if err := visit(&cell); err != nil {
+			if err := visit(&next); err != nil {
 				return err
 			}
 		}

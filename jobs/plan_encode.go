@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/jobs/planning"
@@ -214,7 +215,7 @@ func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byt
 	if err != nil {
 		return err
 	}
-	return e.target.layout.cells(row, named, e.values, timestamp, func(c *keys.Cell) error {
+	return e.target.layout.cells(row, named, e.values, timestamp, func(c *cell.Cell) error {
 		if string(c.Family) != family.name {
 			return nil
 		}

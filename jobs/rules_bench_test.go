@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/keys"
@@ -48,7 +49,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 		if err := key.build(buffer, record); err != nil {
 			return err
 		}
-		entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+		entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
 		sum.AddRow(cells, key.timestamp)
 		buffer = entry[:0]
 		return nil

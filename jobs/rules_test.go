@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 // ruleJob is a job over three columns, to which tests add rules. The row is the first column.
@@ -55,7 +55,7 @@ func cellsIn(t testing.TB, output string) []string {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *keys.Cell) error {
+	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		value := string(c.Value)
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 			value = "0x" + hex.EncodeToString(c.Value)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
 	"bulkload/keys"
 )
@@ -189,8 +190,8 @@ func checkQuery(t *testing.T, j *Job, fields []keys.Value, row string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == keys.Printable(key) }) {
-		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), keys.Printable(key))
+	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == cell.Printable(key) }) {
+		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), cell.Printable(key))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/cell"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/load"
 	"bulkload/partition"
 
@@ -276,7 +276,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
-		err = v.scan(ctx, slice, func(c *keys.Cell) error {
+		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != allFamilies && v.target.layout.familyNamed(c.Family) != family {
 				return nil
 			}
@@ -290,7 +290,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 }
 
 // scan visits what is there of a slice.
-func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*keys.Cell) error) error {
+func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
 	start, end := v.target.regions.Start(slice.Region), v.target.regions.End(slice.Region)
 	if len(slice.Start) > 0 {
 		start, _, _ = v.target.splitKey(slice.Start)

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 const wideHead = `table: ns:wide
@@ -205,7 +205,7 @@ func lines(t *testing.T, output string) []string {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *keys.Cell) error {
+	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
 		return nil
 	})

@@ -1,6 +1,10 @@
 package keys
 
-import "fmt"
+import (
+	"fmt"
+
+	"bulkload/cell"
+)
 
 // Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse;
 // a null is an error in a column that the key uses. The error is a *ValueError, and dst comes back as it
@@ -22,8 +26,8 @@ func (e *Expr) append(dst []byte, fields []Value, last []remembered) ([]byte, er
 }
 
 func checkLength(n int) error {
-	if n == 0 || n > MaxRowLen {
-		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
+	if n == 0 || n > cell.MaxRowLen {
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, cell.MaxRowLen)}
 	}
 	return nil
 }

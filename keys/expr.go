@@ -1,3 +1,4 @@
+// Package keys computes row keys from expressions. It knows nothing of files or networks.
 package keys
 
 import (
@@ -6,6 +7,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"bulkload/cell"
 )
 
 // Column is an input column as the key language sees it.
@@ -55,8 +58,8 @@ func Parse(text string, columns []Column) (*Expr, error) {
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
-	if w := e.Width(); w.Min > MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, MaxRowLen)
+	if w := e.Width(); w.Min > cell.MaxRowLen {
+		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
 }

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -108,7 +108,7 @@ func (l *lab) write(name, family string, rows ...string) HFile {
 	}
 	f := l.writeCells(name, family, cells.String(), rows[0], rows[len(rows)-1])
 	for _, row := range []string{rows[0], rows[len(rows)-1]} {
-		f.Probes = append(f.Probes, Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte(row + " of " + name))})
+		f.Probes = append(f.Probes, Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(cell.Put), Value: SumValue([]byte(row + " of " + name))})
 	}
 	return f
 }
@@ -134,8 +134,8 @@ func (l *lab) writeCells(name, family, cells, first, last string) HFile {
 func (l *lab) scan(table, start, end string) []string {
 	l.Helper()
 	var cells []string
-	err := l.ScanRange(l.Context(), table, []byte(start), []byte(end), func(c *keys.Cell) error {
-		if string(c.Qualifier) != "q" || c.Timestamp != 1000 || c.Type != keys.Put {
+	err := l.ScanRange(l.Context(), table, []byte(start), []byte(end), func(c *cell.Cell) error {
+		if string(c.Qualifier) != "q" || c.Timestamp != 1000 || c.Type != cell.Put {
 			l.Errorf("unexpected cell %+v", c)
 		}
 		cells = append(cells, fmt.Sprintf("%s %s %s", c.Row, c.Family, c.Value))
@@ -679,7 +679,7 @@ func TestDisabledTable(t *testing.T) {
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "DISABLED") {
 		t.Errorf("Table: %v", err)
 	}
-	err = l.ScanRange(t.Context(), table, nil, nil, func(*keys.Cell) error { return nil })
+	err = l.ScanRange(t.Context(), table, nil, nil, func(*cell.Cell) error { return nil })
 	if !errors.Is(err, ErrRefused) {
 		t.Errorf("ScanRange: %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/keys"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -391,7 +391,7 @@ func (p *probing) judge(q *question, answers []hbase.GetAnswer) error {
 
 // cell says what is known of one cell: whether the region returns it, and if not, or not to other readers, why.
 func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
-	at := keys.Printable(b.Row)
+	at := cell.Printable(b.Row)
 	f := p.family(family)
 	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 {
 		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
@@ -406,7 +406,7 @@ func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serv
 	}
 	newer := int64(0)
 	for _, c := range answers[1].Cells {
-		if c.Type == byte(keys.Put) {
+		if c.Type == byte(cell.Put) {
 			newer++
 		}
 	}
@@ -429,12 +429,12 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 
 // hiddenBy finds a delete marker for the probe's cell, which itself is none.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
-	if b.AnyCell || b.Type != byte(keys.Put) {
+	if b.AnyCell || b.Type != byte(cell.Put) {
 		return nil
 	}
 	for i := range cells {
 		c := &cells[i]
-		if c.Type == byte(keys.Put) {
+		if c.Type == byte(cell.Put) {
 			continue
 		}
 		ofCell := c.Type == deleteOne || c.Type == deleteFamilyVersion

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -84,7 +84,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"}}}
 	q, v := []byte("q"), []byte("v")
 	put := func(ts int64, value string) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(keys.Put), Value: []byte(value)}
+		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(cell.Put), Value: []byte(value)}
 	}
 	marker := func(ts int64, typ byte, qualifier string) hbase.StoredCell {
 		return hbase.StoredCell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
@@ -118,7 +118,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 10, "")}, Served, ""},
 		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 12, "")}, Served, ""}, // of the column without a name
 	} {
-		b := &Probe{Row: []byte("r"), Qualifier: q, Timestamp: c.ts, Type: byte(keys.Put), Value: SumValue(v)}
+		b := &Probe{Row: []byte("r"), Qualifier: q, Timestamp: c.ts, Type: byte(cell.Put), Value: SumValue(v)}
 		got, why := p.cell(c.family, b, []hbase.GetAnswer{{Cells: c.cell}, {Cells: c.newer}, {Cells: c.family0}})
 		if got != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("case %d: %d, %q, want %d with %q", i, got, why, c.want, c.why)
@@ -180,7 +180,7 @@ func TestProbeOfManyFiles(t *testing.T) {
 		for row >= "369z"[of:of+1] {
 			of++
 		}
-		p := Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte(row + " of " + fmt.Sprint(of)))}
+		p := Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(cell.Put), Value: SumValue([]byte(row + " of " + fmt.Sprint(of)))}
 		if i%7 == 0 {
 			p.Timestamp++
 		}

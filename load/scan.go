@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/keys"
+	"bulkload/cell"
 
 	"github.com/tsuna/gohbase/hrpc"
 	"github.com/tsuna/gohbase/pb"
@@ -19,7 +19,7 @@ import (
 
 // ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
 // last), in order. The cells are valid during the call only. An error of visit ends the scan and is returned.
-func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*keys.Cell) error) error {
+func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
 	if err != nil {
 		return fmt.Errorf("scan table %s: %w", table, err)
@@ -28,14 +28,14 @@ func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte
 		return fmt.Errorf("scan table %s: %w", table, classify(ctx, err))
 	}
 	s := scan{reader: c.reader, table: id.String(), start: start, stop: end}
-	var cell keys.Cell
+	var current cell.Cell
 	var visited error
 	err = s.run(ctx, func(from *pb.Cell) error {
-		cell = keys.Cell{
+		current = cell.Cell{
 			Row: from.Row, Family: from.Family, Qualifier: from.Qualifier,
-			Timestamp: int64(from.GetTimestamp()), Type: keys.CellType(from.GetCellType()), Value: from.Value,
+			Timestamp: int64(from.GetTimestamp()), Type: cell.Type(from.GetCellType()), Value: from.Value,
 		}
-		visited = visit(&cell)
+		visited = visit(&current)
 		return visited
 	})
 	switch {

@@ -1,6 +1,6 @@
 package values
 
-import "bulkload/keys"
+import "bulkload/cell"
 
 // ParseBoolean reads true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
 func ParseBoolean(x []byte) (value bool, problem string) {
@@ -61,12 +61,12 @@ func scanHex(dst, x []byte, keep bool) ([]byte, string) {
 			i++
 		}
 		if i+1 >= len(x) {
-			if i < len(x) && keys.HexValue(x[i]) >= 0 {
+			if i < len(x) && cell.HexValue(x[i]) >= 0 {
 				return dst, problemOdd
 			}
 			return dst, problemHex
 		}
-		high, low := keys.HexValue(x[i]), keys.HexValue(x[i+1])
+		high, low := cell.HexValue(x[i]), cell.HexValue(x[i+1])
 		if high < 0 || low < 0 {
 			return dst, problemHex
 		}
