@@ -7,7 +7,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // A file is written from cells in HBase's order, and read back.
@@ -61,10 +61,10 @@ func ExampleWriter_AppendRow() {
 	}
 	rows := []struct {
 		row    string
-		values []keys.Value
+		values []values.Value
 	}{
-		{"row1", keys.ValuesOf("Shanghai", "Li", "")},                   // an empty value is a cell,
-		{"row2", append(keys.ValuesOf("Shanghai", "Wu"), keys.Value{})}, // null is none
+		{"row1", values.ValuesOf("Shanghai", "Li", "")},                     // an empty value is a cell,
+		{"row2", append(values.ValuesOf("Shanghai", "Wu"), values.Value{})}, // null is none
 	}
 	for _, r := range rows {
 		if err := w.AppendRow(columns, []byte(r.row), 1700000000000, r.values); err != nil {

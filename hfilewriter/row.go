@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"bulkload/cell"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // Columns is the fixed order of the columns of a family's rows, for AppendRow. It is immutable and safe for concurrent
@@ -37,7 +37,7 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 
 // AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
 // prepared once. A row without any value adds nothing. The row and the values are not kept.
-func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []keys.Value) error {
+func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []values.Value) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -99,7 +99,7 @@ func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 // appendRest adds a row's cells from column i on, one by one.
 func (w *Writer) appendRest(next *cell.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
 	for ; i < len(columns.qualifiers); i++ {
-		var v keys.Value
+		var v values.Value
 		if v, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []by
 			e.leavePlan(p, last)
 			return packed, nil
 		}
-		var value keys.Value
+		var value values.Value
 		if value, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}

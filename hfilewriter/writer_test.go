@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // writeCells writes a file in memory, a cell at a time.
@@ -213,23 +213,23 @@ func randomRows(r *rand.Rand) ([]tableRow, [][]byte) {
 		for range qualifiers {
 			switch r.IntN(8) {
 			case 0:
-				row.values = append(row.values, keys.Value{})
+				row.values = append(row.values, values.Value{})
 				if !holes {
-					row.values[len(row.values)-1] = keys.ValueOf(nil)
+					row.values[len(row.values)-1] = values.ValueOf(nil)
 				}
 			case 3, 4:
-				row.values = append(row.values, keys.ValueOf(text[:r.IntN(10)*r.IntN(16)]))
+				row.values = append(row.values, values.ValueOf(text[:r.IntN(10)*r.IntN(16)]))
 			case 1:
-				row.values = append(row.values, keys.ValueOf(nil))
+				row.values = append(row.values, values.ValueOf(nil))
 			case 2:
-				row.values = append(row.values, keys.ValueOf(bytes.Repeat([]byte("long value "), r.IntN(60))))
+				row.values = append(row.values, values.ValueOf(bytes.Repeat([]byte("long value "), r.IntN(60))))
 			default:
-				row.values = append(row.values, keys.ValueOf([]byte{'v', byte('0' + r.IntN(2))}))
+				row.values = append(row.values, values.ValueOf([]byte{'v', byte('0' + r.IntN(2))}))
 			}
 		}
 		rows = append(rows, row)
 	}
-	rows[0].values[0] = keys.ValueOf([]byte("never an empty file"))
+	rows[0].values[0] = values.ValueOf([]byte("never an empty file"))
 	return rows, qualifiers
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // cut splits a record into fields; false where the number of columns is wrong.
-func (d *Delimited) cut(fields []keys.Value, text []byte) bool {
+func (d *Delimited) cut(fields []values.Value, text []byte) bool {
 	ok := false
 	if len(d.FieldDelimiter) == 1 {
 		ok = cutByte(fields, text, d.FieldDelimiter[0])
@@ -24,13 +24,13 @@ func (d *Delimited) cut(fields []keys.Value, text []byte) bool {
 	case d.ColumnNulls != nil:
 		for i, f := range fields {
 			if d.isNull(i, f.Bytes()) {
-				fields[i] = keys.Value{}
+				fields[i] = values.Value{}
 			}
 		}
 	case d.Null != nil:
 		for i, f := range fields {
 			if f.Len() == len(d.Null) && string(f.Bytes()) == string(d.Null) {
-				fields[i] = keys.Value{}
+				fields[i] = values.Value{}
 			}
 		}
 	}
@@ -58,7 +58,7 @@ const (
 
 // cutByte cuts raw into exactly len(fields) fields; false where it has more or fewer. Fields are a few bytes long, so
 // looking for one delimiter after the other costs more than marking all those in a word at once.
-func cutByte(fields []keys.Value, raw []byte, delim byte) bool {
+func cutByte(fields []values.Value, raw []byte, delim byte) bool {
 	pattern := ones * uint64(delim)
 	last := len(fields) - 1
 	n, start, at := 0, 0, 0
@@ -69,7 +69,7 @@ func cutByte(fields []keys.Value, raw []byte, delim byte) bool {
 				return false
 			}
 			end := at + bits.TrailingZeros64(marks)/8
-			fields[n] = keys.ValueOf(raw[start:end:end])
+			fields[n] = values.ValueOf(raw[start:end:end])
 			n, start = n+1, end+1
 		}
 	}
@@ -80,27 +80,27 @@ func cutByte(fields []keys.Value, raw []byte, delim byte) bool {
 		if n >= last {
 			return false
 		}
-		fields[n] = keys.ValueOf(raw[start:at:at])
+		fields[n] = values.ValueOf(raw[start:at:at])
 		n, start = n+1, at+1
 	}
 	if n != last {
 		return false
 	}
-	fields[n] = keys.ValueOf(raw[start:])
+	fields[n] = values.ValueOf(raw[start:])
 	return true
 }
 
-func cutBytes(fields []keys.Value, raw, delim []byte) bool {
+func cutBytes(fields []values.Value, raw, delim []byte) bool {
 	last := len(fields) - 1
 	for n := range last {
 		i := bytes.Index(raw, delim)
 		if i < 0 {
 			return false
 		}
-		fields[n] = keys.ValueOf(raw[:i:i])
+		fields[n] = values.ValueOf(raw[:i:i])
 		raw = raw[i+len(delim):]
 	}
-	fields[last] = keys.ValueOf(raw)
+	fields[last] = values.ValueOf(raw)
 	return len(delim) == 0 || !bytes.Contains(raw, delim)
 }
 

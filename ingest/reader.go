@@ -9,7 +9,7 @@ import (
 
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 const (
@@ -54,7 +54,7 @@ func newReader(d *Delimited, file storage.File, split Split) *Reader {
 	r := &Reader{form: d, file: file, split: split, base: split.Start, end: split.End,
 		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d, split.File.Path)}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
-	r.rec.Fields = make([]keys.Value, len(d.Columns))
+	r.rec.Fields = make([]values.Value, len(d.Columns))
 	r.rec.File = split.File
 	return r
 }
@@ -190,7 +190,7 @@ func (r *Reader) take(length, next int) {
 }
 
 // invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.
-func invalidField(fields []keys.Value) (field, at int) {
+func invalidField(fields []values.Value) (field, at int) {
 	for i, field := range fields {
 		f := field.Bytes()
 		for at := 0; at < len(f); {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // got is a record or a bad record, copied.
@@ -52,7 +52,7 @@ func readAll(t testing.TB, d *Delimited, fsys storage.FS, split Split) []got {
 	}
 }
 
-func texts(fields []keys.Value) []string {
+func texts(fields []values.Value) []string {
 	var s []string
 	for _, f := range fields {
 		if f.Null() {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // nextScanned is Next where the form has escapes or enclosures.
@@ -150,20 +150,20 @@ func (r *Reader) fillFields() error {
 
 // unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
 // \\N, and others leave it as it is. In strict text what has escapes is a value.
-func (r *Reader) unescaped(column int, value []byte, escaped bool) keys.Value {
+func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value {
 	if r.form.isNull(column, value) {
-		return keys.Value{}
+		return values.Value{}
 	}
 	if !escaped {
-		return keys.ValueOf(value)
+		return values.ValueOf(value)
 	}
 	begin := len(r.plain)
 	r.plain = unescape(r.plain, value, r.form.Escape)
 	value = r.plain[begin:len(r.plain):len(r.plain)]
 	if !r.form.Strict && r.form.isNull(column, value) {
-		return keys.Value{}
+		return values.Value{}
 	}
-	return keys.ValueOf(value)
+	return values.ValueOf(value)
 }
 
 // badSyntax makes the BadRecord of a record that can't be read.

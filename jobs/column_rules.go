@@ -6,8 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/filter"
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // errFiltered says that the job's filter does not take a record.
@@ -20,7 +19,7 @@ type columnRules struct {
 	none    bool              // values are stored as they come
 	columns []columnRule      // of the columns at which there is something to do
 	moments *momentColumn     // nil: all rows have the job's timestamp
-	values  []keys.Value      // of the present record, then the constants
+	values  []values.Value    // of the present record, then the constants
 	room    []byte            // for values that are stored in another form
 }
 
@@ -54,9 +53,9 @@ func newColumnRules(j *Job) columnRules {
 		reader, _ := values.NewReader(t)     // likewise
 		r.moments = &momentColumn{i, reader}
 	}
-	r.values = make([]keys.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
+	r.values = make([]values.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
 	for _, c := range j.Constants {
-		r.values = append(r.values, keys.ValueOf(c.Value))
+		r.values = append(r.values, values.ValueOf(c.Value))
 	}
 	r.none = r.columns == nil && r.moments == nil && len(j.Constants) == 0
 	return r
@@ -93,7 +92,7 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 
 // apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold
 // until the next call. The error is an *ingest.BadRecord.
-func (r *columnRules) apply(record *ingest.Record) (all []keys.Value, timestamp int64, err error) {
+func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
 	r.room = r.room[:0]
 	for i := range r.columns {
@@ -113,7 +112,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []keys.Value, timestamp 
 }
 
 // store puts a value into the form in which it is stored, and says what is wrong with it.
-func (r *columnRules) store(rule *columnRule, value *keys.Value) (problem string) {
+func (r *columnRules) store(rule *columnRule, value *values.Value) (problem string) {
 	x := value.Bytes()
 	switch {
 	case value.Null():
@@ -127,17 +126,17 @@ func (r *columnRules) store(rule *columnRule, value *keys.Value) (problem string
 	}
 	from := len(r.room)
 	r.room, problem = rule.reader.AppendBinary(r.room, x)
-	*value = keys.ValueOf(r.room[from:len(r.room):len(r.room)])
+	*value = values.ValueOf(r.room[from:len(r.room):len(r.room)])
 	return problem
 }
 
 // storeNull is store of a null.
-func (rule *columnRule) storeNull(value *keys.Value) (problem string) {
+func (rule *columnRule) storeNull(value *values.Value) (problem string) {
 	switch rule.null {
 	case NullError:
 		return "null, and null: error"
 	case NullEmpty:
-		*value = keys.ValueOf(nil)
+		*value = values.ValueOf(nil)
 	}
 	return ""
 }
@@ -150,7 +149,7 @@ const (
 )
 
 // of is a record's timestamp in epoch milliseconds.
-func (m *momentColumn) of(fields []keys.Value) (ms int64, problem string) {
+func (m *momentColumn) of(fields []values.Value) (ms int64, problem string) {
 	x := fields[m.column]
 	if x.Null() {
 		return 0, problemNoMoment

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // normalValues has a value of each type, and nothing of a type that has no empty value.
@@ -61,7 +61,7 @@ func readEmptyJob(t *testing.T, kind, store, null string) *Job {
 	if kind != "" {
 		rule += ", type: " + kind
 	}
-	if k, _ := keys.ParseKind(kind); k.Moment() {
+	if k, _ := values.ParseKind(kind); k.Moment() {
 		rule += ", zone: UTC"
 	}
 	job := strings.NewReplacer("in.txt", "in", "[id, a, b]", "[id, a]", "max_rejects: 9", "max_rejects: 100%").Replace(ruleJob)

@@ -8,8 +8,8 @@ import (
 
 	"bulkload/cell"
 	"bulkload/ingest"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // countedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
@@ -28,7 +28,7 @@ type expected struct {
 	family int // the only one whose cells are wanted, or allFamilies
 	run    *partition.Run
 	next   *partition.Entry // read ahead; nil at the end
-	values []keys.Value
+	values []values.Value
 	row    []byte
 	cells  []cell.Cell // of the present row that are still to come
 	all    []cell.Cell
@@ -40,7 +40,7 @@ func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Sl
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{target: t, family: family, run: run, values: make([]keys.Value, len(t.layout.sources))}
+	e := &expected{target: t, family: family, run: run, values: make([]values.Value, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"bulkload/cell"
-	"bulkload/keys"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -87,22 +87,22 @@ type wantedCell struct {
 	family, qualifier, value []byte
 }
 
-func newQuery(j *Job, values []string) (*query, error) {
+func newQuery(j *Job, given []string) (*query, error) {
 	if len(j.Query) == 0 {
 		return nil, usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
 	}
-	if len(values) != len(j.Query) {
-		return nil, usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(values))
+	if len(given) != len(j.Query) {
+		return nil, usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(given))
 	}
 	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {
 		return nil, usagef("rowkey %s: %w", j.RowKey, err)
 	}
 	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{j.binaryCells(), j.Wide != nil}}
-	fields := make([]keys.Value, len(j.Columns))
+	fields := make([]values.Value, len(j.Columns))
 	for i, name := range j.Query {
 		at, _ := j.column(name) // reading the job file has checked that it is there
-		fields[at] = keys.ValueOf([]byte(values[i]))
+		fields[at] = values.ValueOf([]byte(given[i]))
 		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
 			value, err := storedValue(&c, fields[at].Bytes())
 			if err != nil {
@@ -112,7 +112,7 @@ func newQuery(j *Job, values []string) (*query, error) {
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
-		return nil, usagef("build the key of %v: %w", values, err)
+		return nil, usagef("build the key of %v: %w", given, err)
 	}
 	if j.Wide != nil {
 		q.wide, err = newWideQuery(j, fields)

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // binaryCell is a cell whose values are stored in binary form.
 type binaryCell struct {
 	family, qualifier []byte
-	kind              keys.Kind
+	kind              values.Kind
 	reader            *values.Reader
 }
 

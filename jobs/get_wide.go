@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"bulkload/cell"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // wideQuery says which cells a query of a wide table asks for; the zero value is for all cells of all rows with a prefix.
@@ -14,7 +14,7 @@ type wideQuery struct {
 	exact map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
 }
 
-func newWideQuery(j *Job, fields []keys.Value) (q wideQuery, err error) {
+func newWideQuery(j *Job, fields []values.Value) (q wideQuery, err error) {
 	begin, err := j.Wide.Qualifier.Prefix(j.Query)
 	if err != nil {
 		return q, nil // the values say nothing of the qualifiers

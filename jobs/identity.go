@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"bulkload/hfilewriter"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // The texts from which a job's hash is made, and those that a manifest keeps of a family's settings, are frozen here. Their
@@ -98,9 +98,9 @@ type settingsIdentity struct {
 
 // The numbers of what is counted in Go. Those of codecs and encodings are HBase's own, which files hold.
 var (
-	kindNumbers = map[keys.Kind]int{keys.KindUnknown: 0, keys.KindText: 1, keys.KindInt16: 2, keys.KindInt32: 3, keys.KindInt64: 4,
-		keys.KindDecimal: 5, keys.KindFloat32: 6, keys.KindFloat64: 7, keys.KindBoolean: 8, keys.KindDate: 9, keys.KindTimestamp: 10,
-		keys.KindBytes: 11, keys.KindHex: 12}
+	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2, values.KindInt32: 3, values.KindInt64: 4,
+		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8, values.KindDate: 9, values.KindTimestamp: 10,
+		values.KindBytes: 11, values.KindHex: 12}
 	bloomNumbers = map[hfilewriter.Bloom]int{hfilewriter.BloomNone: 0, hfilewriter.BloomRow: 1, hfilewriter.BloomRowCol: 2,
 		hfilewriter.BloomRowPrefix: 3}
 	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1, hfilewriter.ChecksumNull: 2}

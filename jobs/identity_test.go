@@ -15,7 +15,7 @@ import (
 	"bulkload/ingest/compressed"
 	"bulkload/ingest/csv"
 	"bulkload/ingest/parquet"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // everyField wants each field of a struct, and of those in it, to change a text. Its texts are written field by field, so
@@ -127,8 +127,8 @@ func TestIdentityHasEveryPartOfAJob(t *testing.T) {
 
 // TestFrozenNumbers: everything that is counted in Go has a number of its own in the identity.
 func TestFrozenNumbers(t *testing.T) {
-	for i, name := range append([]string{"unknown"}, keys.KindNames()...) {
-		kind, _ := keys.ParseKind(name)
+	for i, name := range append([]string{"unknown"}, values.KindNames()...) {
+		kind, _ := values.ParseKind(name)
 		if n, ok := kindNumbers[kind]; !ok || n != i {
 			t.Errorf("kind %s has the number %d (%v), want %d; a new kind comes last", name, n, ok, i)
 		}

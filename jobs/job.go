@@ -9,8 +9,8 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/jobs/filter"
-	"bulkload/jobs/values"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // Job is a job file that was read and found right.

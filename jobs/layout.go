@@ -10,8 +10,8 @@ import (
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
@@ -69,7 +69,7 @@ func newLayout(j *Job) (*layout, error) {
 }
 
 // pack appends a record's timestamp where it is its own, and its values packed.
-func (l *layout) pack(dst []byte, fields []keys.Value, timestamp int64) []byte {
+func (l *layout) pack(dst []byte, fields []values.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.sources {
 		dst = hfilewriter.AppendPackedValue(dst, fields[source])
@@ -79,7 +79,7 @@ func (l *layout) pack(dst []byte, fields []keys.Value, timestamp int64) []byte {
 
 // packAndDigest is pack, and gives the row with the values as cells: both in one pass, since every record goes through
 // here. named is what their qualifiers begin with in a wide table.
-func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields []keys.Value, timestamp int64) ([]byte, digest.Row) {
+func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value, timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.sources {
 		value := fields[source]
@@ -112,7 +112,7 @@ func (l *layout) cutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 }
 
 // unpack fills values with views of a payload, and gives the row's timestamp.
-func (l *layout) unpack(payload []byte, values []keys.Value) (timestamp int64, err error) {
+func (l *layout) unpack(payload []byte, values []values.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.cutTimestamp(payload)
 	for i := range values {
 		if err == nil {
@@ -133,7 +133,7 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	}
 	cells := digest.NewRow(row, cell.Put)
 	for i := range l.sources {
-		var value keys.Value
+		var value values.Value
 		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
 			return errPayload
 		}
@@ -149,7 +149,7 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
-func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []keys.Value, timestamp int64) {
+func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []values.Value, timestamp int64) {
 	cells := digest.NewRow(row, cell.Put)
 	for i, value := range values {
 		if !value.Null() {
@@ -192,7 +192,7 @@ func (l *layout) familyNamed(name []byte) int {
 }
 
 // cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
-func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, visit func(*cell.Cell) error) error {
+func (l *layout) cells(row, named []byte, values []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
 	for _, f := range l.families {
 		for i := f.first; i < f.last; i++ {
 			if values[i].Null() {
@@ -211,7 +211,7 @@ func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, 
 }
 
 // count is how many of a family's values are cells.
-func (f *layoutFamily) count(values []keys.Value) int64 {
+func (f *layoutFamily) count(values []values.Value) int64 {
 	var n int64
 	for _, v := range values[f.first:f.last] {
 		if !v.Null() {

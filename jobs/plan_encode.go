@@ -11,8 +11,8 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/jobs/planning"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // encoding makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
@@ -20,7 +20,7 @@ import (
 type encoding struct {
 	*candidate
 	sample *planning.Sample
-	values []keys.Value
+	values []values.Value
 	sorted work // digest, sort
 	took   work // encoding, compression
 	read   work // files read back
@@ -68,7 +68,7 @@ type familySize struct {
 
 // estimate fills in how large the HFiles will be.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]keys.Value, len(c.target.layout.sources))}
+	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.layout.sources))}
 	report := &c.report.HFiles
 	report.Families = []planning.FamilyEstimate{}
 	if e.sample.Len() == 0 {

@@ -11,6 +11,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/jobs/planning"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // planStatistics are what the records become in one table, in bounded memory.
@@ -145,7 +146,7 @@ type tableLane struct {
 	usable   bool   // the present record has a key
 	unwanted bool   // the job's filter does not take it
 	entry    []byte // its key as it is sorted, and its values
-	values   []keys.Value
+	values   []values.Value
 	before   []byte // the beginning of the row before
 	first    []byte // the values of its columns, where it has no fixed width
 	fresh    bool   // there is none
@@ -172,7 +173,7 @@ type askLane struct {
 
 func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
-		values: make([]keys.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
+		values: make([]values.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -330,7 +331,7 @@ func beginningOf(e *keys.Expr) (b beginning) {
 
 // follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
 // keys are compared, of records in which its columns differ.
-func (t *tableLane) follow(fields []keys.Value) {
+func (t *tableLane) follow(fields []values.Value) {
 	row := t.key.row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
@@ -362,7 +363,7 @@ func (t *tableLane) compare(hash uint64, payload []byte) {
 }
 
 // ask counts the record for its query key. Records of one query key often come one behind the other.
-func (t *tableLane) ask(fields []keys.Value) {
+func (t *tableLane) ask(fields []values.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
 		t.run++
@@ -383,7 +384,7 @@ func (t *tableLane) endRun() {
 }
 
 // appendFields appends values, each its length and one as a uvarint, 0 for a null, and its bytes.
-func appendFields(dst []byte, fields []keys.Value, columns []int) []byte {
+func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	for _, c := range columns {
 		value := fields[c]
 		if value.Null() {
@@ -417,7 +418,7 @@ func showFields(b []byte) string {
 }
 
 // add counts the record for a query of the job's list.
-func (a *askLane) add(fields []keys.Value, row []byte, buffer *[]byte) {
+func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	values := planning.Hash(b)
 	prefix := values

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/jobs/values"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // The keys of columns_map, below a column's name.
@@ -98,9 +98,9 @@ func (c *Column) readPlace(rule *section, family string) {
 // readType reads what the values are and how they are stored.
 func (c *Column) readType(rule *section) {
 	if name := rule.text("type"); name != "" {
-		kind, ok := keys.ParseKind(name)
+		kind, ok := values.ParseKind(name)
 		if !ok {
-			rule.fail("type", "%q is none of %s%s", name, strings.Join(keys.KindNames(), ", "), keys.Meant(name, keys.KindNames()))
+			rule.fail("type", "%q is none of %s%s", name, strings.Join(values.KindNames(), ", "), keys.Meant(name, values.KindNames()))
 			return
 		}
 		c.Type.Kind = kind
@@ -122,7 +122,7 @@ func (c *Column) readType(rule *section) {
 	}
 	c.Binary = rule.oneOf("store", "text", "binary") == "binary"
 	switch {
-	case c.Binary && c.Type.Kind == keys.KindUnknown:
+	case c.Binary && c.Type.Kind == values.KindUnknown:
 		rule.fail("store", "binary needs the type: the bytes follow from it")
 	case c.Binary && zoneMissing(c.Type):
 		rule.fail("store", "binary is milliseconds in UTC: say in which zone the clock was read, such as zone: Asia/Shanghai or zone: UTC")

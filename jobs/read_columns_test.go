@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 func TestReadColumnRules(t *testing.T) {
@@ -15,13 +14,13 @@ func TestReadColumnRules(t *testing.T) {
 		check func(*Job) bool
 	}{
 		"types": {map[int]string{17: "columns_map: {id: {type: int64, store: binary}, note: {type: decimal, null: empty}}"}, func(j *Job) bool {
-			return j.Columns[0].Type.Kind == keys.KindInt64 && j.Columns[0].Binary && j.Columns[2].Type.Kind == keys.KindDecimal && !j.Columns[2].Binary && j.Columns[2].Null == NullEmpty
+			return j.Columns[0].Type.Kind == values.KindInt64 && j.Columns[0].Binary && j.Columns[2].Type.Kind == values.KindDecimal && !j.Columns[2].Binary && j.Columns[2].Null == NullEmpty
 		}},
 		"what is the default may be said": {map[int]string{17: "columns_map: {note: {type: timestamp, format: datetime, store: text, null: omit}}"}, func(j *Job) bool {
-			return j.Columns[2] == Column{Name: "note", Family: "f", Qualifier: "note", Type: values.Type{Kind: keys.KindTimestamp}}
+			return j.Columns[2] == Column{Name: "note", Family: "f", Qualifier: "note", Type: values.Type{Kind: values.KindTimestamp}}
 		}},
 		"moment in a zone": {map[int]string{17: "columns_map: {note: {type: timestamp, zone: Asia/Shanghai, store: binary}}"}, func(j *Job) bool {
-			return j.Columns[2].Type == values.Type{Kind: keys.KindTimestamp, Zone: "Asia/Shanghai"} && j.Columns[2].Binary
+			return j.Columns[2].Type == values.Type{Kind: values.KindTimestamp, Zone: "Asia/Shanghai"} && j.Columns[2].Binary
 		}},
 		"constants": {map[int]string{17: "columns_map: {src: {constant: oracle}, day: {constant: '${date}', to: 'g:d', type: date, zone: UTC, store: binary}}"}, func(j *Job) bool {
 			return len(j.Constants) == 2 && j.Constants[0].Family == "g" && hex.EncodeToString(j.Constants[0].Value) == "000001a1f640bc00" &&

@@ -5,7 +5,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
-	"bulkload/keys"
+	"bulkload/values"
 
 	"gopkg.in/yaml.v3"
 )
@@ -141,7 +141,7 @@ func nonStrings(top *section) func(column string) bool {
 	}
 	return func(column string) bool {
 		for _, m := range maps {
-			if n := valueOf(valueOf(m, column), "type"); n != nil && n.Value != keys.KindText.String() {
+			if n := valueOf(valueOf(m, column), "type"); n != nil && n.Value != values.KindText.String() {
 				return true
 			}
 		}

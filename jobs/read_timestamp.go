@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/jobs/values"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // readTimestamp takes a date (midnight UTC), RFC 3339, epoch milliseconds or a column that holds such; ${date} where the
@@ -63,8 +63,8 @@ func (j *Job) readMoments(s *section, name string) {
 func timestampType(c *Column) (values.Type, error) {
 	t := c.Type
 	switch {
-	case t.Kind == keys.KindInt64:
-		return values.Type{Kind: keys.KindTimestamp, Format: values.FormatMillis}, nil
+	case t.Kind == values.KindInt64:
+		return values.Type{Kind: values.KindTimestamp, Format: values.FormatMillis}, nil
 	case !t.Kind.Moment():
 		return t, fmt.Errorf("column %s has no type that tells a moment; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
 			"or {type: timestamp, format: millis}", c.Name, c.Name)

@@ -7,6 +7,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // recordKey makes the row keys of one output, in one goroutine, and what the column rules make of the records.
@@ -20,8 +21,8 @@ type recordKey struct {
 	rowLen int    // of its first part, which names the row
 	row    []byte
 
-	values    []keys.Value // of the present record, in the order of Job.valueColumns
-	timestamp int64        // likewise
+	values    []values.Value // of the present record, in the order of Job.valueColumns
+	timestamp int64          // likewise
 
 	fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
 }

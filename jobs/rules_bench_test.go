@@ -7,7 +7,7 @@ import (
 	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // ruleBenchColumns and ruleBenchFields are a record of 18 columns, as the check table has them.
@@ -42,7 +42,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &ingest.Record{Fields: keys.ValuesOf(ruleBenchFields...)}
+	record := &ingest.Record{Fields: values.ValuesOf(ruleBenchFields...)}
 	key, sum := newRecordKey(j), digest.Sum{}
 	buffer := make([]byte, 0, 4096)
 	return func() error {

@@ -11,8 +11,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
@@ -36,7 +36,7 @@ func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]keys.Value, len(l.sources))
+	values := make([]values.Value, len(l.sources))
 	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
 		if _, err := l.unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
 			t.Errorf("payload %x: %v", payload, err)
@@ -49,7 +49,7 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: keys.ValuesOf("us", "fo", "2020", "n")}
+	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
 	for want, j := range map[string]*Job{"us": &plain, "us\x00\x00fo": wide} {
 		key := newRecordKey(j)
 		if err := key.build([]byte("of the record before"), record); err != nil {

@@ -13,8 +13,8 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // sliceWriter writes one slice's files.
@@ -24,7 +24,7 @@ type sliceWriter struct {
 	open     []*hfile // a family each; nil where no cell came yet
 	sequence []int    // a family each: the next file's
 	finished []*hfile
-	values   []keys.Value
+	values   []values.Value
 	wide     wideRow
 	entries  int64
 	times    writeTimes

@@ -14,7 +14,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 var updateVectors = flag.Bool("update-vectors", false, "write what Java says of the examples' row keys to jobs/examples/keys/vectors.json")
@@ -122,20 +122,20 @@ func TestStrategies(t *testing.T) {
 }
 
 // strategyRecords are the input's columns, cut without the program's help.
-func strategyRecords(t testing.TB, j *Job) (records [][]keys.Value) {
+func strategyRecords(t testing.TB, j *Job) (records [][]values.Value) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("examples/keys", j.Input.Path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		records = append(records, keys.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
+		records = append(records, values.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
 	}
 	return records
 }
 
 // randomSalted is what the example of random_salt must give: a digit below 4, and the id.
-func randomSalted(t *testing.T, j *Job, records [][]keys.Value) (want []string) {
+func randomSalted(t *testing.T, j *Job, records [][]values.Value) (want []string) {
 	t.Helper()
 	seen := map[byte]bool{}
 	for _, fields := range records {
@@ -175,7 +175,7 @@ func rowsOf(t *testing.T, output string) (rows []string) {
 }
 
 // checkQuery asks for a record by the values of its query columns.
-func checkQuery(t *testing.T, j *Job, fields []keys.Value, row string) {
+func checkQuery(t *testing.T, j *Job, fields []values.Value, row string) {
 	t.Helper()
 	var values []string
 	for _, name := range j.Query {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -146,7 +146,7 @@ func (w *workplace) removeFiles(files []FileSummary) error {
 // or none of them is there.
 func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
 	r := &sliceWriter{writing: w, unit: u, open: make([]*hfile, len(w.target.families)),
-		sequence: make([]int, len(w.target.families)), values: make([]keys.Value, len(w.target.layout.sources))}
+		sequence: make([]int, len(w.target.families)), values: make([]values.Value, len(w.target.layout.sources))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())

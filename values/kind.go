@@ -1,4 +1,4 @@
-package keys
+package values
 
 import "slices"
 
@@ -46,8 +46,8 @@ func (k Kind) Number() bool { return k >= KindInt16 && k <= KindFloat64 }
 // Moment tells whether the values are dates or moments.
 func (k Kind) Moment() bool { return k == KindDate || k == KindTimestamp }
 
-// holds tells whether a whole number of a kind can be n.
-func (k Kind) holds(n int64) bool {
+// Holds tells whether a whole number of the kind can be n.
+func (k Kind) Holds(n int64) bool {
 	switch k {
 	case KindInt16:
 		return n == int64(int16(n))

@@ -1,4 +1,4 @@
-package keys
+package values
 
 // Value is what a record has in one column: bytes, of which there may be none, or null. The zero Value is null, and no
 // other one is: an empty value is made of any bytes, nil too. It is a view of somebody else's bytes, as large as a slice.

@@ -4,18 +4,16 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
-
-	"bulkload/keys"
 )
 
 // parseWhole reads a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
-func parseWhole(x []byte, kind keys.Kind) (n int64, problem string) {
+func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 	n, problem = parseInt64(x)
 	switch {
 	case problem != "":
-	case kind == keys.KindInt32 && n != int64(int32(n)):
+	case kind == KindInt32 && n != int64(int32(n)):
 		problem = "number outside int32"
-	case kind == keys.KindInt16 && n != int64(int16(n)):
+	case kind == KindInt16 && n != int64(int16(n)):
 		problem = "number outside int16"
 	}
 	return n, problem
@@ -57,14 +55,14 @@ func sign(x []byte) (negative bool, unsigned []byte) {
 }
 
 // appendWhole is Bytes.toBytes of a short, an int or a long.
-func appendWhole(dst, x []byte, kind keys.Kind) ([]byte, string) {
+func appendWhole(dst, x []byte, kind Kind) ([]byte, string) {
 	n, problem := parseWhole(x, kind)
 	switch {
 	case problem != "":
 		return dst, problem
-	case kind == keys.KindInt16:
+	case kind == KindInt16:
 		return binary.BigEndian.AppendUint16(dst, uint16(n)), ""
-	case kind == keys.KindInt32:
+	case kind == KindInt32:
 		return binary.BigEndian.AppendUint32(dst, uint32(n)), ""
 	}
 	return binary.BigEndian.AppendUint64(dst, uint64(n)), ""

@@ -9,13 +9,11 @@ import (
 	"fmt"
 	"time"
 	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
-
-	"bulkload/keys"
 )
 
 // Type is the declared type of a column. The zero Type is that of a column of which nothing is declared: any bytes.
 type Type struct {
-	Kind   keys.Kind
+	Kind   Kind
 	Format string // of a date or a moment: one of Formats; "" is FormatClock
 	Zone   string // in which a clock was read that tells none, by its name in the IANA's database; "" is UTC
 }
@@ -32,7 +30,7 @@ func Formats() []string { return []string{FormatClock, FormatMillis, FormatSecon
 
 // Reader reads the values of one column. It belongs to one goroutine, since it remembers the time zone's offset.
 type Reader struct {
-	kind   keys.Kind
+	kind   Kind
 	format string
 	zone   zone
 }
@@ -71,19 +69,19 @@ func (t Type) Unit() time.Duration {
 // Check says what is wrong with a value, without the value; "" where it is of the type.
 func (r *Reader) Check(x []byte) (problem string) {
 	switch r.kind {
-	case keys.KindInt16, keys.KindInt32, keys.KindInt64:
+	case KindInt16, KindInt32, KindInt64:
 		_, problem = parseWhole(x, r.kind)
-	case keys.KindDecimal:
+	case KindDecimal:
 		_, problem = parseDecimal(x)
-	case keys.KindFloat32:
+	case KindFloat32:
 		_, problem = parseFloat(x, 32)
-	case keys.KindFloat64:
+	case KindFloat64:
 		_, problem = parseFloat(x, 64)
-	case keys.KindBoolean:
+	case KindBoolean:
 		_, problem = ParseBoolean(x)
-	case keys.KindDate, keys.KindTimestamp:
+	case KindDate, KindTimestamp:
 		_, problem = r.Moment(x)
-	case keys.KindHex:
+	case KindHex:
 		problem = checkHex(x)
 	}
 	return problem
@@ -94,19 +92,19 @@ func (r *Reader) Check(x []byte) (problem string) {
 // long of its epoch milliseconds; text and bytes as they are; hex text as the bytes that it stands for.
 func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	switch r.kind {
-	case keys.KindInt16, keys.KindInt32, keys.KindInt64:
+	case KindInt16, KindInt32, KindInt64:
 		return appendWhole(dst, x, r.kind)
-	case keys.KindDecimal:
+	case KindDecimal:
 		return appendDecimal(dst, x)
-	case keys.KindFloat32:
+	case KindFloat32:
 		return appendFloat32(dst, x)
-	case keys.KindFloat64:
+	case KindFloat64:
 		return appendFloat64(dst, x)
-	case keys.KindBoolean:
+	case KindBoolean:
 		return appendBoolean(dst, x)
-	case keys.KindDate, keys.KindTimestamp:
+	case KindDate, KindTimestamp:
 		return r.appendMoment(dst, x)
-	case keys.KindHex:
+	case KindHex:
 		return appendHex(dst, x)
 	}
 	return append(dst, x...), ""
@@ -114,5 +112,5 @@ func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 
 // Checked tells whether there are values that are not of the type.
 func (t Type) Checked() bool {
-	return t.Kind != keys.KindUnknown && t.Kind != keys.KindText && t.Kind != keys.KindBytes
+	return t.Kind != KindUnknown && t.Kind != KindText && t.Kind != KindBytes
 }

@@ -7,8 +7,6 @@ import (
 	"math/big"
 	"strconv"
 	"time"
-
-	"bulkload/keys"
 )
 
 // AppendText appends for people what a value stands for that AppendBinary has made; false where it can't have. Moments are
@@ -18,38 +16,38 @@ func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
 		return dst, false
 	}
 	switch r.kind {
-	case keys.KindInt16:
+	case KindInt16:
 		return strconv.AppendInt(dst, int64(int16(binary.BigEndian.Uint16(stored))), 10), true
-	case keys.KindInt32:
+	case KindInt32:
 		return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(stored))), 10), true
-	case keys.KindInt64:
+	case KindInt64:
 		return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(stored)), 10), true
-	case keys.KindFloat32:
+	case KindFloat32:
 		return strconv.AppendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(stored))), 'g', -1, 32), true
-	case keys.KindFloat64:
+	case KindFloat64:
 		return strconv.AppendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(stored)), 'g', -1, 64), true
-	case keys.KindDecimal:
+	case KindDecimal:
 		return appendDecimalText(dst, stored)
-	case keys.KindBoolean:
+	case KindBoolean:
 		return strconv.AppendBool(dst, stored[0] != 0), true // as Bytes.toBoolean
-	case keys.KindDate, keys.KindTimestamp:
+	case KindDate, KindTimestamp:
 		return r.appendMomentText(dst, int64(binary.BigEndian.Uint64(stored))), true
-	case keys.KindHex:
+	case KindHex:
 		return hex.AppendEncode(dst, stored), true
 	}
 	return append(dst, stored...), true
 }
 
 // binarySizes are the bytes of what AppendBinary makes, where it is always as many.
-var binarySizes = map[keys.Kind]int{keys.KindInt16: 2, keys.KindInt32: 4, keys.KindInt64: 8, keys.KindFloat32: 4, keys.KindFloat64: 8,
-	keys.KindBoolean: 1, keys.KindDate: 8, keys.KindTimestamp: 8}
+var binarySizes = map[Kind]int{KindInt16: 2, KindInt32: 4, KindInt64: 8, KindFloat32: 4, KindFloat64: 8,
+	KindBoolean: 1, KindDate: 8, KindTimestamp: 8}
 
 func (r *Reader) appendMomentText(dst []byte, millis int64) []byte {
 	t := time.UnixMilli(millis).UTC()
 	if r.zone.location != nil {
 		t = t.In(r.zone.location)
 	}
-	if r.kind == keys.KindDate {
+	if r.kind == KindDate {
 		return t.AppendFormat(dst, time.DateOnly)
 	}
 	return t.AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-
-	"bulkload/keys"
 )
 
 // Moment is a point in time.
@@ -42,12 +40,12 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	}
 	c, problem := parseClock(x)
 	if problem != "" {
-		if r.kind == keys.KindDate && problem == problemMoment {
+		if r.kind == KindDate && problem == problemMoment {
 			problem = problemDate
 		}
 		return m, problem
 	}
-	if r.kind == keys.KindDate && (c.second != 0 || c.nanos != 0) {
+	if r.kind == KindDate && (c.second != 0 || c.nanos != 0) {
 		return m, "a date with a time of day, which is a timestamp"
 	}
 	seconds := c.days*secondsOfDay + int64(c.second)
