@@ -29,6 +29,7 @@ type Report struct {
 	Files   int // that the table has
 	Regions int // requests that loaded something
 	Rounds  int
+	Probed  time.Duration // how long the table was asked for cells before the first request
 	// Staging is the staging folder where it is still there: after an error because files may be in it still or may yet
 	// come there, so that it must not be deleted unseen; after success because HBase did not delete it.
 	Staging string
@@ -39,6 +40,7 @@ func (r *Report) Add(o *Report) {
 	r.Files += o.Files
 	r.Regions += o.Regions
 	r.Rounds += o.Rounds
+	r.Probed += o.Probed
 	r.Staging = o.Staging
 }
 
@@ -128,7 +130,10 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 		return err
 	}
 	l.regions = table.Regions
-	if err := l.markKnown(ctx, table); err != nil {
+	start := time.Now()
+	err = l.markKnown(ctx, table)
+	l.report.Probed = time.Since(start)
+	if err != nil {
 		return err
 	}
 	if err := l.prepare(ctx, table, l.cluster.limits.outage); err != nil {
