@@ -85,7 +85,7 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.manifest.State = stateLoading
-	hooks, saves := w.recordLoad(), 0
+	hooks, saves := w.recordLoad(len(files)), 0
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
