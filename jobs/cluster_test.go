@@ -26,10 +26,12 @@ type live struct {
 	out   string // in HDFS
 }
 
-// newLive copies jobs/examples/check-hbase.yaml and puts its table, its input and its output in their own places.
+// newLive copies jobs/examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
+// a cluster run side by side: they mostly wait for its servers.
 func newLive(t *testing.T) *live {
 	t.Helper()
 	c := testcluster.Use(t)
+	t.Parallel()
 	l := liveOn(t, c)
 	l.table = c.UniqueTable(t)
 	l.retarget(t)
@@ -410,34 +412,36 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 // be it one or all.
 func TestLostFile(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, "2026-11-20", 1000, 8)
-		j, o := l.job(t, "2026-11-20"), l.options()
-		o.NoLoad = true
-		mustRun(t, j, o)
-		w := l.work(t, j)
-		w.manifest.State = stateLoading
-		if err := w.save(); err != nil {
-			t.Fatal(err)
-		}
-		lost := w.manifest.files()
-		if !all {
-			lost = lost[:1]
-		}
-		for _, f := range lost {
-			if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, "2026-11-20", 1000, 8)
+			j, o := l.job(t, "2026-11-20"), l.options()
+			o.NoLoad = true
+			mustRun(t, j, o)
+			w := l.work(t, j)
+			w.manifest.State = stateLoading
+			if err := w.save(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(s.Files) {
-			t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
-		}
-		l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
-		l.wantAgain(t, "2026-11-20")
+			lost := w.manifest.files()
+			if !all {
+				lost = lost[:1]
+			}
+			for _, f := range lost {
+				if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(s.Files) {
+				t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
+			}
+			l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
+			l.wantAgain(t, "2026-11-20")
+		})
 	}
 }
 

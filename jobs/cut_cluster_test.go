@@ -121,26 +121,28 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 // TestKilledCutGoesOn kills the run at each step of a cut.
 func TestKilledCutGoesOn(t *testing.T) {
 	for _, at := range []point{pointCut, pointPartsNamed, pointPartsRecorded, pointCutCleaned} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, night20, 2000, 40)
-		o := l.options()
-		o.NoLoad = true
-		mustRun(t, l.job(t, night20), o)
-		l.oracle(t, "split", l.table, "15")
-		l.oracle(t, "split", l.table, "77")
-		times := 2
-		if at == pointCutCleaned {
-			times = 1
-		}
-		l.crash(t, night20, at, times)
-		s := mustRun(t, l.job(t, night20), l.options())
-		if s.Load.Files != 12 {
-			t.Errorf("%s: %d files were loaded", at, s.Load.Files)
-		}
-		l.wantTable(t, fmt.Sprintf("killed at %q", at), l.expected(t, night20))
-		l.wantStoreFiles(t, 12)
-		l.wantAgain(t, night20)
+		t.Run(string(at), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, night20, 2000, 40)
+			o := l.options()
+			o.NoLoad = true
+			mustRun(t, l.job(t, night20), o)
+			l.oracle(t, "split", l.table, "15")
+			l.oracle(t, "split", l.table, "77")
+			times := 2
+			if at == pointCutCleaned {
+				times = 1
+			}
+			l.crash(t, night20, at, times)
+			s := mustRun(t, l.job(t, night20), l.options())
+			if s.Load.Files != 12 {
+				t.Errorf("%s: %d files were loaded", at, s.Load.Files)
+			}
+			l.wantTable(t, fmt.Sprintf("killed at %q", at), l.expected(t, night20))
+			l.wantStoreFiles(t, 12)
+			l.wantAgain(t, night20)
+		})
 	}
 }
 

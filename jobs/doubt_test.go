@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -85,7 +86,7 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.manifest.State = stateLoading
-	hooks, saves := w.recordLoad(), 0
+	hooks, saves := w.recordLoad(len(files)), 0
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
@@ -118,36 +119,38 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 func TestLoadDirSettlesFirst(t *testing.T) {
 	const date = "2026-11-20"
 	for _, loaded := range []int{4, 10} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, date, 1000, 23)
-		w := l.written(t, date)
-		files, err := w.manifest.unloaded(w.fsys, w.dir)
-		if err != nil || len(files) != 10 {
-			t.Fatal(len(files), err)
-		}
-		w.manifest.State = stateLoading
-		if err := w.save(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if err != nil || r.Load.Files != 10-loaded || r.Status != StatusDone {
-			t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
-		}
-		w = l.work(t, l.job(t, date))
-		if w.manifest.State != stateLoaded || w.manifest.notLoaded() != nil {
-			t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.notLoaded())
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		l.wantTable(t, "settled", l.expected(t, date))
+		t.Run(fmt.Sprintf("loaded=%d", loaded), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, date, 1000, 23)
+			w := l.written(t, date)
+			files, err := w.manifest.unloaded(w.fsys, w.dir)
+			if err != nil || len(files) != 10 {
+				t.Fatal(len(files), err)
+			}
+			w.manifest.State = stateLoading
+			if err := w.save(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
+			if err != nil || r.Load.Files != 10-loaded || r.Status != StatusDone {
+				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
+			}
+			w = l.work(t, l.job(t, date))
+			if w.manifest.State != stateLoaded || w.manifest.notLoaded() != nil {
+				t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.notLoaded())
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			l.wantTable(t, "settled", l.expected(t, date))
+		})
 	}
 }
 

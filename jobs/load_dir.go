@@ -123,7 +123,9 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 	report.Files = len(d.files)
 	var handed *load.Report
 	if w.manifest != nil {
-		handed, err = w.handOver(ctx, report.Table)
+		if handed, err = w.handOver(ctx, report.Table); err == nil {
+			err = w.confirm(ctx, report.Table)
+		}
 	} else {
 		handed, err = w.handOverDirectory(ctx, report.Table, d)
 	}

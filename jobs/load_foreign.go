@@ -111,15 +111,15 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.serve(ctx, name, all)
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return report, err
+	}
+	findings, err := w.serve(ctx, table, all)
 	if err != nil {
 		return report, w.lostForeign(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
-		return report, err
-	}
-	table, err := lookUp(ctx, w.cluster, name)
-	if err != nil {
 		return report, err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()

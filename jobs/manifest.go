@@ -100,8 +100,8 @@ type sliceRecord struct {
 	Dropped digest.Sum    `json:"dropped"` // of the duplicates that were not written
 	Files   []FileSummary `json:"files"`
 
-	text   []byte // as it is written, while that is true
-	loaded int    // of the files, in text
+	text  []byte // as it is written, while that is true
+	marks int    // of the files, in text: how many are loaded or were served before
 }
 
 func inputRecords(files []ingest.File) []manifestInput {
@@ -209,14 +209,17 @@ func (m *manifest) marshalContent() ([]byte, error) {
 }
 
 func (r *sliceRecord) marshal() (text []byte, err error) {
-	loaded := 0
+	marks := 0 // neither mark is ever taken away
 	for i := range r.Files {
 		if r.Files[i].Loaded {
-			loaded++
+			marks++
+		}
+		if r.Files[i].ServedBefore {
+			marks++
 		}
 	}
-	if r.text == nil || r.loaded != loaded {
-		r.loaded = loaded
+	if r.text == nil || r.marks != marks {
+		r.marks = marks
 		r.text, err = json.Marshal(r)
 	}
 	return r.text, err

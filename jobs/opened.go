@@ -125,6 +125,7 @@ type workplace struct {
 	target   *target         // nil where the output is written
 	part     float64         // of the input's bytes that it takes, about
 	report   *OutputReport
+	unsaved  int // load requests whose end the manifest on the disk does not show yet
 }
 
 // open locks the output.

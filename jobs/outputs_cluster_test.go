@@ -38,6 +38,7 @@ outputs:
 // loads the others, and HBase's own client finds in all of them what the source says.
 func TestSeveralTablesAreLoaded(t *testing.T) {
 	c := testcluster.Use(t)
+	t.Parallel()
 	l := &live{Cluster: c}
 	text := liveOutputsJob
 	var tables []string

@@ -223,7 +223,7 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.cluster.Probe(ctx, name, asked)
+	findings, err := w.cluster.ProbeTable(ctx, table, asked)
 	if err == nil {
 		err = w.refuseUnreadable(name, findings)
 	}

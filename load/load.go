@@ -34,6 +34,8 @@ type Cluster struct {
 	limits  settings
 	servers *servers
 	reader  *reader
+
+	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
 // Connect finds the cluster of the site files. user is the name HBase and HDFS know us by. It fails within a minute.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bulkload/internal/hbase"
@@ -27,6 +28,8 @@ type reader struct {
 	keeper *zooKeeper
 	user   string
 	limits settings
+
+	metaScans atomic.Int64 // of all regions of a table
 
 	mu      sync.Mutex
 	client  gohbase.Client   // nil until it is needed
@@ -167,6 +170,9 @@ func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbas
 	return 0, 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
 }
 
+// regionColumns are what is read of a region.
+var regionColumns = map[string][]string{"info": {"regioninfo", "server", "serverstartcode", "seqnumDuringOpen", "state"}}
+
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
 // without a server is errInTransition.
 func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
@@ -175,8 +181,9 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		table:    metaTable,
 		start:    []byte(id.String() + ",,"),
 		stop:     []byte(id.String() + " ,,"), // a blank comes right behind the comma in hbase:meta's order of names
-		families: map[string][]string{"info": {"regioninfo", "server", "serverstartcode", "seqnumDuringOpen", "state"}},
+		families: regionColumns,
 	}
+	r.metaScans.Add(1)
 	var rows []metaRow
 	err := s.run(ctx, func(cell *pb.Cell) error {
 		if n := len(rows); n == 0 || !bytes.Equal(rows[n-1].name, cell.Row) {
@@ -198,6 +205,25 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		}
 	}
 	return regions, nil
+}
+
+// region reads the row of one region, by its name; nil where it is no more. One without a server is errInTransition.
+func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
+	get, err := hrpc.NewGet(ctx, []byte(metaTable), name, hrpc.Families(regionColumns), hrpc.SkipBatch())
+	if err != nil {
+		return nil, err
+	}
+	message, err := r.send(ctx, get)
+	if err != nil {
+		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
+	}
+	row := metaRow{name: name}
+	for _, cell := range message.(*pb.GetResponse).GetResult().GetCell() {
+		if err := row.add(cell); err != nil {
+			return nil, err
+		}
+	}
+	return row.region()
 }
 
 // metaRow is one region's row in hbase:meta.
