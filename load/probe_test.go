@@ -136,12 +136,12 @@ func TestProbeNamesWhatHides(t *testing.T) {
 // TestOneReadMayNotBeEnough: where the answer to the one read is full and the cell is not in it, nothing is decided.
 func TestOneReadMayNotBeEnough(t *testing.T) {
 	p := &probing{families: []Family{{Name: "f"}}}
-	cell := func(ts int64) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: []byte("q"), Timestamp: ts, Type: byte(keys.Put), Value: []byte("v")}
+	at := func(ts int64) hbase.StoredCell {
+		return hbase.StoredCell{Qualifier: []byte("q"), Timestamp: ts, Type: byte(cell.Put), Value: []byte("v")}
 	}
 	var newer []hbase.StoredCell
 	for i := range cellsAsked {
-		newer = append(newer, cell(int64(200-i)))
+		newer = append(newer, at(int64(200-i)))
 	}
 	for i, c := range []struct {
 		cells   []hbase.StoredCell
@@ -150,9 +150,9 @@ func TestOneReadMayNotBeEnough(t *testing.T) {
 	}{
 		{newer, false, 0},
 		{newer[1:], true, Superseded},
-		{append(slices.Clone(newer[1:]), cell(100)), true, Served},
+		{append(slices.Clone(newer[1:]), at(100)), true, Served},
 	} {
-		q := &question{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(keys.Put), Value: SumValue([]byte("v"))}, family: "f"}
+		q := &question{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(cell.Put), Value: SumValue([]byte("v"))}, family: "f"}
 		if decided, err := p.judge(q, []hbase.GetAnswer{{Cells: c.cells}}); decided != c.decided || err != nil || decided && q.serving != c.want {
 			t.Errorf("case %d: %v, %d, %v", i, decided, q.serving, err)
 		}
@@ -170,7 +170,7 @@ func TestProbeAmongManyVersions(t *testing.T) {
 		}
 	}
 	f := l.writeCells("1", "f", cells.String(), "a", "a")
-	f.Probes = []Probe{{Row: []byte("a"), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte("q1000"))}}
+	f.Probes = []Probe{{Row: []byte("a"), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(cell.Put), Value: SumValue([]byte("q1000"))}}
 	l.wantServing("before the load", table, f, Missing, "cause unknown")
 	if _, _, err := l.load(table, f); err != nil {
 		t.Fatal(err)
