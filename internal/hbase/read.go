@@ -93,13 +93,18 @@ func fromMessage(m *pb.Cell) keys.Cell {
 		Timestamp: int64(m.GetTimestamp()), Type: keys.CellType(m.GetCellType()), Value: m.GetValue()}
 }
 
-// OpenScanner is a scanner's first request. It asks for answers that end within rows, and for a sign of life where the
-// server finds nothing for a long time. rows bounds an answer's rows; a scanner that is closed at once gives one answer.
-func OpenScanner(region []byte, scan *pb.Scan, rows uint32, closed bool) *pb.ScanRequest {
+// OpenScanner is a scanner's first request. rows bounds an answer's rows. It asks for answers that may end within rows, and
+// for a sign of life where the server finds nothing for a long time.
+func OpenScanner(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 	return &pb.ScanRequest{
-		Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, CloseScanner: &closed, NextCallSeq: proto.Uint64(0),
+		Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, NextCallSeq: proto.Uint64(0),
 		ClientHandlesPartials: proto.Bool(true), ClientHandlesHeartbeats: proto.Bool(true),
 	}
+}
+
+// ScanOnce is a request for the first rows of a scan, in one answer and whole.
+func ScanOnce(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
+	return &pb.ScanRequest{Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, CloseScanner: proto.Bool(true)}
 }
 
 // NextOf is a request to an open scanner. number counts its requests; the first one had 0. A server refuses a number out
