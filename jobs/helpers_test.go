@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/ingest"
 	"bulkload/jobs/jobfile"
 )
 
@@ -21,4 +20,3 @@ func writeJob(t *testing.T, text string) string {
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-func delimited(j *jobfile.Job) *ingest.Delimited { return j.Input.Form.(*ingest.Delimited) }

@@ -11,7 +11,6 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
-	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
@@ -137,8 +136,7 @@ func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 }
 
 func (r *sliceWriter) place(e *partition.Entry) Place {
-	_, rows := r.source.job.Input.Form.(*parquet.Form)
-	return Place{r.source.files[e.File].Path, e.Offset, rows}
+	return Place{r.source.files[e.File].Path, e.Offset, r.source.job.Input.Form.RowOffsets()}
 }
 
 // String is the file and the byte or, counted from 1, the row.

@@ -10,7 +10,6 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
-	"bulkload/ingest/csv"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -64,26 +63,8 @@ func noBraces(name string) string {
 
 // sayDoubts says what the files look like, if that is hardly what the job file says.
 func (s *source) sayDoubts(o options.Options) {
-	if form, ok := s.job.Input.Form.(*ingest.Delimited); ok {
-		if doubt := form.LineEnds(s.fsys, s.files); doubt != "" {
-			o.Sayf("%s", doubt)
-		}
-		sayUnended(o, form.RecordDelimiter, form.Unended(s.fsys, s.files))
-	}
-}
-
-// mostUnended bounds how many files are named that may have been cut short.
-const mostUnended = 10
-
-// sayUnended names the files that may have been cut short.
-func sayUnended(o options.Options, delimiter []byte, files []ingest.File) {
-	for i, f := range files {
-		if i == mostUnended {
-			o.Sayf("%d more files end without the record delimiter", len(files)-i)
-			return
-		}
-		o.Sayf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
-			ingest.FormatDelimiter(delimiter))
+	for _, doubt := range s.job.Input.Form.Doubts(s.fsys, s.files) {
+		o.Sayf("%s", doubt)
 	}
 }
 
@@ -121,20 +102,9 @@ func (s *source) find(name string) (err error) {
 			return failure.Laterf("the input file %s has come while the input was looked at; try again", s.fsys.URI(f.Path))
 		}
 		s.bytes += f.Size
-		s.text += f.Size * compressed.Growth(f.Path, s.compression())
+		s.text += f.Size * compressed.Growth(f.Path, s.job.Input.Form.Codec())
 	}
 	return s.checkUnfinished(name)
-}
-
-// compression is what the job file says of all files.
-func (s *source) compression() compressed.Codec {
-	switch form := s.job.Input.Form.(type) {
-	case *ingest.Delimited:
-		return form.Compression
-	case *csv.Form:
-		return form.Compression
-	}
-	return compressed.Auto
 }
 
 // temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.

@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest/charset"
 	"bulkload/ingest/compressed"
 	"bulkload/ingest/csv"
+	"bulkload/ingest/delimited"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/storednames"
 	"bulkload/values"
@@ -80,7 +81,7 @@ func mustJSON(t *testing.T, v any) string {
 }
 
 func TestIdentityHasEveryField(t *testing.T) {
-	for name, form := range map[string]ingest.Form{"delimited": new(ingest.Delimited), "csv": new(csv.Form), "parquet": new(parquet.Form)} {
+	for name, form := range map[string]ingest.Form{"delimited": new(delimited.Form), "csv": new(csv.Form), "parquet": new(parquet.Form)} {
 		everyField(t, name, reflect.ValueOf(form).Elem(), func() string {
 			text, err := form.Identity()
 			if err != nil {

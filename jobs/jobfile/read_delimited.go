@@ -5,6 +5,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/ingest/delimited"
 	"bulkload/values"
 
 	"gopkg.in/yaml.v3"
@@ -14,7 +15,7 @@ var delimitedKeys = []string{"field_delimiter", "record_delimiter", "escaped_by"
 	"compression", "null", "null_string", "null_non_string"}
 
 func readDelimited(s *section, columns []string) ingest.Form {
-	form := &ingest.Delimited{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
+	form := &delimited.Form{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
 		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s), Compression: compressionOf(s)}
 	form.Escape = markOf(s, "escaped_by")
 	form.Enclosure = markOf(s, "optionally_enclosed_by")
@@ -83,7 +84,7 @@ func compressionOf(s *section) compressed.Codec {
 }
 
 // readNull reads null, the text of a null in all columns, or a list of such texts.
-func readNull(s *section, form *ingest.Delimited) {
+func readNull(s *section, form *delimited.Form) {
 	texts := nullTexts(s, "null")
 	if len(texts) == 1 {
 		form.Null = texts[0]
@@ -101,7 +102,7 @@ func readNull(s *section, form *ingest.Delimited) {
 // readTypedNulls reads null_string and null_non_string, as of Sqoop's arguments of these names: a column is no string
 // where it has a type other than text.
 func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
-	form, ok := j.Input.Form.(*ingest.Delimited)
+	form, ok := j.Input.Form.(*delimited.Form)
 	if !ok || !s.has("null_string") && !s.has("null_non_string") {
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/ingest/delimited"
 )
 
 // nullsOf writes the texts of a null, a column each.
-func nullsOf(d *ingest.Delimited) string {
+func nullsOf(d *delimited.Form) string {
 	if d.ColumnNulls == nil {
 		return fmt.Sprintf("%q", d.Null)
 	}
@@ -20,36 +20,36 @@ func nullsOf(d *ingest.Delimited) string {
 func TestReadDelimited(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines map[int]string
-		check func(d *ingest.Delimited) bool
+		check func(d *delimited.Form) bool
 	}{
-		"a lone backslash":           {map[int]string{9: `  escaped_by: \`}, func(d *ingest.Delimited) bool { return d.Escape == '\\' }},
-		"two backslashes":            {map[int]string{9: `  escaped_by: '\\'`}, func(d *ingest.Delimited) bool { return d.Escape == '\\' }},
-		"an escape by its number":    {map[int]string{9: `  escaped_by: '\x5c'`}, func(d *ingest.Delimited) bool { return d.Escape == '\\' }},
-		"no escape, as Sqoop says":   {map[int]string{9: `  escaped_by: '\0'`}, func(d *ingest.Delimited) bool { return d.Escape == 0 }},
-		"every value enclosed":       {map[int]string{9: `  enclosed_by: '"'`}, func(d *ingest.Delimited) bool { return d.Enclosure == '"' && d.EncloseAll }},
-		"no enclosure":               {map[int]string{9: `  enclosed_by: '\0'`}, func(d *ingest.Delimited) bool { return d.Enclosure == 0 && !d.EncloseAll }},
-		"some values enclosed":       {map[int]string{9: `  optionally_enclosed_by: '\"'`}, func(d *ingest.Delimited) bool { return d.Enclosure == '"' && !d.EncloseAll }},
-		"compression by content":     {nil, func(d *ingest.Delimited) bool { return d.Compression == compressed.Auto }},
-		"compression as it is named": {map[int]string{9: "  compression: snappy"}, func(d *ingest.Delimited) bool { return d.Compression == compressed.HadoopSnappy }},
-		"one null for all":           {map[int]string{9: `  null: '\N'`}, func(d *ingest.Delimited) bool { return nullsOf(d) == `"\\N"` }},
-		"the word null":              {map[int]string{9: `  null: null`}, func(d *ingest.Delimited) bool { return nullsOf(d) == `"null"` }},
-		"several nulls": {map[int]string{9: `  null: ['\N', 'NULL']`}, func(d *ingest.Delimited) bool {
+		"a lone backslash":           {map[int]string{9: `  escaped_by: \`}, func(d *delimited.Form) bool { return d.Escape == '\\' }},
+		"two backslashes":            {map[int]string{9: `  escaped_by: '\\'`}, func(d *delimited.Form) bool { return d.Escape == '\\' }},
+		"an escape by its number":    {map[int]string{9: `  escaped_by: '\x5c'`}, func(d *delimited.Form) bool { return d.Escape == '\\' }},
+		"no escape, as Sqoop says":   {map[int]string{9: `  escaped_by: '\0'`}, func(d *delimited.Form) bool { return d.Escape == 0 }},
+		"every value enclosed":       {map[int]string{9: `  enclosed_by: '"'`}, func(d *delimited.Form) bool { return d.Enclosure == '"' && d.EncloseAll }},
+		"no enclosure":               {map[int]string{9: `  enclosed_by: '\0'`}, func(d *delimited.Form) bool { return d.Enclosure == 0 && !d.EncloseAll }},
+		"some values enclosed":       {map[int]string{9: `  optionally_enclosed_by: '\"'`}, func(d *delimited.Form) bool { return d.Enclosure == '"' && !d.EncloseAll }},
+		"compression by content":     {nil, func(d *delimited.Form) bool { return d.Compression == compressed.Auto }},
+		"compression as it is named": {map[int]string{9: "  compression: snappy"}, func(d *delimited.Form) bool { return d.Compression == compressed.HadoopSnappy }},
+		"one null for all":           {map[int]string{9: `  null: '\N'`}, func(d *delimited.Form) bool { return nullsOf(d) == `"\\N"` }},
+		"the word null":              {map[int]string{9: `  null: null`}, func(d *delimited.Form) bool { return nullsOf(d) == `"null"` }},
+		"several nulls": {map[int]string{9: `  null: ['\N', 'NULL']`}, func(d *delimited.Form) bool {
 			return nullsOf(d) == `[["\\N" "NULL"] ["\\N" "NULL"] ["\\N" "NULL"]]`
 		}},
-		"two backslashes that are meant": {map[int]string{9: `  null: ['\\N']`}, func(d *ingest.Delimited) bool { return nullsOf(d) == `"\\\\N"` }},
-		"two backslashes and an escape":  {map[int]string{9: `  {null: '\\N', escaped_by: '\'}`}, func(d *ingest.Delimited) bool { return nullsOf(d) == `"\\\\N"` }},
-		"nulls of strings, without types": {map[int]string{9: `  {null_string: '\N', null_non_string: 'null'}`}, func(d *ingest.Delimited) bool {
+		"two backslashes that are meant": {map[int]string{9: `  null: ['\\N']`}, func(d *delimited.Form) bool { return nullsOf(d) == `"\\\\N"` }},
+		"two backslashes and an escape":  {map[int]string{9: `  {null: '\\N', escaped_by: '\'}`}, func(d *delimited.Form) bool { return nullsOf(d) == `"\\\\N"` }},
+		"nulls of strings, without types": {map[int]string{9: `  {null_string: '\N', null_non_string: 'null'}`}, func(d *delimited.Form) bool {
 			return nullsOf(d) == `[["\\N"] ["\\N"] ["\\N"]]`
 		}},
 		"nulls by the type": {map[int]string{9: `  {null_string: '\N', null_non_string: ['null','']}`, 17: "columns_map: {id: {type: int64}, note: {type: text}}"},
-			func(d *ingest.Delimited) bool { return nullsOf(d) == `[["null" ""] ["\\N"] ["\\N"]]` }},
+			func(d *delimited.Form) bool { return nullsOf(d) == `[["null" ""] ["\\N"] ["\\N"]]` }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := readJob(t, jobWith(inlined(c.lines)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := delimited(j); !c.check(d) {
+			if d := delimitedOf(j); !c.check(d) {
 				t.Errorf("read as %+v, nulls %s", d, nullsOf(d))
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bulkload/hfilewriter"
+	"bulkload/ingest/delimited"
 	"bulkload/jobs/failure"
 )
 
@@ -52,6 +53,8 @@ func readJob(t *testing.T, text string, env map[string]string) (*Job, error) {
 	return Read(writeJob(t, text), ReadOptions{Date: date20, Environment: lookup})
 }
 
+func delimitedOf(j *Job) *delimited.Form { return j.Input.Form.(*delimited.Form) }
+
 func TestReadJob(t *testing.T) {
 	j, err := readJob(t, jobWith(nil), nil)
 	if err != nil {
@@ -64,7 +67,7 @@ func TestReadJob(t *testing.T) {
 	if !reflect.DeepEqual(j.Columns, wantColumns) {
 		t.Errorf("columns %+v", j.Columns)
 	}
-	form := delimited(j)
+	form := delimitedOf(j)
 	if string(form.FieldDelimiter) != "\x01" || string(form.RecordDelimiter) != "\x10" || form.Null != nil {
 		t.Errorf("form %+v", form)
 	}
@@ -86,11 +89,11 @@ func TestReadJobVariants(t *testing.T) {
 		"RFC 3339 timestamp":       {map[int]string{3: "timestamp: 2026-11-20T01:00:00Z"}, func(j *Job) bool { return j.Timestamp == 1795136400000 }},
 		"epoch timestamp":          {map[int]string{3: "timestamp: 1700000000000"}, func(j *Job) bool { return j.Timestamp == 1700000000000 }},
 		"timestamp left out":       {map[int]string{3: "-"}, func(j *Job) bool { return j.Timestamp == date20.UnixMilli() }},
-		"hex number delimiter":     {map[int]string{7: "  field_delimiter: 0x01"}, func(j *Job) bool { return string(delimited(j).FieldDelimiter) == "\x01" }},
-		"YAML's own escape":        {map[int]string{7: `  field_delimiter: "\x01"`}, func(j *Job) bool { return string(delimited(j).FieldDelimiter) == "\x01" }},
-		"delimiter of two bytes":   {map[int]string{7: `  field_delimiter: '|\t'`}, func(j *Job) bool { return string(delimited(j).FieldDelimiter) == "|\t" }},
-		"null":                     {map[int]string{9: `  null: '\N'`}, func(j *Job) bool { return string(delimited(j).Null) == `\N` }},
-		"empty null":               {map[int]string{9: `  null: ''`}, func(j *Job) bool { return delimited(j).Null != nil && len(delimited(j).Null) == 0 }},
+		"hex number delimiter":     {map[int]string{7: "  field_delimiter: 0x01"}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "\x01" }},
+		"YAML's own escape":        {map[int]string{7: `  field_delimiter: "\x01"`}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "\x01" }},
+		"delimiter of two bytes":   {map[int]string{7: `  field_delimiter: '|\t'`}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "|\t" }},
+		"null":                     {map[int]string{9: `  null: '\N'`}, func(j *Job) bool { return string(delimitedOf(j).Null) == `\N` }},
+		"empty null":               {map[int]string{9: `  null: ''`}, func(j *Job) bool { return delimitedOf(j).Null != nil && len(delimitedOf(j).Null) == 0 }},
 		"percentage of rejects":    {map[int]string{9: "  max_rejects: 0.5%"}, func(j *Job) bool { return j.Input.MaxRejects.Percent == 0.5 }},
 		"expected minimum of rows": {map[int]string{9: "  expect_rows: '>= 10'"}, func(j *Job) bool { return j.Input.Rows == 10 && j.Input.RowsAtLeast }},
 		"binary split":             {map[int]string{10: "rowkey: id", 11: "query: [id]", 14: `  splits: ['\x00\xFF', 'b']`}, func(j *Job) bool { return string(j.Regions.Splits[0]) == "\x00\xff" }},

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/ingest"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
@@ -58,15 +59,15 @@ func TestHDFS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := List(fsys, root)
+	files, err := ingest.List(fsys, root)
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
 	}
 	plain, escaped := sqoop("a", "b"), sqoop("a", "b")
 	escaped.Escape = '\\'
 	m := memory{content: text.Bytes()}
-	want := readAll(t, plain, m, Split{File: m.file(), End: m.file().Size})
-	for name, d := range map[string]*Delimited{"plain": plain, "escaped": escaped} {
+	want := readAll(t, plain, m, ingest.Split{File: m.file(), End: m.file().Size})
+	for name, d := range map[string]*Form{"plain": plain, "escaped": escaped} {
 		splits := splitsOf(t, fsys, d, files, 1_000_000)
 		cut := map[string]bool{"plain": true}[name]
 		if (len(splits) > 2) != cut {

@@ -1,15 +1,16 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
 	"errors"
 	"io"
 
+	"bulkload/ingest"
 	"bulkload/values"
 )
 
 // nextScanned is Next where the form has escapes or enclosures.
-func (r *Reader) nextScanned() (*Record, error) {
+func (r *Reader) nextScanned() (*ingest.Record, error) {
 	if err := r.skipSeparators(); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (r *Reader) skipSeparators() error {
 			}
 		}
 		text := r.buf[r.pos:r.fill]
-		if len(text) == 0 || text[0] != rejectSeparator || len(text) > 1 && !bytes.HasPrefix(text[1:], d) {
+		if len(text) == 0 || text[0] != ingest.RejectSeparator || len(text) > 1 && !bytes.HasPrefix(text[1:], d) {
 			return nil
 		}
 		r.pos = min(r.pos+1+len(d), r.fill)
@@ -172,7 +173,7 @@ func (r *Reader) badSyntax(wrong *badSyntax) error {
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}
-	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}
 	if wrong.column < len(r.form.Columns) {
 		b.Column = r.form.Columns[wrong.column]
 	}

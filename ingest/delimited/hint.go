@@ -1,8 +1,10 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
 	"fmt"
+
+	"bulkload/ingest"
 )
 
 // hintRecords is how many records at the start of a file are looked at to tell a bad record from a wrong job file.
@@ -12,7 +14,7 @@ const hintRecords = 1000
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
-	looked := start[:min(len(start), lookAt)]
+	looked := start[:min(len(start), ingest.LookAt)]
 	zeros := bytes.Count(looked, []byte{0})
 	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
 		return fmt.Sprintf("%d of the first %d bytes are zero: is the file text?", zeros, len(looked))
@@ -20,7 +22,7 @@ func (r *Reader) hint() string {
 	if len(first) >= chunkSize || r.eof && r.pos >= r.fill && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
 		if other := otherDelimiter(first[:min(len(first), chunkSize)], r.form.RecordDelimiter); other != "" {
 			return fmt.Sprintf("the first %d bytes hold no record delimiter %s%s",
-				min(len(first), chunkSize), FormatDelimiter(r.form.RecordDelimiter), other)
+				min(len(first), chunkSize), ingest.FormatDelimiter(r.form.RecordDelimiter), other)
 		}
 	}
 	return r.driftHint(start[r.pos:])
@@ -44,7 +46,7 @@ func (r *Reader) driftHint(rest []byte) string {
 	}
 	if columns == 1 {
 		return fmt.Sprintf("none of the first %d records has the field delimiter %s%s",
-			seen, FormatDelimiter(r.form.FieldDelimiter), r.otherField())
+			seen, ingest.FormatDelimiter(r.form.FieldDelimiter), r.otherField())
 	}
 	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 }
@@ -58,7 +60,7 @@ func (r *Reader) otherField() string {
 		switch n := bytes.Count(text, []byte(c)); {
 		case n == 0:
 		case n+1 == len(r.form.Columns):
-			return fmt.Sprintf(", but the first one %d times %s: is that it?", n, FormatDelimiter([]byte(c)))
+			return fmt.Sprintf(", but the first one %d times %s: is that it?", n, ingest.FormatDelimiter([]byte(c)))
 		case likely == "":
 			likely, found = c, n
 		}
@@ -66,14 +68,14 @@ func (r *Reader) otherField() string {
 	if likely == "" {
 		return ""
 	}
-	return fmt.Sprintf(", but the first one %d times %s: is that it?", found, FormatDelimiter([]byte(likely)))
+	return fmt.Sprintf(", but the first one %d times %s: is that it?", found, ingest.FormatDelimiter([]byte(likely)))
 }
 
 // otherDelimiter looks in a piece of a file, where delimiter does not occur, for a byte that may be the real one.
 func otherDelimiter(piece, delimiter []byte) string {
 	for _, c := range []string{"\x10", "\n", "\x1e", "\x02"} {
 		if n := bytes.Count(piece, []byte(c)); n > 0 && string(delimiter) != c {
-			return fmt.Sprintf(", but %d times %s: is that it?", n, FormatDelimiter([]byte(c)))
+			return fmt.Sprintf(", but %d times %s: is that it?", n, ingest.FormatDelimiter([]byte(c)))
 		}
 	}
 	return ""

@@ -1,10 +1,11 @@
-package ingest
+package delimited
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/storage"
 )
 
@@ -17,12 +18,12 @@ func TestLineEnds(t *testing.T) {
 		"1\r\n2\r\n":        "", // all of them are rejects, for which there is another answer
 	} {
 		dir := tree(t, map[string]string{"a": "", "b": content})
-		files, err := List(storage.Local, dir)
+		files, err := ingest.List(storage.Local, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := filepath.Join(dir, "b")
-		d := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n")}
+		d := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n")}
 		got := strings.ReplaceAll(d.LineEnds(storage.Local, files), name, "NAME")
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%q: %s, want %s", content, got, want)
@@ -38,11 +39,11 @@ func TestLineEnds(t *testing.T) {
 func TestUnended(t *testing.T) {
 	dir := tree(t, map[string]string{"a-empty": "", "b-cut": "1|a\r\n2|b\r", "c-whole": "1|a\r\n", "d-short": "1", "e.gz": "\x1f\x8bno delimiter at its end",
 		"f-cut": "1|a\r\n2", "rejects.dat": "1|a\r\n"})
-	files, err := List(storage.Local, dir)
+	files, err := ingest.List(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\r\n")}
+	d := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\r\n")}
 	var names []string
 	for _, f := range d.Unended(storage.Local, files) {
 		names = append(names, filepath.Base(f.Path))
@@ -50,7 +51,7 @@ func TestUnended(t *testing.T) {
 	if got := strings.Join(names, " "); got != "b-cut d-short f-cut" {
 		t.Errorf("unended: %s", got)
 	}
-	if got := d.Unended(storage.Local, []File{{Path: filepath.Join(dir, "gone"), Size: 10}}); got != nil {
+	if got := d.Unended(storage.Local, []ingest.File{{Path: filepath.Join(dir, "gone"), Size: 10}}); got != nil {
 		t.Errorf("a file that is not there: %v", got)
 	}
 }

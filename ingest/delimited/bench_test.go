@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 )
 
-func checkForm() *Delimited {
-	return &Delimited{Columns: sample.CheckColumns, FieldDelimiter: []byte(sample.FieldDelimiter),
+func checkForm() *Form {
+	return &Form{Columns: sample.CheckColumns, FieldDelimiter: []byte(sample.FieldDelimiter),
 		RecordDelimiter: []byte(sample.RecordDelimiter), Null: []byte(`\N`)}
 }
 
@@ -27,7 +28,7 @@ func checkRows(b *testing.B, rows int) []byte {
 	return content.Bytes()
 }
 
-func readThrough(b *testing.B, d *Delimited, fsys storage.FS, split Split) (records int) {
+func readThrough(b *testing.B, d *Form, fsys storage.FS, split ingest.Split) (records int) {
 	r, err := d.Open(fsys, split)
 	if err != nil {
 		b.Fatal(err)
@@ -45,7 +46,7 @@ func readThrough(b *testing.B, d *Delimited, fsys storage.FS, split Split) (reco
 
 func BenchmarkReadMemory(b *testing.B) {
 	m := memory{content: checkRows(b, 100_000)}
-	benchmarkRead(b, checkForm(), m, Split{File: m.file(), End: m.file().Size})
+	benchmarkRead(b, checkForm(), m, ingest.Split{File: m.file(), End: m.file().Size})
 }
 
 func BenchmarkReadLocal(b *testing.B) {
@@ -55,7 +56,7 @@ func BenchmarkReadLocal(b *testing.B) {
 		b.Fatal(err)
 	}
 	size := int64(len(content))
-	benchmarkRead(b, checkForm(), storage.Local, Split{File: File{Path: name, Size: size}, End: size})
+	benchmarkRead(b, checkForm(), storage.Local, ingest.Split{File: ingest.File{Path: name, Size: size}, End: size})
 }
 
 // Delimiters of two bytes take the slow path.
@@ -64,10 +65,10 @@ func BenchmarkReadWideDelimiters(b *testing.B) {
 	m := memory{content: bytes.ReplaceAll(content, []byte{0x10}, []byte("\x1e\n"))}
 	d := checkForm()
 	d.FieldDelimiter, d.RecordDelimiter = []byte("||"), []byte("\x1e\n")
-	benchmarkRead(b, d, m, Split{File: m.file(), End: m.file().Size})
+	benchmarkRead(b, d, m, ingest.Split{File: m.file(), End: m.file().Size})
 }
 
-func benchmarkRead(b *testing.B, d *Delimited, fsys storage.FS, split Split) {
+func benchmarkRead(b *testing.B, d *Form, fsys storage.FS, split ingest.Split) {
 	b.SetBytes(split.End)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -81,32 +82,32 @@ func BenchmarkForms(b *testing.B) {
 	escaped := bytes.ReplaceAll(bytes.ReplaceAll(rows, []byte(`\`), []byte(`\\`)), []byte("\n"), []byte("\\\n"))
 	enclosed := append([]byte(`"`), bytes.ReplaceAll(bytes.ReplaceAll(rows, []byte{1}, []byte("\"\x01\"")), []byte{0x10}, []byte("\"\x10\""))...)
 	enclosed = enclosed[:len(enclosed)-1]
-	with := func(change func(*Delimited)) *Delimited {
+	with := func(change func(*Form)) *Form {
 		d := checkForm()
 		change(d)
 		return d
 	}
 	for _, c := range []struct {
 		name    string
-		form    *Delimited
+		form    *Form
 		content []byte
 	}{
 		{"plain", checkForm(), rows},
-		{"escaped", with(func(d *Delimited) { d.Escape = '\\' }), escaped},
-		{"optionally enclosed", with(func(d *Delimited) { d.Enclosure = '"' }), rows},
-		{"enclosed", with(func(d *Delimited) { d.Enclosure, d.EncloseAll = '"', true }), enclosed},
-		{"enclosed and escaped", with(func(d *Delimited) { d.Enclosure, d.EncloseAll, d.Escape = '"', true, '\\' }), enclosed},
-		{"nulls by the column", with(func(d *Delimited) {
+		{"escaped", with(func(d *Form) { d.Escape = '\\' }), escaped},
+		{"optionally enclosed", with(func(d *Form) { d.Enclosure = '"' }), rows},
+		{"enclosed", with(func(d *Form) { d.Enclosure, d.EncloseAll = '"', true }), enclosed},
+		{"enclosed and escaped", with(func(d *Form) { d.Enclosure, d.EncloseAll, d.Escape = '"', true, '\\' }), enclosed},
+		{"nulls by the column", with(func(d *Form) {
 			d.ColumnNulls = make([][][]byte, len(d.Columns))
 			for i := range d.ColumnNulls {
 				d.ColumnNulls[i] = [][]byte{[]byte(`\N`), []byte("null")}
 			}
 		}), rows},
-		{"gbk", with(func(d *Delimited) { d.Charset = charsetNamed(b, "gb18030") }), []byte(gb18030(b, rows))},
+		{"gbk", with(func(d *Form) { d.Charset = charsetNamed(b, "gb18030") }), []byte(gb18030(b, rows))},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			m := memory{content: c.content}
-			benchmarkRead(b, c.form, m, Split{File: m.file(), End: m.file().Size})
+			benchmarkRead(b, c.form, m, ingest.Split{File: m.file(), End: m.file().Size})
 		})
 	}
 	for _, command := range []string{"gzip", "bzip2", "zstd", "lz4"} {
@@ -121,7 +122,7 @@ func BenchmarkForms(b *testing.B) {
 			b.SetBytes(int64(len(rows)))
 			b.ReportAllocs()
 			for b.Loop() {
-				readThrough(b, checkForm(), m, Split{File: m.file(), End: m.file().Size})
+				readThrough(b, checkForm(), m, ingest.Split{File: m.file(), End: m.file().Size})
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 )
 
 // cut splits a record into fields; false where the number of columns is wrong.
-func (d *Delimited) cut(fields []values.Value, text []byte) bool {
+func (d *Form) cut(fields []values.Value, text []byte) bool {
 	ok := false
 	if len(d.FieldDelimiter) == 1 {
 		ok = cutByte(fields, text, d.FieldDelimiter[0])
@@ -38,7 +38,7 @@ func (d *Delimited) cut(fields []values.Value, text []byte) bool {
 }
 
 // isNull says whether a column's value is the text of a null.
-func (d *Delimited) isNull(column int, value []byte) bool {
+func (d *Form) isNull(column int, value []byte) bool {
 	if d.ColumnNulls == nil {
 		return d.Null != nil && string(value) == string(d.Null)
 	}
@@ -105,14 +105,14 @@ func cutBytes(fields []values.Value, raw, delim []byte) bool {
 }
 
 // columns counts the columns of a record.
-func (d *Delimited) columns(raw []byte) int {
+func (d *Form) columns(raw []byte) int {
 	if len(d.FieldDelimiter) == 0 {
 		return 1
 	}
 	return bytes.Count(raw, d.FieldDelimiter) + 1
 }
 
-func (d *Delimited) countReason(n int) string {
+func (d *Form) countReason(n int) string {
 	plural := "s"
 	if n == 1 {
 		plural = ""

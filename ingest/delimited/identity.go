@@ -1,10 +1,10 @@
-package ingest
+package delimited
 
 import "encoding/json"
 
 // Identity is the form as a run's identity has it; see Form. The names are frozen: they are those that the first version's
 // code had for its types and fields.
-func (d *Delimited) Identity() (string, error) {
+func (d *Form) Identity() (string, error) {
 	text, err := json.Marshal(struct {
 		Columns         []string   `json:"Columns"`
 		FieldDelimiter  []byte     `json:"FieldDelimiter"`

@@ -1,9 +1,11 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"bulkload/ingest"
 )
 
 // maxEnclosed is how far the end of an enclosed value is looked for. Sqoop keeps values of up to 16 MB in its text.
@@ -15,7 +17,7 @@ const (
 	endsField
 	endsRecord
 	character // of several bytes, that one byte of may look like a delimiter
-	separates // rejects, between two record delimiters: see rejectSeparator
+	separates // rejects, between two record delimiters: see ingest.RejectSeparator
 )
 
 // scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
@@ -24,9 +26,9 @@ const (
 // comes next without an escape before it, and only a delimiter may follow. Unlike that parser it takes an escape or an
 // enclosure that the end of the file cuts off for an error.
 type scanner struct {
-	form    *Delimited
+	form    *Form
 	rejects bool      // the file is one of rejects, with separators
-	ends    []byte    // what ends a reject there: a delimiter, rejectSeparator and a delimiter
+	ends    []byte    // what ends a reject there: a delimiter, ingest.RejectSeparator and a delimiter
 	means   [256]byte // outside of enclosures
 	within  [256]byte // inside: escapes and characters only, and the enclosure as endsField
 	spans   []span    // of the fields of the last record, one more than there are columns at most
@@ -51,13 +53,13 @@ type badSyntax struct {
 func (b *badSyntax) Error() string { return b.reason }
 
 // newScanner gives nil where a form needs none.
-func newScanner(d *Delimited, file string) *scanner {
+func newScanner(d *Form, file string) *scanner {
 	if !d.wantsScanner() {
 		return nil
 	}
 	s := &scanner{form: d, ends: d.RejectDelimiter()}
-	if s.rejects = IsRejects(file) && len(s.ends) > len(d.RecordDelimiter); s.rejects {
-		s.within[rejectSeparator] |= separates
+	if s.rejects = ingest.IsRejects(file) && len(s.ends) > len(d.RecordDelimiter); s.rejects {
+		s.within[ingest.RejectSeparator] |= separates
 	}
 	if d.Escape != 0 {
 		s.means[d.Escape] |= escapes
@@ -304,7 +306,7 @@ func quoted(b byte) string {
 	if b >= 0x80 {
 		return fmt.Sprintf("byte %02x", b)
 	}
-	return FormatDelimiter([]byte{b})
+	return ingest.FormatDelimiter([]byte{b})
 }
 
 // unescape appends text without its escapes to dst; a lone one at the end stays.

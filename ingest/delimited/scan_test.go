@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -8,17 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 
 	"github.com/klauspost/compress/gzip"
 )
 
-func escapedForm() *Delimited {
-	return &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Escape: '\\', Null: []byte(`\N`)}
+func escapedForm() *Form {
+	return &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Escape: '\\', Null: []byte(`\N`)}
 }
 
-func enclosedForm(all bool) *Delimited {
+func enclosedForm(all bool) *Form {
 	d := escapedForm()
 	d.Enclosure, d.EncloseAll = '"', all
 	return d
@@ -33,7 +34,7 @@ func TestScannedRecords(t *testing.T) {
 	nulls.ColumnNulls = [][][]byte{{[]byte("null")}, {[]byte(`\N`), []byte("")}}
 	for _, c := range []struct {
 		name    string
-		form    *Delimited
+		form    *Form
 		content string
 		want    []got
 	}{
@@ -67,7 +68,7 @@ func TestScannedRecords(t *testing.T) {
 		{"what separates rejects is a value in all other files", enclosedForm(false), "\x1e\n\"a\n\x1e\nb\",c\\\n\x1e\n\n", []got{
 			{0, 1, "\x1e", nil, "1 column, want 2"}, {2, 2, "\"a\n\x1e\nb\",c\\\n\x1e", []string{"a\n\x1e\nb", "c\n\x1e"}, ""},
 			{15, 3, "", nil, "1 column, want 2"}}},
-		{"strict: an escaped text of a null is a value", &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte{1},
+		{"strict: an escaped text of a null is a value", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte{1},
 			RecordDelimiter: []byte("\n"), Escape: '\\', Null: []byte(`\N`), Strict: true}, "\\\\N\x01\\N\n", []got{{0, 1, "\\\\N\x01\\N", []string{`\N`, "<nil>"}, ""}}},
 		{"nothing", escapedForm(), "", nil},
 		{"a byte order mark", enclosedForm(true), "\xef\xbb\xbf\"a\",\"b\"\n", []got{{3, 1, `"a","b"`, []string{"a", "b"}, ""}}},
@@ -111,14 +112,14 @@ func TestScannedAcrossChunks(t *testing.T) {
 
 func TestScannedAllocatesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
-		form   *Delimited
+		form   *Form
 		record string
 	}{
 		"escapes": {escapedForm(), `a\,b\\c,\\N` + "\n"}, "enclosures": {enclosedForm(false), `"a,b",c` + "\n"},
-		"gbk": {func() *Delimited { d := escapedForm(); d.Charset = charsetNamed(t, "gbk"); return d }(), "\x81\x5c\\,,\\\\N\n"},
+		"gbk": {func() *Form { d := escapedForm(); d.Charset = charsetNamed(t, "gbk"); return d }(), "\x81\x5c\\,,\\\\N\n"},
 	} {
 		m := memory{content: bytes.Repeat([]byte(c.record), 300_000)}
-		r, err := c.form.Open(m, Split{File: m.file(), End: m.file().Size})
+		r, err := c.form.Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestCompressedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := tree(t, map[string]string{"plain": text.String(), "packed.gz": packed.String()})
-	files, err := List(storage.Local, dir)
+	files, err := ingest.List(storage.Local, dir)
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
 	}
@@ -159,7 +160,7 @@ func TestCompressedRecords(t *testing.T) {
 	if len(splits) < 5 || splits[0].End != files[0].Size || splits[1].File.Path != files[1].Path {
 		t.Fatalf("splits %+v", splits)
 	}
-	want := readAll(t, d, storage.Local, Split{File: files[1], End: files[1].Size})
+	want := readAll(t, d, storage.Local, ingest.Split{File: files[1], End: files[1].Size})
 	if all := readAll(t, d, storage.Local, splits[0]); !reflect.DeepEqual(all, want) {
 		t.Errorf("%d records, want %d", len(all), len(want))
 	}
@@ -179,7 +180,7 @@ func TestCompressedFileCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := memory{content: packed.Bytes()[:packed.Len()-3]}
-	r, err := sqoop("a").Open(m, Split{File: m.file(), End: m.file().Size})
+	r, err := sqoop("a").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 	for err == nil {
 		_, err = r.Next()
 	}
@@ -215,7 +216,7 @@ func TestRecognise(t *testing.T) {
 		{"/x.csv", "(\xb5/\xfd", "zstd inside"},
 		{"/x", "", ""},
 	} {
-		err := Recognise(c.name, []byte(c.head))
+		err := ingest.Recognise(c.name, []byte(c.head))
 		var refused *compressed.RefusedError
 		switch {
 		case c.want == "" && err != nil:
@@ -227,7 +228,7 @@ func TestRecognise(t *testing.T) {
 }
 
 func TestCheckMarks(t *testing.T) {
-	for want, d := range map[string]*Delimited{
+	for want, d := range map[string]*Form{
 		"is not ASCII":           {Escape: 0x80},
 		"is in a delimiter, too": {Enclosure: '\n'},
 		"use format: csv":        {Escape: '"', Enclosure: '"'},
@@ -246,12 +247,12 @@ func FuzzScanner(f *testing.F) {
 	f.Add([]byte("a||b|\nc|||\n"), byte(0), byte(0), false, []byte("||"), []byte("|\n"))
 	f.Add([]byte("\x81\x5c,\\\x81\x5c\n"), byte('\\'), byte(0), true, []byte(","), []byte("\n"))
 	f.Fuzz(func(t *testing.T, content []byte, escape, enclosure byte, other bool, field, record []byte) {
-		d := &Delimited{Columns: make([]string, 3), FieldDelimiter: field, RecordDelimiter: record, Escape: escape, Enclosure: enclosure, EncloseAll: other}
+		d := &Form{Columns: make([]string, 3), FieldDelimiter: field, RecordDelimiter: record, Escape: escape, Enclosure: enclosure, EncloseAll: other}
 		if other && enclosure == 0 {
 			d.EncloseAll, d.Charset = false, charsetNamed(t, "gbk")
 		}
 		d.Compression = compressed.None
-		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || Recognise("/memory", content) != nil {
+		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || ingest.Recognise("/memory", content) != nil {
 			return
 		}
 		if !d.wantsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
@@ -280,7 +281,7 @@ func FuzzScanner(f *testing.F) {
 			}
 			rejoined = int(rec.offset) + len(rec.raw)
 		}
-		if rest := len(content) - rejoined; rest > len(record) && len(content) > 3 && bytes.IndexByte(content, rejectSeparator) < 0 {
+		if rest := len(content) - rejoined; rest > len(record) && len(content) > 3 && bytes.IndexByte(content, ingest.RejectSeparator) < 0 {
 			t.Fatalf("%d bytes are in no record", rest)
 		}
 	})
@@ -288,7 +289,7 @@ func FuzzScanner(f *testing.F) {
 
 // comparePlain scans text in which there is nothing to look for but delimiters, and holds that against how it is read
 // without a scanner.
-func comparePlain(t *testing.T, d *Delimited, content []byte) {
+func comparePlain(t *testing.T, d *Form, content []byte) {
 	t.Helper()
 	s := &scanner{form: d, ends: d.RecordDelimiter}
 	s.means[d.FieldDelimiter[0]] |= endsField

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -25,7 +26,7 @@ type got struct {
 }
 
 // readAll reads a split to its end.
-func readAll(t testing.TB, d *Delimited, fsys storage.FS, split Split) []got {
+func readAll(t testing.TB, d *Form, fsys storage.FS, split ingest.Split) []got {
 	t.Helper()
 	r, err := d.Open(fsys, split)
 	if err != nil {
@@ -35,7 +36,7 @@ func readAll(t testing.TB, d *Delimited, fsys storage.FS, split Split) []got {
 	var all []got
 	for {
 		rec, err := r.Next()
-		var bad *BadRecord
+		var bad *ingest.BadRecord
 		switch {
 		case errors.Is(err, io.EOF):
 			if r.Bytes() != split.End-split.Start {
@@ -64,29 +65,29 @@ func texts(fields []values.Value) []string {
 	return s
 }
 
-func read(t testing.TB, d *Delimited, content string) []got {
+func read(t testing.TB, d *Form, content string) []got {
 	t.Helper()
 	return readNamed(t, d, "/memory", content)
 }
 
-func readNamed(t testing.TB, d *Delimited, name, content string) []got {
+func readNamed(t testing.TB, d *Form, name, content string) []got {
 	t.Helper()
 	m := memory{content: []byte(content)}
 	file := m.file()
 	file.Path = name
-	return readAll(t, d, m, Split{File: file, End: file.Size})
+	return readAll(t, d, m, ingest.Split{File: file, End: file.Size})
 }
 
-func sqoop(columns ...string) *Delimited {
-	return &Delimited{Columns: columns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}, Null: []byte(`\N`)}
+func sqoop(columns ...string) *Form {
+	return &Form{Columns: columns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}, Null: []byte(`\N`)}
 }
 
 func TestRecords(t *testing.T) {
 	two, one := sqoop("a", "b"), sqoop("a")
-	wide := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("||"), RecordDelimiter: []byte("\r\n")}
+	wide := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("||"), RecordDelimiter: []byte("\r\n")}
 	for _, c := range []struct {
 		name    string
-		form    *Delimited
+		form    *Form
 		content string
 		want    []got
 	}{
@@ -111,7 +112,7 @@ func TestRecords(t *testing.T) {
 		{"bytes that are not UTF-8", two, "规\x01ab\xc3\x10x\x01\xef\xbf\xbd\x10\xed\xa0\x80\x01\x10", []got{
 			{0, 1, "规\x01ab\xc3", nil, "not UTF-8: c3 at byte 2 of the value"}, {8, 2, "x\x01\xef\xbf\xbd", []string{"x", "\ufffd"}, ""},
 			{14, 3, "\xed\xa0\x80\x01", nil, "not UTF-8: ed a0 80 at byte 0 of the value"}}},
-		{"delimiters that are not UTF-8", &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte{0xfe}, RecordDelimiter: []byte{0xff}}, "规\xfeb\xff", []got{
+		{"delimiters that are not UTF-8", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte{0xfe}, RecordDelimiter: []byte{0xff}}, "规\xfeb\xff", []got{
 			{0, 1, "规\xfeb", []string{"规", "b"}, ""}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 	delimiters := []string{"\x10", "\n", "ab", "abc", "||", "\r\n", "aab", "\xbf", "\xbb\xbf", "abab"}
 	alphabet := []string{"a", "b", "c", "|", "\r", "\n", "\x10", "\x01", "\xbf", "ab", "||", "\r\n", "xyz"}
 	for round := range 4000 {
-		d := &Delimited{Columns: []string{"x", "y"}, FieldDelimiter: []byte{1}, RecordDelimiter: []byte(delimiters[r.IntN(len(delimiters))])}
+		d := &Form{Columns: []string{"x", "y"}, FieldDelimiter: []byte{1}, RecordDelimiter: []byte(delimiters[r.IntN(len(delimiters))])}
 		var content strings.Builder
 		if r.IntN(3) == 0 {
 			content.WriteString("\xef\xbb\xbf")
@@ -137,10 +138,10 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 			content.WriteString(alphabet[r.IntN(len(alphabet))])
 		}
 		m := memory{content: []byte(content.String())}
-		whole := Split{File: m.file(), End: int64(len(m.content))}
+		whole := ingest.Split{File: m.file(), End: int64(len(m.content))}
 		want := readAll(t, d, m, whole)
 		var all []got
-		for _, s := range splitsOf(t, m, d, []File{m.file()}, int64(1+r.IntN(20))) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(1+r.IntN(20))) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		for i := range want {
@@ -157,16 +158,16 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 
 // The same with every boundary of a content that is longer than a chunk.
 func TestSplitAcrossChunks(t *testing.T) {
-	d := &Delimited{Columns: []string{"x", "y"}, FieldDelimiter: []byte("<>"), RecordDelimiter: []byte("<|>")}
+	d := &Form{Columns: []string{"x", "y"}, FieldDelimiter: []byte("<>"), RecordDelimiter: []byte("<|>")}
 	var content bytes.Buffer
 	for i := 0; content.Len() < 3*chunkSize; i++ {
 		fmt.Fprintf(&content, "%d<>%s<|>", i, strings.Repeat("x", i*7919%3000))
 	}
 	m := memory{content: content.Bytes()}
-	want := readAll(t, d, m, Split{File: m.file(), End: int64(content.Len())})
+	want := readAll(t, d, m, ingest.Split{File: m.file(), End: int64(content.Len())})
 	for _, size := range []int64{chunkSize - 1, chunkSize, 2*chunkSize + 1} {
 		var all []got
-		for _, s := range splitsOf(t, m, d, []File{m.file()}, size) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, size) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -181,7 +182,7 @@ func TestSplitAcrossChunks(t *testing.T) {
 }
 
 func TestSplits(t *testing.T) {
-	files := []File{{Path: "/a", Size: 10}, {Path: "/b"}, {Path: "/c", Size: 3, Ordinal: 2}}
+	files := []ingest.File{{Path: "/a", Size: 10}, {Path: "/b"}, {Path: "/c", Size: 3, Ordinal: 2}}
 	type part struct {
 		path       string
 		start, end int64
@@ -198,7 +199,7 @@ func TestSplits(t *testing.T) {
 		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
 	} {
 		var all []part
-		for _, s := range splitsOf(t, memory{content: []byte("0123456789")}, &Delimited{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
+		for _, s := range splitsOf(t, memory{content: []byte("0123456789")}, &Form{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
 			all = append(all, part{s.File.Path, s.Start, s.End})
 		}
 		if !reflect.DeepEqual(all, c.want) {
@@ -219,7 +220,7 @@ func TestLongRecords(t *testing.T) {
 
 func TestRecordTooLong(t *testing.T) {
 	m := memory{content: []byte("a\x01b\x10" + strings.Repeat("c\x01d\n", 2*chunkSize))}
-	r, err := sqoop("a", "b").Open(m, Split{File: m.file(), End: m.file().Size})
+	r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,12 +250,12 @@ func TestHints(t *testing.T) {
 		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but 262144 times \n: is that it?`},
 	} {
 		m := memory{content: []byte(c.content)}
-		r, err := sqoop("a", "b").Open(m, Split{File: m.file(), End: m.file().Size})
+		r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Next()
-		var bad *BadRecord
+		var bad *ingest.BadRecord
 		if !errors.As(err, &bad) || bad.Hint != c.want {
 			t.Errorf("%s: %v, hint %q; want %q", c.name, err, bad.Hint, c.want)
 		}
@@ -268,21 +269,21 @@ func TestOpenRefuses(t *testing.T) {
 	good := sqoop("a")
 	for _, c := range []struct {
 		name    string
-		form    *Delimited
+		form    *Form
 		content string
-		split   Split
+		split   ingest.Split
 		want    string
 	}{
-		{"no columns", &Delimited{FieldDelimiter: []byte{1}, RecordDelimiter: []byte{2}}, "", Split{}, "no columns"},
-		{"no record delimiter", &Delimited{Columns: []string{"a"}}, "", Split{}, "record delimiter is empty"},
-		{"no field delimiter", &Delimited{Columns: []string{"a", "b"}, RecordDelimiter: []byte{2}}, "", Split{}, "field delimiter is empty"},
-		{"equal delimiters", &Delimited{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "", Split{}, "never end"},
-		{"file grown", good, "abc", Split{File: File{Path: "/f", Size: 2}, End: 2}, "had 2 bytes when it was listed and has 3 now"},
-		{"beyond the end", good, "abc", Split{File: File{Path: "/f", Size: 3}, End: 4}, "no bytes 0 to 4"},
-		{"gzip", good, "\x1f\x8b\x08\x00\x10", Split{File: File{Path: "/f", Size: 5}, End: 5}, "gzip data end too early"},
-		{"bzip2", good, "BZh91AY&SY\x00\x10", Split{File: File{Path: "/f", Size: 12}, End: 12}, "bzip2 data end too early"},
-		{"parquet", good, "PAR1\x15\x04\x00", Split{File: File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
-		{"snappy by name", good, "abc", Split{File: File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
+		{"no columns", &Form{FieldDelimiter: []byte{1}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "no columns"},
+		{"no record delimiter", &Form{Columns: []string{"a"}}, "", ingest.Split{}, "record delimiter is empty"},
+		{"no field delimiter", &Form{Columns: []string{"a", "b"}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "field delimiter is empty"},
+		{"equal delimiters", &Form{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "never end"},
+		{"file grown", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 2}, End: 2}, "had 2 bytes when it was listed and has 3 now"},
+		{"beyond the end", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 3}, End: 4}, "no bytes 0 to 4"},
+		{"gzip", good, "\x1f\x8b\x08\x00\x10", ingest.Split{File: ingest.File{Path: "/f", Size: 5}, End: 5}, "gzip data end too early"},
+		{"bzip2", good, "BZh91AY&SY\x00\x10", ingest.Split{File: ingest.File{Path: "/f", Size: 12}, End: 12}, "bzip2 data end too early"},
+		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
+		{"snappy by name", good, "abc", ingest.Split{File: ingest.File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
 	} {
 		_, err := c.form.Open(memory{content: []byte(c.content)}, c.split)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -294,7 +295,7 @@ func TestOpenRefuses(t *testing.T) {
 // Text may begin as bzip2 does.
 func TestTextThatBeginsLikeBzip2(t *testing.T) {
 	for _, text := range []string{"BZh", "BZh9 is a name\x01b\x10", "BZh01AY&SY\x10"} {
-		if _, err := sqoop("a").Open(memory{content: []byte(text)}, Split{File: File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
+		if _, err := sqoop("a").Open(memory{content: []byte(text)}, ingest.Split{File: ingest.File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -303,7 +304,7 @@ func TestTextThatBeginsLikeBzip2(t *testing.T) {
 // A file that is cut short while it is read is an error, never a short input.
 func TestFileCutShort(t *testing.T) {
 	m := memory{content: bytes.Repeat([]byte("a\x10"), chunkSize)}
-	r, err := sqoop("a").Open(m, Split{File: m.file(), End: m.file().Size})
+	r, err := sqoop("a").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +322,7 @@ func TestFileCutShort(t *testing.T) {
 func TestReadersSideBySide(t *testing.T) {
 	d := sqoop("a", "b")
 	dir := tree(t, map[string]string{"f": strings.Repeat("abc\x01def\x10", 200_000)})
-	files, err := List(storage.Local, filepath.Join(dir, "f"))
+	files, err := ingest.List(storage.Local, filepath.Join(dir, "f"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +345,7 @@ func TestReadersSideBySide(t *testing.T) {
 
 func TestNextAllocatesNothing(t *testing.T) {
 	m := memory{content: bytes.Repeat([]byte("abc\x01\\N\x01def\x10"), 300_000)}
-	r, err := sqoop("a", "b", "c").Open(m, Split{File: m.file(), End: m.file().Size})
+	r, err := sqoop("a", "b", "c").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,22 +363,22 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfa||b\r\n\r\n"), []byte("||"), []byte("\r\n"), uint8(2), uint8(1))
 	f.Add([]byte("aaaa"), []byte("b"), []byte("aa"), uint8(1), uint8(1))
 	f.Fuzz(func(t *testing.T, content, field, record []byte, columns, size uint8) {
-		d := &Delimited{Columns: make([]string, columns), FieldDelimiter: field, RecordDelimiter: record}
+		d := &Form{Columns: make([]string, columns), FieldDelimiter: field, RecordDelimiter: record}
 		if d.Check() != nil || size == 0 {
 			return
 		}
 		m := memory{content: content}
-		if r, err := d.Open(m, Split{File: m.file(), End: m.file().Size}); err != nil {
+		if r, err := d.Open(m, ingest.Split{File: m.file(), End: m.file().Size}); err != nil {
 			return // compressed
 		} else {
 			r.Close()
 		}
-		want := readAll(t, d, m, Split{File: m.file(), End: m.file().Size})
+		want := readAll(t, d, m, ingest.Split{File: m.file(), End: m.file().Size})
 		if n := bytes.Count(bytes.TrimPrefix(content, byteOrderMark), record); len(want) != n && len(want) != n+1 {
 			t.Fatalf("%d records, %d delimiters", len(want), n)
 		}
 		var all []got
-		for _, s := range splitsOf(t, m, d, []File{m.file()}, int64(size)) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(size)) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -392,7 +393,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // splitsOf are the splits of delimited files.
-func splitsOf(t testing.TB, fsys storage.FS, d *Delimited, files []File, size int64) []Split {
+func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.File, size int64) []ingest.Split {
 	t.Helper()
 	splits, err := d.Splits(fsys, files, size)
 	if err != nil {

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/testcluster"
 )
 
@@ -48,14 +49,14 @@ func unhexed(t *testing.T, text string) string {
 }
 
 // sqoopForms are the ways that Sqoop's arguments can be set, without columns.
-func sqoopForms() []*Delimited {
-	var forms []*Delimited
+func sqoopForms() []*Form {
+	var forms []*Form
 	for _, delimiters := range [][2]string{{"\x01", "\x10"}, {",", "\n"}, {"；", "。"}} {
 		for _, escape := range []byte{0, '\\'} {
 			for _, enclosure := range []byte{0, '"'} {
 				for _, all := range []bool{false, true} {
 					if enclosure != 0 || !all {
-						forms = append(forms, &Delimited{FieldDelimiter: []byte(delimiters[0]), RecordDelimiter: []byte(delimiters[1]),
+						forms = append(forms, &Form{FieldDelimiter: []byte(delimiters[0]), RecordDelimiter: []byte(delimiters[1]),
 							Escape: escape, Enclosure: enclosure, EncloseAll: all})
 					}
 				}
@@ -66,12 +67,12 @@ func sqoopForms() []*Delimited {
 }
 
 // arguments are a form as Sqoop.java takes it.
-func arguments(d *Delimited) string {
+func arguments(d *Form) string {
 	return fmt.Sprintf("%s %s %s %s %t", hexed(string(d.FieldDelimiter)), hexed(string(d.RecordDelimiter)),
 		hexed(string([]byte{d.Enclosure})), hexed(string([]byte{d.Escape})), d.EncloseAll)
 }
 
-func withColumns(d *Delimited, n int) *Delimited {
+func withColumns(d *Form, n int) *Form {
 	c := *d
 	c.Columns = make([]string, n)
 	for i := range c.Columns {
@@ -81,11 +82,11 @@ func withColumns(d *Delimited, n int) *Delimited {
 }
 
 // pieces is what random texts are made of: all that means something in a form, and what should not.
-func pieces(d *Delimited) []string {
+func pieces(d *Form) []string {
 	return []string{string(d.FieldDelimiter), string(d.RecordDelimiter), `\`, `"`, "a", "bc", "规", "\n", "\r", "N", "𠀀", "'", " "}
 }
 
-func randomText(r *rand.Rand, d *Delimited, most int) string {
+func randomText(r *rand.Rand, d *Form, most int) string {
 	p := pieces(d)
 	var s strings.Builder
 	for range r.IntN(most + 1) {
@@ -135,7 +136,7 @@ func TestSqoopWrites(t *testing.T) {
 }
 
 // canHold says whether Sqoop writes a value so that it can be told from others.
-func (d *Delimited) canHold(value string) bool {
+func (d *Form) canHold(value string) bool {
 	marked := strings.Contains(value, string(d.FieldDelimiter)) || strings.Contains(value, string(d.RecordDelimiter))
 	switch {
 	case d.Escape != 0:
@@ -180,7 +181,7 @@ func TestSqoopParses(t *testing.T) {
 }
 
 // compareParsed holds the first record of a text against what Sqoop's parser answered.
-func compareParsed(t *testing.T, d *Delimited, text, answer string) string {
+func compareParsed(t *testing.T, d *Form, text, answer string) string {
 	t.Helper()
 	var want []string
 	for _, field := range strings.Fields(answer) {
@@ -190,13 +191,13 @@ func compareParsed(t *testing.T, d *Delimited, text, answer string) string {
 	}
 	form := withColumns(d, max(1, len(want)))
 	m := memory{content: []byte(text)}
-	in, err := form.Open(m, Split{File: m.file(), End: int64(len(text))})
+	in, err := form.Open(m, ingest.Split{File: m.file(), End: int64(len(text))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
 	rec, err := in.Next()
-	var bad *BadRecord
+	var bad *ingest.BadRecord
 	switch {
 	case errors.As(err, &bad) && answer[0] == '!' && !strings.Contains(bad.Reason, ", want "):
 		return "both refuse"
@@ -222,7 +223,7 @@ func TestSqoopDelimiters(t *testing.T) {
 	}
 	same, refused := 0, 0
 	for i, answer := range sqoopClasses(t, lines) {
-		got, err := ParseDelimiter(notations[i])
+		got, err := ingest.ParseDelimiter(notations[i])
 		switch {
 		case answer[0] == '!': // Sqoop has no such notation
 		case err != nil:

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -6,14 +6,34 @@ import (
 	"fmt"
 	"io"
 
+	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
+// mostUnended bounds how many files are named that may have been cut short.
+const mostUnended = 10
+
+// Doubts are about how records end: see LineEnds and Unended.
+func (d *Form) Doubts(fsys storage.FS, files []ingest.File) (doubts []string) {
+	if doubt := d.LineEnds(fsys, files); doubt != "" {
+		doubts = append(doubts, doubt)
+	}
+	unended := d.Unended(fsys, files)
+	for i, f := range unended {
+		if i == mostUnended {
+			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
+		}
+		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
+			ingest.FormatDelimiter(d.RecordDelimiter)))
+	}
+	return doubts
+}
+
 // LineEnds says whether the records of an input look as if they ended with CR LF, where the form has LF: the CR would become
 // a part of the last column. It looks at the start of the first file that holds something; "" where all is well, and where
 // it can't be read, which those say who have to.
-func (d *Delimited) LineEnds(fsys storage.FS, files []File) string {
+func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
 	if string(d.RecordDelimiter) != "\n" {
 		return ""
 	}
@@ -21,7 +41,7 @@ func (d *Delimited) LineEnds(fsys storage.FS, files []File) string {
 		if f.Size == 0 {
 			continue
 		}
-		in, err := d.Open(fsys, Split{File: f, End: f.Size})
+		in, err := d.Open(fsys, ingest.Split{File: f, End: f.Size})
 		if err != nil {
 			return ""
 		}
@@ -38,7 +58,7 @@ func (d *Delimited) LineEnds(fsys storage.FS, files []File) string {
 // Unended are the files of plain text whose last record has no delimiter after it: the only sign of a file that was cut
 // short, since Sqoop and SQL*Plus write one after every record. Files that can't be read are none of them; those say so who
 // have to read them.
-func (d *Delimited) Unended(fsys storage.FS, files []File) (unended []File) {
+func (d *Form) Unended(fsys storage.FS, files []ingest.File) (unended []ingest.File) {
 	for _, f := range files {
 		if d.unended(fsys, f) {
 			unended = append(unended, f)
@@ -47,7 +67,7 @@ func (d *Delimited) Unended(fsys storage.FS, files []File) (unended []File) {
 	return unended
 }
 
-func (d *Delimited) unended(fsys storage.FS, file File) bool {
+func (d *Form) unended(fsys storage.FS, file ingest.File) bool {
 	if file.Size < int64(len(d.RecordDelimiter)) {
 		return file.Size > 0
 	}
@@ -73,10 +93,10 @@ func (d *Delimited) unended(fsys storage.FS, file File) bool {
 }
 
 // endingWithCR is how many records at the start of a file were looked at; 0 where one of them has no CR at its end.
-func endingWithCR(in Records) (seen int) {
+func endingWithCR(in ingest.Records) (seen int) {
 	for seen < hintRecords {
 		rec, err := in.Next()
-		if bad := new(BadRecord); errors.As(err, &bad) {
+		if bad := new(ingest.BadRecord); errors.As(err, &bad) {
 			continue
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 	"bulkload/values"
@@ -25,9 +26,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Reader reads the records of one split. It is not safe for concurrent use.
 type Reader struct {
-	form  *Delimited
+	form  *Form
 	file  storage.File
-	split Split
+	split ingest.Split
 	scan  *scanner           // where the form has escapes or enclosures
 	text  *compressed.Reader // of a compressed file; nil for a plain one, which is read at offsets
 
@@ -40,17 +41,17 @@ type Reader struct {
 
 	maxRecord int // maxRecord, save in tests
 
-	fields *Delimited // form, its field delimiter in UTF-8
-	plain  []byte     // the record in UTF-8, without escapes, where the file has another charset or escapes
+	fields *Form  // form, its field delimiter in UTF-8
+	plain  []byte // the record in UTF-8, without escapes, where the file has another charset or escapes
 
-	rec    Record
+	rec    ingest.Record
 	number int64 // of the record last delivered; counted from 1 in a split at the start of a file
 	good   bool  // a usable record has been seen
 	hinted bool
 	err    error // what ended the reading
 }
 
-func newReader(d *Delimited, file storage.File, split Split) *Reader {
+func newReader(d *Form, file storage.File, split ingest.Split) *Reader {
 	r := &Reader{form: d, file: file, split: split, base: split.Start, end: split.End,
 		maxRecord: maxRecord, fields: d.inUTF8(), scan: newScanner(d, split.File.Path)}
 	r.buf = make([]byte, min(chunkSize, max(split.File.Size-split.Start, 0)+int64(len(d.RecordDelimiter))))
@@ -89,7 +90,7 @@ func (r *Reader) beginFile() error {
 		return err
 	}
 	head := r.buf[:r.fill]
-	if err := Recognise(r.split.File.Path, head); err != nil {
+	if err := ingest.Recognise(r.split.File.Path, head); err != nil {
 		return err
 	}
 	if err := r.form.Charset.CheckMark(head); err != nil {
@@ -141,7 +142,7 @@ func (r *Reader) skipToDelimiter() error {
 
 // Next is the next record, valid until the next call; io.EOF behind the last one; a *BadRecord for one that can't be
 // used, after which reading can go on; any other error ends the reading.
-func (r *Reader) Next() (*Record, error) {
+func (r *Reader) Next() (*ingest.Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -161,7 +162,7 @@ func (r *Reader) Next() (*Record, error) {
 }
 
 // cutPlain cuts the record in rec, whose bytes stand for themselves.
-func (r *Reader) cutPlain() (*Record, error) {
+func (r *Reader) cutPlain() (*ingest.Record, error) {
 	rec := &r.rec
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
@@ -185,7 +186,7 @@ func (r *Reader) take(length, next int) {
 	}
 	r.pos = next
 	if r.scan != nil && r.scan.rejects {
-		r.rec.Raw = Unstuffed(r.rec.Raw)
+		r.rec.Raw = ingest.Unstuffed(r.rec.Raw)
 	}
 }
 
@@ -208,7 +209,7 @@ func invalidField(fields []values.Value) (field, at int) {
 // key, and a reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
-	return &BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
 		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }
 
@@ -276,7 +277,7 @@ func (r *Reader) makeRoom() error {
 	left := r.fill - r.pos
 	if left > r.maxRecord {
 		return fmt.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
-			r.split.File.Path, r.base+int64(r.pos), r.maxRecord, FormatDelimiter(r.form.RecordDelimiter),
+			r.split.File.Path, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
 			otherDelimiter(r.buf[r.pos:r.pos+min(left, chunkSize)], r.form.RecordDelimiter))
 	}
 	to := r.buf
@@ -306,8 +307,8 @@ func (r *Reader) readAt(p []byte, at int64) error {
 }
 
 // bad describes the record in rec, whose number of columns is wrong.
-func (r *Reader) bad() *BadRecord {
-	b := &BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: r.form.countReason(r.columns(r.rec.Raw))}
+func (r *Reader) bad() *ingest.BadRecord {
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: r.form.countReason(r.columns(r.rec.Raw))}
 	if !r.hinted && !r.good && r.split.Start == 0 {
 		r.hinted = true
 		b.Hint = r.hint()

@@ -1,4 +1,15 @@
-package ingest
+// Package delimited reads text whose fields and records end at delimiters, such as Sqoop's, with escapes and enclosures
+// or without.
+//
+//	form.go       what the job file says of the files, and how they are cut into splits
+//	reader.go     records out of one split
+//	text.go       the text of compressed files
+//	fields.go     columns out of one record without escapes
+//	scan.go       where a record with escapes or enclosures and its fields end; scanned.go reads such records
+//	decoded.go    records of files in other charsets than UTF-8; the charsets are in ingest/charset
+//	hint.go       what is probably wrong where every record is bad
+//	line_ends.go  what looks wrong at the records' ends
+package delimited
 
 import (
 	"bytes"
@@ -7,16 +18,17 @@ import (
 	"fmt"
 	"io"
 
+	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 )
 
-// Delimited is the form of a delimited export, such as Sqoop's text: fields and records end at delimiters of one or
+// Form is the form of a delimited export, such as Sqoop's text: fields and records end at delimiters of one or
 // more bytes. Without escapes and enclosures values may hold newlines but no delimiter: a record ends at the first
 // record delimiter; what is before it is cut at field delimiters from the left. With them it is read as Sqoop's own
 // classes write and parse it: see scanner. Files may be compressed.
-type Delimited struct {
+type Form struct {
 	Columns         []string
 	FieldDelimiter  []byte
 	RecordDelimiter []byte
@@ -39,7 +51,7 @@ type Delimited struct {
 }
 
 // Check says what makes the form unusable: no columns, an empty delimiter, or delimiters that hide each other.
-func (d *Delimited) Check() error {
+func (d *Form) Check() error {
 	switch {
 	case len(d.Columns) == 0:
 		return errors.New("read delimited text: no columns are named")
@@ -49,7 +61,7 @@ func (d *Delimited) Check() error {
 		return errors.New("read delimited text: the record delimiter is empty")
 	case len(d.FieldDelimiter) > 0 && bytes.Contains(d.FieldDelimiter, d.RecordDelimiter):
 		return fmt.Errorf("read delimited text: the field delimiter %s holds the record delimiter %s, so fields would never end",
-			FormatDelimiter(d.FieldDelimiter), FormatDelimiter(d.RecordDelimiter))
+			ingest.FormatDelimiter(d.FieldDelimiter), ingest.FormatDelimiter(d.RecordDelimiter))
 	}
 	if err := d.checkMarks(); err != nil {
 		return err
@@ -58,7 +70,7 @@ func (d *Delimited) Check() error {
 }
 
 // checkMarks wants an escape and an enclosure that can be told from each other and from the delimiters.
-func (d *Delimited) checkMarks() error {
+func (d *Form) checkMarks() error {
 	for _, mark := range []struct {
 		what string
 		byte byte
@@ -79,21 +91,15 @@ func (d *Delimited) checkMarks() error {
 }
 
 // wantsScanner says whether records are more than bytes between delimiters.
-func (d *Delimited) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
-
-// Split is a part of a file: the records that begin in [Start, End).
-type Split struct {
-	File       File
-	Start, End int64
-}
+func (d *Form) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 
 // Splits cuts files into parts of about size bytes that can be read side by side and together hold each record once,
 // in the order of the files. A file is left whole where it is compressed, where the form has escapes or enclosures, and
 // where its record delimiter can overlap itself, as || does: which bytes of ||| are the delimiter only a reader from
 // the start can tell. Only files that would be cut are looked into. Empty files give no split. A size of 0 or less cuts
 // nothing.
-func (d *Delimited) Splits(fsys storage.FS, files []File, size int64) ([]Split, error) {
-	var splits []Split
+func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
+	var splits []ingest.Split
 	for _, f := range files {
 		whole := size <= 0 || d.wantsScanner() || overlapsItself(d.RecordDelimiter)
 		if !whole && 2*f.Size > 3*size {
@@ -109,24 +115,21 @@ func (d *Delimited) Splits(fsys storage.FS, files []File, size int64) ([]Split, 
 			if whole || 2*(f.Size-end) <= size {
 				end = f.Size
 			}
-			splits = append(splits, Split{File: f, Start: start, End: end})
+			splits = append(splits, ingest.Split{File: f, Start: start, End: end})
 			start = end
 		}
 	}
 	return splits, nil
 }
 
-// lookAt is how much of a file is looked at to tell what it is.
-const lookAt = 64 << 10
-
 // look tells how a file is compressed, and refuses one that is no text.
-func (d *Delimited) look(fsys storage.FS, f File) (compressed.Codec, error) {
+func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 	file, err := fsys.Open(f.Path)
 	if err != nil {
 		return compressed.None, err
 	}
 	defer file.Close() // only read
-	head := make([]byte, min(f.Size, lookAt))
+	head := make([]byte, min(f.Size, ingest.LookAt))
 	if n, err := file.ReadAt(head, 0); n < len(head) {
 		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -137,20 +140,26 @@ func (d *Delimited) look(fsys storage.FS, f File) (compressed.Codec, error) {
 		}
 	}
 	if codec == compressed.None {
-		err = Recognise(f.Path, head)
+		err = ingest.Recognise(f.Path, head)
 	}
 	return codec, err
 }
 
 // RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is
 // one that ends a reject whatever is open in it.
-func (d *Delimited) RejectDelimiter() []byte {
-	if !d.wantsScanner() || d.Strict || d.Escape == rejectSeparator || d.Enclosure == rejectSeparator ||
-		bytes.IndexByte(d.RecordDelimiter, rejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, rejectSeparator) >= 0 {
+func (d *Form) RejectDelimiter() []byte {
+	if !d.wantsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
+		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, ingest.RejectSeparator) >= 0 {
 		return d.RecordDelimiter
 	}
-	return separated(d.RecordDelimiter)
+	return ingest.Separated(d.RecordDelimiter)
 }
+
+// Codec is what the files are compressed with.
+func (d *Form) Codec() compressed.Codec { return d.Compression }
+
+// RowOffsets is false: a record's offset is its first byte's.
+func (d *Form) RowOffsets() bool { return false }
 
 // overlapsItself says whether two occurrences of delimiter can share bytes: whether it ends as it begins.
 func overlapsItself(delimiter []byte) bool {
@@ -163,7 +172,7 @@ func overlapsItself(delimiter []byte) bool {
 }
 
 // Open begins to read a split. The file must be as long as when it was listed.
-func (d *Delimited) Open(fsys storage.FS, split Split) (Records, error) {
+func (d *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
@@ -172,7 +181,7 @@ func (d *Delimited) Open(fsys storage.FS, split Split) (Records, error) {
 		return nil, err
 	}
 	r := newReader(d, file, split)
-	r.rec.fsys = fsys
+	r.rec.Position = ingest.PositionIn(fsys, split.File, 0, 0)
 	if err := r.begin(); err != nil {
 		r.Close()
 		return nil, err

@@ -1,16 +1,18 @@
-package ingest
+package delimited
 
 import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+
+	"bulkload/ingest"
 )
 
-const keptIn = "/out/.rejects/" + RejectsFile
+const keptIn = "/out/.rejects/" + ingest.RejectsFile
 
 // rejectsOf are a file's rejects, and the file that keeps them.
-func rejectsOf(t testing.TB, d *Delimited, name, content string) (bad []got, file string) {
+func rejectsOf(t testing.TB, d *Form, name, content string) (bad []got, file string) {
 	t.Helper()
 	for _, g := range readNamed(t, d, name, content) {
 		if g.reason != "" {
@@ -24,7 +26,7 @@ func rejectsOf(t testing.TB, d *Delimited, name, content string) (bad []got, fil
 
 // TestScannedRejectsAreInput: rejects with open enclosures and escapes at their end, read again, are the same rejects.
 func TestScannedRejectsAreInput(t *testing.T) {
-	forms := []*Delimited{
+	forms := []*Form{
 		{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Escape: '\\', Enclosure: '"'},
 		{Columns: []string{"a", "b"}, FieldDelimiter: []byte(","), RecordDelimiter: []byte("\n"), Enclosure: '"'},
 		{Columns: []string{"a", "b"}, FieldDelimiter: []byte("\x01"), RecordDelimiter: []byte("\r\n"), Escape: '\\'},

@@ -1,10 +1,11 @@
-package ingest
+package delimited
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/ingest/charset"
 )
 
@@ -19,13 +20,13 @@ func charsetNamed(t testing.TB, name string) *charset.Charset {
 
 // TestOtherCharsets: records of other charsets are cut where their characters are, and offsets are those of the file.
 func TestOtherCharsets(t *testing.T) {
-	bars := func(name string) *Delimited {
-		return &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"),
+	bars := func(name string) *Form {
+		return &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"),
 			Null: []byte("空"), Charset: charsetNamed(t, name)}
 	}
 	for _, c := range []struct {
 		name    string
-		form    *Delimited
+		form    *Form
 		content string
 		want    []got
 	}{
@@ -38,7 +39,7 @@ func TestOtherCharsets(t *testing.T) {
 			{8, 2, "d|e", []string{"d", "e"}, ""}}},
 		{"cut off at the end", bars("gb18030"), "a|\x81\x30\x81\n", []got{{0, 1, "a|\x81\x30\x81", nil, "not gb18030: 81 30 81 at byte 2 of the record"}}},
 		{"single bytes", bars("windows-1252"), "\x80|\xdf\n", []got{{0, 1, "\x80|\xdf", []string{"€", "ß"}, ""}}},
-		{"a delimiter that is not ASCII", &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("\xa7"), RecordDelimiter: []byte("\n"),
+		{"a delimiter that is not ASCII", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("\xa7"), RecordDelimiter: []byte("\n"),
 			Charset: charsetNamed(t, "iso-8859-1")}, "x\xa7\xe9", []got{{0, 1, "x\xa7\xe9", []string{"x", "é"}, ""}}},
 	} {
 		if got := read(t, c.form, c.content); !reflect.DeepEqual(got, c.want) {
@@ -49,12 +50,12 @@ func TestOtherCharsets(t *testing.T) {
 
 // TestCharsetSplits: cut anywhere, a file in GBK gives the records it gives as a whole.
 func TestCharsetSplits(t *testing.T) {
-	form := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
+	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
 	content := strings.Repeat("\x81\x7c\x95\x5c|\xd6\xd0\n|\xc0\xff\nabc|\x81\n", 20)
 	whole := read(t, form, content)
 	m := memory{content: []byte(content)}
 	for size := int64(1); size < 40; size += 3 {
-		splits, err := form.Splits(m, []File{m.file()}, size)
+		splits, err := form.Splits(m, []ingest.File{m.file()}, size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,15 +73,15 @@ func TestCharsetSplits(t *testing.T) {
 }
 
 func TestBadCharacterColumn(t *testing.T) {
-	form := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
+	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
 	m := memory{content: []byte("\x81\x7c|\xff\n")}
-	r, err := form.Open(m, Split{File: m.file(), End: 5})
+	r, err := form.Open(m, ingest.Split{File: m.file(), End: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	_, err = r.Next()
-	if bad, ok := err.(*BadRecord); !ok || bad.Column != "b" || bad.Offset != 0 {
+	if bad, ok := err.(*ingest.BadRecord); !ok || bad.Column != "b" || bad.Offset != 0 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -92,7 +93,7 @@ func TestCharsetOfDelimiters(t *testing.T) {
 		{",", "|", "the record delimiter | may be the second byte"},
 		{"\xff", "\n", `the field delimiter \xff is no text in gbk`},
 	} {
-		form := &Delimited{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, "gbk")}
+		form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, "gbk")}
 		if err := form.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q %q: %v", c.field, c.record, err)
 		}
@@ -107,7 +108,7 @@ func TestMarks(t *testing.T) {
 		form := sqoop("a")
 		form.Charset = charsetNamed(t, c.charset)
 		m := memory{content: []byte(c.head + "x")}
-		_, err := form.Open(m, Split{File: m.file(), End: int64(len(m.content))})
+		_, err := form.Open(m, ingest.Split{File: m.file(), End: int64(len(m.content))})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %x: %v", c.charset, c.head, err)
 		}
@@ -119,7 +120,7 @@ func TestMarks(t *testing.T) {
 func TestEmptyFirstValue(t *testing.T) {
 	for _, charset := range []string{"utf-8", "gbk", "windows-1252"} {
 		for _, escape := range []byte{0, '\\'} {
-			d := &Delimited{Columns: []string{"a"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, charset), Escape: escape}
+			d := &Form{Columns: []string{"a"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, charset), Escape: escape}
 			want := []got{{0, 1, "", []string{""}, ""}, {1, 2, "x", []string{"x"}, ""}}
 			if all := read(t, d, "\nx\n"); !reflect.DeepEqual(all, want) {
 				t.Errorf("%s, escape %q: %v", charset, escape, all)
