@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -88,7 +88,7 @@ func (s *script) meta() hbasetest.Answer {
 	info := marshal(s.T, &pb.RegionInfo{RegionId: proto.Uint64(1), TableName: &pb.TableName{Namespace: []byte("default"), Qualifier: []byte("t")}})
 	var block []byte
 	for _, column := range [][2]string{{"regioninfo", "PBUF" + string(info)}, {"server", s.server.Addr}, {"state", "OPEN"}} {
-		block = hbasetest.AppendCell(block, &keys.Cell{Row: []byte("t,,1.x."), Family: []byte("info"), Qualifier: []byte(column[0]), Type: keys.Put, Value: []byte(column[1])})
+		block = hbasetest.AppendCell(block, &cell.Cell{Row: []byte("t,,1.x."), Family: []byte("info"), Qualifier: []byte(column[0]), Type: cell.Put, Value: []byte(column[1])})
 	}
 	return hbasetest.Answer{Param: marshal(s.T, &pb.ScanResponse{CellsPerResult: []uint32{3}, MoreResultsInRegion: proto.Bool(false)}), Cells: block}
 }
@@ -129,7 +129,7 @@ func part(t *testing.T, more, partial bool, cells ...string) hbasetest.Answer {
 	var block []byte
 	for _, c := range cells {
 		row, qualifier, _ := strings.Cut(c, "/")
-		block = hbasetest.AppendCell(block, &keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: 1, Type: keys.Put})
+		block = hbasetest.AppendCell(block, &cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: 1, Type: cell.Put})
 	}
 	return hbasetest.Answer{Param: marshal(t, answer), Cells: block}
 }
@@ -142,7 +142,7 @@ func exception(class string) hbasetest.Answer {
 func cells(ctx context.Context, r *reader) (string, error) {
 	var got []string
 	s := scan{reader: r, table: "t"}
-	err := s.run(ctx, func(c *keys.Cell) error {
+	err := s.run(ctx, func(c *cell.Cell) error {
 		got = append(got, name(c))
 		return nil
 	})
@@ -309,7 +309,7 @@ func TestScanIsCancelled(t *testing.T) {
 	r.locations.add("t", &Region{Name: []byte("t,,1.x."), Server: server.Addr})
 	ctx, cancel := context.WithCancel(t.Context())
 	s := scan{reader: r, table: "t"}
-	err = s.run(ctx, func(*keys.Cell) error {
+	err = s.run(ctx, func(*cell.Cell) error {
 		cancel()
 		return nil
 	})
@@ -328,7 +328,7 @@ func TestVisitorEndsTheScan(t *testing.T) {
 	s, r := play(t, part(t, true, false, "a/1"), part(t, true, false, "b/1"))
 	enough := errors.New("enough")
 	walk := scan{reader: r, table: "t"}
-	err := walk.run(t.Context(), func(*keys.Cell) error { return enough })
+	err := walk.run(t.Context(), func(*cell.Cell) error { return enough })
 	var visited visitError
 	if !errors.As(err, &visited) || visited.error != enough {
 		t.Errorf("got %v", err)

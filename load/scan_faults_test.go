@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/digest"
 	"bulkload/internal/hbase"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 // These tests scan real tables while something happens to regions, servers and connections. Every cell must come once and in
@@ -67,8 +67,8 @@ func (l *lab) bigTable(rows int, splits ...int) *big {
 	return b
 }
 
-func bigCell(row, column int) keys.Cell {
-	return keys.Cell{Row: []byte(bigRow(row)), Family: []byte("f"), Qualifier: []byte{'q', byte('0' + column)}, Timestamp: 7, Type: keys.Put,
+func bigCell(row, column int) cell.Cell {
+	return cell.Cell{Row: []byte(bigRow(row)), Family: []byte("f"), Qualifier: []byte{'q', byte('0' + column)}, Timestamp: 7, Type: cell.Put,
 		Value: fmt.Appendf(nil, "value %d of row %d", column, row)}
 }
 
@@ -77,7 +77,7 @@ func (b *big) walk(t *testing.T, c *Cluster, between func(n int)) {
 	t.Helper()
 	n, wrong := 0, 0
 	var sum digest.Stream
-	err := c.ScanRange(t.Context(), b.table, nil, nil, func(cell *keys.Cell) error {
+	err := c.ScanRange(t.Context(), b.table, nil, nil, func(cell *cell.Cell) error {
 		between(n)
 		sum.Add(cell)
 		if want := bigCell(n/bigColumns, n%bigColumns); string(cell.Row) != string(want.Row) || string(cell.Qualifier) != string(want.Qualifier) {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
 )
 
 func writeJob(t *testing.T, text string) string {
@@ -18,4 +17,3 @@ func writeJob(t *testing.T, text string) string {
 }
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-
