@@ -43,6 +43,12 @@ func chooseCipher(want string, offered []string) (string, error) {
 // digestLayer protects the two directions, each with a key and a number of its own.
 type digestLayer struct{ out, in digestWay }
 
+// Private tells whether a layer of DIGEST-MD5 enciphers.
+func Private(l Layer) bool {
+	d, ok := l.(*digestLayer)
+	return ok && d.out.cipher != nil
+}
+
 type digestWay struct {
 	mac    hash.Hash
 	sum    [md5.Size]byte
