@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -149,9 +150,25 @@ func (c *nameNodeConn) next() error {
 			return err
 		}
 	}
+	r, err := parseReply(frame)
+	if err != nil {
+		return err
+	}
+	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer to no call
+		return c.refused(r.refusal)
+	}
 	c.rest = frame
-	c.clearEncryption(frame)
+	c.clearEncryption(r)
 	return nil
+}
+
+// refused is the server's refusal of the connection as such.
+func (c *nameNodeConn) refused(e *remoteError) error {
+	err := error(e)
+	if c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled") {
+		err = fmt.Errorf("%w; the cluster wants Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
+	}
+	return &loginError{c.RemoteAddr().String(), err}
 }
 
 var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
@@ -183,17 +200,7 @@ func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 }
 
 // clearEncryption writes false over encryptDataTransfer (field 6) in the servers' defaults, and says what it was.
-func (c *nameNodeConn) clearEncryption(frame []byte) {
-	c.mu.Lock()
-	waiting := len(c.defaults)
-	c.mu.Unlock()
-	if waiting == 0 {
-		return
-	}
-	r, err := parseReply(frame)
-	if err != nil || r.refusal != nil { // the library's own reader says what is wrong
-		return
-	}
+func (c *nameNodeConn) clearEncryption(r response) {
 	c.mu.Lock()
 	asked := c.defaults[r.call]
 	delete(c.defaults, r.call)
@@ -202,7 +209,7 @@ func (c *nameNodeConn) clearEncryption(frame []byte) {
 		return
 	}
 	encrypts := false
-	_ = eachField(r.body, func(f field) error { // the same
+	_ = eachField(r.body, func(f field) error { // the library's own reader says what is wrong
 		if f.key() == bytesField(1) {
 			encrypts = clearBool(f.bytes, 6)
 		}
