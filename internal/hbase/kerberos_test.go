@@ -57,15 +57,15 @@ func TestTokensAreExchanged(t *testing.T) {
 // What a server may say in place of an offer; and nothing is sent to it any more, nor is memory allocated by its word.
 func TestServersThatCantBeBelieved(t *testing.T) {
 	for want, answer := range map[string][]byte{
-		"the server wants no Kerberos":                     parts(0, -88),
-		"more than the 1048576 that are accepted":          parts(0, 1<<31-1),
-		"SaslException: GSS initiate failed":               parts(1, "javax.security.sasl.SaslException", "GSS initiate failed"),
-		"does not say why":                                 parts(1),
-		"2147483647 bytes while authenticating":            parts(1, 1<<31-1),
-		"the server ended the connection":                  nil,
-		"connection lost while authenticating: EOF":        parts(0),
-		"connection lost while authenticating": parts(0, 20, 1),
-		"no offer": parts(0, "what?"),
+		"the server wants no Kerberos":              parts(0, -88),
+		"more than the 1048576 that are accepted":   parts(0, 1<<31-1),
+		"SaslException: GSS initiate failed":        parts(1, "javax.security.sasl.SaslException", "GSS initiate failed"),
+		"does not say why":                          parts(1),
+		"2147483647 bytes while authenticating":     parts(1, 1<<31-1),
+		"the server ended the connection":           nil,
+		"connection lost while authenticating: EOF": parts(0),
+		"connection lost while authenticating":      parts(0, 20, 1),
+		"no offer":                                  parts(0, "what?"),
 	} {
 		c := &said{Reader: bytes.NewReader(answer)}
 		err := authenticate(c, scripted{}, "hbase/h")

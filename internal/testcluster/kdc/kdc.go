@@ -204,13 +204,16 @@ func (k *KDC) Kinit(ctx context.Context, cache, keytab, principal string, flags 
 	return err
 }
 
+// Marker is an argument that only this KDC's process has.
+func (k *KDC) Marker() string { return k.path("kdc.pid") }
+
 // Command is the KDC's process, not started.
 func (k *KDC) Command() (*exec.Cmd, error) {
 	path, err := find("krb5kdc")
 	if err != nil {
 		return nil, ErrMissing
 	}
-	cmd := exec.Command(path, "-n", "-r", k.Realm, "-P", k.path("kdc.pid"))
+	cmd := exec.Command(path, "-n", "-r", k.Realm, "-P", k.Marker())
 	cmd.Env = k.env()
 	return cmd, nil
 }
