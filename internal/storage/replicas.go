@@ -90,13 +90,6 @@ func (r *replicas) reportDamage(address string, block blockID, err error) {
 		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", damage, block))
 }
 
-// reportSealed says that connections are encrypted above this check.
-func (r *replicas) reportSealed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.note("the cluster wants encrypted connections to its DataNodes: the checksums of HDFS are not checked on them", "")
-}
-
 // reportBare says that a file has blocks without checksums.
 func (r *replicas) reportBare(uri string) {
 	r.mu.Lock()
