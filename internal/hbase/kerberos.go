@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -74,7 +75,7 @@ func authenticate(connection io.ReadWriter, client sasl.Client, principal string
 			return err
 		}
 		if token, done, err = client.Next(challenge); err != nil {
-			return err
+			return &AuthError{principal, err}
 		}
 	}
 }
@@ -93,8 +94,8 @@ func readChallenge(r io.Reader, principal string) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(word[:])
 	if size == switchToSimple {
-		return nil, fmt.Errorf("the server wants no Kerberos, though the site files say hbase.security.authentication=kerberos; "+
-			"nothing is sent to it, since it can't prove that it is %s", principal)
+		return nil, &AuthError{principal, errors.New("the server wants no Kerberos, though hbase.security.authentication is kerberos; " +
+			"nothing is sent to it, since it can't prove who it is")}
 	}
 	return readPart(r, size)
 }
@@ -116,7 +117,7 @@ func readRefusal(r io.Reader, principal string) error {
 	for i := range parts {
 		var word [4]byte
 		if _, err := io.ReadFull(r, word[:]); err != nil {
-			return fmt.Errorf("the server refuses the ticket for %s and does not say why; its log does", principal)
+			return &AuthError{principal, errors.New("the server refuses the ticket and does not say why; its log does")}
 		}
 		part, err := readPart(r, binary.BigEndian.Uint32(word[:]))
 		if err != nil {
@@ -125,17 +126,17 @@ func readRefusal(r io.Reader, principal string) error {
 		parts[i] = strings.ToValidUTF8(string(part), "?")
 	}
 	class := parts[0][strings.LastIndexByte(parts[0], '.')+1:]
-	return &AuthError{Service: principal, Class: class, Message: parts[1]}
+	return &AuthError{principal, fmt.Errorf("the server refuses the ticket (%s: %s): it is another service, its keytab has no such key "+
+		"or an older one (kvno), or its clock is wrong; its log says which", class, parts[1])}
 }
 
-// AuthError is a server's refusal to believe who we are.
+// AuthError says why a server and we don't believe one another. It will not pass by itself.
 type AuthError struct {
-	Service string // the principal that the ticket was for
-	Class   string // the exception's, without its package
-	Message string // the exception's
+	Service string // the principal of the server
+	Err     error
 }
 
-func (e *AuthError) Error() string {
-	return fmt.Sprintf("the server refuses the ticket for %s (%s: %s): it is another service, its keytab has no such key "+
-		"or an older one (kvno), or its clock is wrong; its log says which", e.Service, e.Class, e.Message)
-}
+func (e *AuthError) Error() string { return "authenticate with " + e.Service + ": " + e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *AuthError) Unwrap() error { return e.Err }

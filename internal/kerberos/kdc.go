@@ -14,6 +14,9 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 )
 
+// ErrNoKDC marks errors of KDCs that can't be reached now.
+var ErrNoKDC = errors.New("no answer of any KDC")
+
 // maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
 const maxReply = 1 << 20
 
@@ -41,7 +44,7 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 			break
 		}
 	}
-	return nil, strings.Join(addrs, ", "), fmt.Errorf("no KDC of realm %s answers: %s", realm, strings.Join(failures, "; "))
+	return nil, strings.Join(addrs, ", "), fmt.Errorf("%w of realm %s: %s", ErrNoKDC, realm, strings.Join(failures, "; "))
 }
 
 // lookUp asks DNS for a realm's KDCs (RFC 4120, 7.2.3.2).

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/nametype"
 	"github.com/jcmturner/gokrb5/v8/types"
 )
@@ -300,8 +301,8 @@ func (l *Login) get(ctx context.Context, service string) (credential, error) {
 func (l *Login) explain(err error, realm, target string) error {
 	err = explain(err, l.client.now(), nil)
 	var refused *refusal
-	if errors.As(err, &refused) && realm != target {
-		return fmt.Errorf("realm %s gives no way to realm %s (%w): look at [capaths] and [domain_realm] of krb5.conf", realm, target, err)
+	if errors.As(err, &refused) && refused.code == errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN && realm != target {
+		return fmt.Errorf("the KDC knows no way from realm %s to realm %s: look at [capaths] and [domain_realm] of krb5.conf", realm, target)
 	}
 	return err
 }

@@ -32,12 +32,11 @@ func readProfile(paths string) (*profile, error) {
 	p := &profile{}
 	var missing error
 	for path := range strings.SplitSeq(paths, ":") {
-		err := p.readFile(path, 0)
-		if errors.Is(err, fs.ErrNotExist) && path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			missing = err
 			continue
 		}
-		if err != nil {
+		if err := p.readFile(path, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -48,9 +47,6 @@ func readProfile(paths string) (*profile, error) {
 }
 
 func (p *profile) readFile(path string, depth int) error {
-	if path == "" {
-		return nil
-	}
 	if depth > maxIncludes {
 		return fmt.Errorf("%s: files include one another %d deep", path, maxIncludes)
 	}

@@ -41,11 +41,11 @@ func (g *gssapi) Next(challenge []byte) ([]byte, bool, error) {
 	case len(challenge) == 0: // a server with nothing to say asks for the turn
 		return []byte{}, false, nil
 	case challenge[0] == 0x60:
-		return nil, false, fmt.Errorf("GSSAPI: %s answers the ticket with an error or with what was not asked for", g.ticket.Service())
+		return nil, false, errors.New("GSSAPI: the server answers the ticket with an error, or with what was not asked for")
 	}
 	answer, err := g.answer(challenge)
 	if err != nil {
-		return nil, false, fmt.Errorf("GSSAPI: %s: %w", g.ticket.Service(), err)
+		return nil, false, fmt.Errorf("GSSAPI: %w", err)
 	}
 	return answer, true, nil
 }

@@ -35,7 +35,7 @@ type Oracle struct {
 }
 
 func newOracle(conf, classes, jars string) *Oracle {
-	return &Oracle{jvm: toolJVM(conf, classes, jars, oracleClass, []string{"serve"})}
+	return &Oracle{jvm: toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, "hbase")}
 }
 
 // Run runs a command of the oracle, such as "diff", a, b, and gives what it printed. The error is the oracle's, which for diff and check also means
