@@ -140,11 +140,12 @@ func TestScanWhoseAnswersGetLost(t *testing.T) {
 				c.reader.limits = c.limits
 			}
 			breaks := 0
-			c.servers.options.Handshake = func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
+			lose := func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
 				s, err := hbase.Simple(ctx, s)
 				breaks++
 				return &lossy{ReadWriter: s, left: 20000 + rand.IntN(400000), silent: silent}, err
 			}
+			c.servers.options.Handshake = func(string, hbase.Service) hbase.Handshake { return lose }
 			c.servers.close() // connections from before
 			b.walk(t, c, func(int) {})
 			if breaks < 4 {
