@@ -54,7 +54,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 		return report, err
 	}
 	report.Scans = len(q.prefixes)
-	s, err := openSite(o, j.HBase.Conf, from == "" || isRemote(from))
+	s, err := openSite(o, j.HBase, from == "" || isRemote(from))
 	if err != nil {
 		return report, err
 	}

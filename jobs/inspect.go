@@ -82,7 +82,7 @@ type InfoRow struct {
 // Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
 func Inspect(ctx context.Context, name string, o Options, blocks bool, visit func(*keys.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: newOutcome(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
-	s, err := openSite(o, "", isRemote(name))
+	s, err := openSite(o, HBase{}, isRemote(name))
 	if err != nil {
 		return report, err
 	}

@@ -16,7 +16,7 @@ import (
 // withoutOutput deletes the output of a night.
 func (l *live) withoutOutput(t *testing.T, date string) {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 
 func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadRep
 	if o, err = o.withDefaults(); err != nil {
 		return report, err
 	}
-	s, err := openSite(o, "", true)
+	s, err := openSite(o, HBase{}, true)
 	if err != nil {
 		return report, err
 	}

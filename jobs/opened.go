@@ -33,7 +33,7 @@ func openRun(ctx context.Context, j *Job, o Options, lost func(error)) (r *jobRu
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.site, err = openSite(o, j.HBase.Conf, j.remote(o)); err != nil {
+	if r.site, err = openSite(o, j.HBase, j.remote(o)); err != nil {
 		return r, err
 	}
 	if r.source, err = openSource(j, r.site); err != nil {

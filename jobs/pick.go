@@ -30,7 +30,7 @@ func (j *Job) pickFor(o Options, columns int, from string) (*Job, error) {
 
 // tableIn is the table that the files of a directory of ours are for; "" where that is not known.
 func (j *Job) tableIn(o Options, from string) (string, error) {
-	s, err := openSite(o, j.HBase.Conf, isRemote(from))
+	s, err := openSite(o, j.HBase, isRemote(from))
 	if err != nil {
 		return "", err
 	}

@@ -371,7 +371,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 
 func inputOf(t *testing.T, j *Job) *source {
 	t.Helper()
-	s, err := openSite(Options{}, "", false)
+	s, err := openSite(Options{}, HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,9 +125,6 @@ func (j *Job) readHBase(s *section) {
 		return
 	}
 	s.known("conf", "kerberos")
-	s.notYet("kerberos")
-	j.HBase.Conf = s.text("conf")
-	if j.HBase.Conf != "" && !filepath.IsAbs(j.HBase.Conf) {
-		j.HBase.Conf = filepath.Join(j.Dir, j.HBase.Conf)
-	}
+	j.HBase.Conf = s.path("conf", j.Dir)
+	j.readKerberos(s.section("kerberos"))
 }

@@ -70,7 +70,7 @@ func readHostile(t *testing.T, text string) {
 // prepare does what a run does with a job before it looks at the input and the cluster.
 func prepare(t *testing.T, text string, whole *Job, o ReadOptions) {
 	t.Helper()
-	s, err := openSite(Options{Conf: "testdata"}, "", false)
+	s, err := openSite(Options{Conf: "testdata"}, HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

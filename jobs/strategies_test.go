@@ -155,7 +155,7 @@ func randomSalted(t *testing.T, j *Job, records [][]keys.Value) (want []string) 
 func rowsOf(t *testing.T, output string) (rows []string) {
 	t.Helper()
 	q := &query{prefixes: [][]byte{nil}}
-	s, err := openSite(Options{}, "", false)
+	s, err := openSite(Options{}, HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

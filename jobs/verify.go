@@ -74,7 +74,7 @@ type verification struct {
 
 func openVerifying(ctx context.Context, j *Job, o Options, live bool) (v *verifying, err error) {
 	v = &verifying{job: j, options: o}
-	if v.site, err = openSite(o, j.HBase.Conf, live || j.remote(Options{NoLoad: true})); err != nil {
+	if v.site, err = openSite(o, j.HBase, live || j.remote(Options{NoLoad: true})); err != nil {
 		return v, err
 	}
 	if v.source, err = openSource(j, v.site); err != nil {

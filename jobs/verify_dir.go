@@ -29,7 +29,7 @@ type VerifiedFile struct {
 // rows of the same range, and the files against the manifest where there is one.
 func VerifyDir(ctx context.Context, dir string, o Options) (report *VerifyReport, err error) {
 	report = &VerifyReport{Outcome: newOutcome(), Against: dir, Differences: []Difference{}}
-	s, err := openSite(o, "", isRemote(dir))
+	s, err := openSite(o, HBase{}, isRemote(dir))
 	if err != nil {
 		return report, err
 	}

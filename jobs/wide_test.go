@@ -192,7 +192,7 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 func lines(t *testing.T, output string) []string {
 	t.Helper()
 	j := &Job{Dir: "/"}
-	s, err := openSite(Options{}, "", false)
+	s, err := openSite(Options{}, HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
