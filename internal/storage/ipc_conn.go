@@ -205,7 +205,7 @@ func (c *nameNodeConn) clearEncryption(r response) {
 	asked := c.defaults[r.call]
 	delete(c.defaults, r.call)
 	c.mu.Unlock()
-	if !asked {
+	if !asked || r.refusal != nil {
 		return
 	}
 	encrypts := false
