@@ -73,7 +73,7 @@ func readHostile(t *testing.T, text string) {
 // prepare does what a run does with a job before it looks at the input and the cluster.
 func prepare(t *testing.T, text string, whole *jobfile.Job, o jobfile.ReadOptions) {
 	t.Helper()
-	s, err := openSite(options.Options{Conf: "testdata"}, "", false)
+	s, err := openSite(options.Options{Conf: "testdata"}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,12 @@ func (l *Login) openCache(c Config) (err error) {
 	return err
 }
 
+// CheckPrincipal fails where a text is no principal: NAME, NAME/INSTANCE, or either with @REALM.
+func CheckPrincipal(text string) error {
+	_, _, err := (&conf{realm: "REALM"}).parsePrincipal(text)
+	return err
+}
+
 // parsePrincipal reads NAME[/INSTANCE][@REALM].
 func (c *conf) parsePrincipal(text string) (types.PrincipalName, string, error) {
 	name, realm, ok := strings.Cut(text, "@")
