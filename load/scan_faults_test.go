@@ -73,7 +73,7 @@ func bigCell(row, column int) cell.Cell {
 }
 
 // walk scans the table, calls between before each cell, and compares what came with what was written.
-func (b *big) walk(t *testing.T, c *Cluster, between func(n int)) {
+func (b *big) walk(t testing.TB, c *Cluster, between func(n int)) {
 	t.Helper()
 	n, wrong := 0, 0
 	var sum digest.Stream
@@ -221,7 +221,7 @@ func TestScanOfChangingRegions(t *testing.T) {
 // bigAgain scans with what is remembered of where regions were.
 func (l *lab) bigAgain(b *big) {
 	l.Helper()
-	b.walk(l.T, l.Cluster, func(int) {})
+	b.walk(l.TB, l.Cluster, func(int) {})
 }
 
 // TestKilledServersWhileScanning: the server of the region that is read is killed, and later the other one; one of them has
