@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 
 	"github.com/sirupsen/logrus"
 	"github.com/tsuna/gohbase"
@@ -66,7 +66,7 @@ func TestScanAsGohbase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = l.ScanRange(t.Context(), table, nil, nil, func(c *keys.Cell) error {
+	err = l.ScanRange(t.Context(), table, nil, nil, func(c *cell.Cell) error {
 		ours = append(ours, fmt.Sprintf("%s %s %s %d %d %s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type, c.Value))
 		return nil
 	})
@@ -116,7 +116,7 @@ func BenchmarkAgainstGohbase(b *testing.B) {
 	count := 0
 	var sum int
 	ours := func() error {
-		return l.ScanRange(b.Context(), table.table, nil, nil, func(c *keys.Cell) error {
+		return l.ScanRange(b.Context(), table.table, nil, nil, func(c *cell.Cell) error {
 			count++
 			sum += len(c.Value) + bytes.Count(c.Row, []byte("9"))
 			return nil
