@@ -6,6 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/filter"
+	"bulkload/jobs/jobfile"
 	"bulkload/values"
 )
 
@@ -14,7 +15,7 @@ var errFiltered = errors.New("the filter does not take the record")
 
 // columnRules is what columns_map, timestamp and filter make of the records of one output, in one goroutine.
 type columnRules struct {
-	job     *Job
+	job     *jobfile.Job
 	filter  *filter.Evaluator // nil: all records are wanted
 	none    bool              // values are stored as they come
 	columns []columnRule      // of the columns at which there is something to do
@@ -27,7 +28,7 @@ type columnRules struct {
 type columnRule struct {
 	column int
 	width  int // 0: any
-	null   NullPolicy
+	null   jobfile.NullPolicy
 	reader *values.Reader // nil: any bytes
 	binary bool
 }
@@ -38,19 +39,19 @@ type momentColumn struct {
 	reader *values.Reader
 }
 
-func newColumnRules(j *Job) columnRules {
+func newColumnRules(j *jobfile.Job) columnRules {
 	r := columnRules{job: j}
 	if j.Filter != nil {
 		r.filter = j.Filter.Evaluator()
 	}
 	for i := range j.Columns {
-		if rule := newColumnRule(&j.Columns[i], i); rule.width > 0 || rule.null != NullOmit || rule.reader != nil {
+		if rule := newColumnRule(&j.Columns[i], i); rule.width > 0 || rule.null != jobfile.NullOmit || rule.reader != nil {
 			r.columns = append(r.columns, rule)
 		}
 	}
-	if i, ok := j.column(j.Moments); ok {
-		t, _ := timestampType(&j.Columns[i]) // reading the job file has checked it
-		reader, _ := values.NewReader(t)     // likewise
+	if i, ok := j.Column(j.Moments); ok {
+		t, _ := jobfile.TimestampType(&j.Columns[i]) // reading the job file has checked it
+		reader, _ := values.NewReader(t)             // likewise
 		r.moments = &momentColumn{i, reader}
 	}
 	r.values = make([]values.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
@@ -61,7 +62,7 @@ func newColumnRules(j *Job) columnRules {
 	return r
 }
 
-func newColumnRule(c *Column, i int) columnRule {
+func newColumnRule(c *jobfile.Column, i int) columnRule {
 	rule := columnRule{column: i, width: c.Width, null: c.Null, binary: c.Binary && !c.Skip}
 	if c.Type.Checked() {
 		rule.reader, _ = values.NewReader(c.Type) // reading the job file has checked it
@@ -133,9 +134,9 @@ func (r *columnRules) store(rule *columnRule, value *values.Value) (problem stri
 // storeNull is store of a null.
 func (rule *columnRule) storeNull(value *values.Value) (problem string) {
 	switch rule.null {
-	case NullError:
+	case jobfile.NullError:
 		return "null, and null: error"
-	case NullEmpty:
+	case jobfile.NullEmpty:
 		*value = values.ValueOf(nil)
 	}
 	return ""
@@ -145,7 +146,6 @@ const (
 	problemNoMoment = "null, and the timestamp comes from it"
 	problemEarly    = "not after 1970-01-01T00:00:00Z, from which HBase's timestamps count"
 	problemLate     = "a timestamp behind the year 9999; is it in another unit than milliseconds?"
-	endOf9999       = 253402300799999
 )
 
 // of is a record's timestamp in epoch milliseconds.
@@ -160,7 +160,7 @@ func (m *momentColumn) of(fields []values.Value) (ms int64, problem string) {
 		return 0, problem
 	case moment.Millis <= 0:
 		return 0, problemEarly
-	case moment.Millis > endOf9999:
+	case moment.Millis > jobfile.EndOf9999:
 		return 0, problemLate
 	}
 	return moment.Millis, ""

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
+	"bulkload/internal/printable"
 )
 
 // maxDifferences bounds how many differences are listed; all are counted.
@@ -57,7 +58,7 @@ func (d *differences) add(what string, at, want, got *cell.Cell) {
 		d.extra++
 	}
 	if len(d.listed) < maxDifferences {
-		d.listed = append(d.listed, Difference{what, Printable(at.Row), Printable(at.Family) + ":" + Printable(at.Qualifier), cellText(want), cellText(got)})
+		d.listed = append(d.listed, Difference{what, printable.Bytes(at.Row), printable.Bytes(at.Family) + ":" + printable.Bytes(at.Qualifier), cellText(want), cellText(got)})
 	}
 }
 
@@ -72,7 +73,7 @@ func cellText(c *cell.Cell) string {
 	if len(value) > 60 {
 		value = value[:60]
 	}
-	text := Printable(value)
+	text := printable.Bytes(value)
 	if utf8.Valid(c.Value) {
 		text = fmt.Sprintf("%.60q", string(c.Value))
 	}

@@ -11,7 +11,9 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
@@ -45,7 +47,7 @@ func openDirectory(fsys storage.FS, dir string) (*directory, error) {
 	d := &directory{fsys: fsys, dir: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, refusef("the directory %s is not there", fsys.URI(dir))
+		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
 	}
 	if err != nil {
 		return d, err
@@ -103,7 +105,7 @@ func (d *directory) open(f *directoryFile) (*openedFile, error) {
 	}
 	reader, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
-		return nil, errors.Join(unsoundf("open %s: %w", f.path, err), file.Close())
+		return nil, errors.Join(failure.Damagedf("open %s: %w", f.path, err), file.Close())
 	}
 	return &openedFile{reader, file}, nil
 }
@@ -111,7 +113,7 @@ func (d *directory) open(f *directoryFile) (*openedFile, error) {
 // pickProbes reads of each file the cells by which its region shows later that it serves the file.
 func (d *directory) pickProbes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for _, f := range d.files {
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -131,7 +133,7 @@ func (d *directory) pickProbesOf(f *directoryFile) (err error) {
 	defer func() { err = errors.Join(err, in.file.Close()) }()
 	cells, err := probesOf(in.Reader)
 	if err != nil {
-		return unsoundf("read %s: %w", f.path, err)
+		return failure.Damagedf("read %s: %w", f.path, err)
 	}
 	f.cells, f.probes = cells, nil
 	for i := range cells {
@@ -172,7 +174,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cel
 		all = append(all, s)
 		if oneRow(start, end) {
 			if may, err := in.MayContainRow(start); err != nil {
-				return unsoundf("read %s: %w", f.path, err)
+				return failure.Damagedf("read %s: %w", f.path, err)
 			} else if !may {
 				continue
 			}
@@ -180,7 +182,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cel
 		if s.Next() {
 			open = append(open, s)
 		} else if err := s.Err(); err != nil {
-			return unsoundf("read %s: %w", f.path, err)
+			return failure.Damagedf("read %s: %w", f.path, err)
 		}
 	}
 	return merge(ctx, open, end, visit)
@@ -207,7 +209,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 		}
 		if !open[i].Next() {
 			if err := open[i].Err(); err != nil {
-				return unsoundf("read %s: %w", open[i].from.path, err)
+				return failure.Damagedf("read %s: %w", open[i].from.path, err)
 			}
 			open = slices.Delete(open, i, i+1)
 		}

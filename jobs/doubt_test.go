@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 )
 
@@ -55,7 +58,7 @@ func TestFilesLeftInStaging(t *testing.T) {
 	// What a process leaves that dies with its request under way.
 	staging := path.Join(path.Dir(w.dir), "staging")
 	w.manifest.State, w.manifest.Staging = stateLoading, w.fsys.URI(staging)
-	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), dirPerm)); err != nil {
+	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range w.manifest.files() {
@@ -139,7 +142,7 @@ func TestLoadDirSettlesFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-			if err != nil || r.Load.Files != 10-loaded || r.Status != StatusDone {
+			if err != nil || r.Load.Files != 10-loaded || r.Status != outcome.Done {
 				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
 			}
 			w = l.work(t, l.job(t, date))
@@ -167,15 +170,15 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		state, want string
-		kind        Kind
-	}{{stateWritten, "nothing was loaded", Refused}, {stateLoading, "does not serve 1 files that HBase took", Later}} {
+		kind        failure.Kind
+	}{{stateWritten, "nothing was loaded", failure.Refused}, {stateLoading, "does not serve 1 files that HBase took", failure.Later}} {
 		state, want := c.state, c.want
 		w.manifest.State = state
 		if err := errors.Join(w.save(), w.lock.release()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
+		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
 		m, err := readManifest(w.fsys, w.dir)
@@ -192,7 +195,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	l.wantTable(t, "nothing loaded", []string{""})
 	_, err := LoadDir(context.Background(), l.out+"/"+date, "elsewhere", l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
 		t.Errorf("into another table meanwhile: %v", err)
 	}
 }

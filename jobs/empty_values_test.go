@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 	"bulkload/values"
 )
 
@@ -46,7 +48,7 @@ func emptyFile(file int, value string) string {
 }
 
 // readEmptyJob makes a job over emptyFiles files whose column a has a type, a form and a rule for nulls.
-func readEmptyJob(t *testing.T, kind, store, null string) *Job {
+func readEmptyJob(t *testing.T, kind, store, null string) *jobfile.Job {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "in"), 0o700); err != nil {
@@ -70,7 +72,7 @@ func readEmptyJob(t *testing.T, kind, store, null string) *Job {
 	if err := os.WriteFile(name, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(name, ReadOptions{})
+	j, err := jobfile.Read(name, jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestEmptyIsNoNull(t *testing.T) {
 					for _, cores := range []int{1, 2, 8} {
 						runtime.GOMAXPROCS(cores)
 						j.Output = fmt.Sprintf("out%d", cores)
-						s := mustRun(t, j, Options{})
+						s := mustRun(t, j, options.Options{})
 						if got, want := shortCells(cellsIn(t, filepath.Join(j.Dir, j.Output))), wantEmpty(kind, null); !slices.Equal(got, want) {
 							t.Errorf("%d cores: cells %q,\nwant %q", cores, got, want)
 						}

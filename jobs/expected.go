@@ -8,6 +8,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/ingest"
+	"bulkload/jobs/jobfile"
 	"bulkload/partition"
 	"bulkload/values"
 )
@@ -35,7 +36,7 @@ type expected struct {
 	rows   int64
 }
 
-func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
+func newExpected(j *jobfile.Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err

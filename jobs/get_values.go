@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/values"
 )
 
@@ -17,9 +19,9 @@ type binaryCell struct {
 }
 
 // binaryCells lists the job's cells of binary form.
-func (j *Job) binaryCells() []binaryCell {
+func binaryCells(j *jobfile.Job) []binaryCell {
 	var all []binaryCell
-	for _, c := range j.cellColumns() {
+	for _, c := range j.CellColumns() {
 		if c.Binary {
 			reader, _ := values.NewReader(c.Type) // reading the job file has checked it
 			all = append(all, binaryCell{[]byte(c.Family), []byte(c.Qualifier), c.Type.Kind, reader})
@@ -40,7 +42,7 @@ func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
 }
 
 // storedValue is a query's value of a column as its cells hold it.
-func storedValue(c *Column, text []byte) ([]byte, error) {
+func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	if !c.Binary {
 		return text, nil
 	}
@@ -50,7 +52,7 @@ func storedValue(c *Column, text []byte) ([]byte, error) {
 	}
 	stored, problem := reader.AppendBinary(nil, text)
 	if problem != "" {
-		return nil, usagef("query column %s: %q is %s", c.Name, text, problem)
+		return nil, failure.Usagef("query column %s: %q is %s", c.Name, text, problem)
 	}
 	return stored, nil
 }

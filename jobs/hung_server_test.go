@@ -15,6 +15,10 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // These tests hang, wake and kill region servers while a load is under way, on a cluster of their own.
@@ -74,18 +78,18 @@ func (l *live) wantDigest(t *testing.T, what, date string) {
 }
 
 // untilDone runs the job again until it is done, as a scheduler does. It never is done with rows missing.
-func (l *live) untilDone(t *testing.T, what, date string, o Options) (tries int) {
+func (l *live) untilDone(t *testing.T, what, date string, o options.Options) (tries int) {
 	t.Helper()
 	for tries = 1; ; tries++ {
 		_, err := Run(context.Background(), l.job(t, date), o)
 		if err == nil {
 			break
 		}
-		t.Logf("%s, try %d: kind %d: %v", what, tries, KindOf(err), err)
-		if KindOf(err) != Later && KindOf(err) != Interrupted || tries == 5 {
+		t.Logf("%s, try %d: kind %d: %v", what, tries, failure.KindOf(err), err)
+		if failure.KindOf(err) != failure.Later && failure.KindOf(err) != failure.Interrupted || tries == 5 {
 			t.Fatalf("%s: not done after %d tries", what, tries)
 		}
-		o.reached = nil
+		o.Failpoint = nil
 	}
 	l.wantDigest(t, what, date)
 	return tries
@@ -109,8 +113,8 @@ func TestServerHangsDuringLoad(t *testing.T) {
 		woken := make(chan error, 1)
 		o := l.options()
 		o.Say = func(text string) { t.Log(text) }
-		o.reached = func(p point) {
-			if p == pointTaken && taken.Add(1) == at {
+		o.Failpoint = func(p failpoint.Point) {
+			if p == failpoint.Taken && taken.Add(1) == at {
 				if err := l.Pause(server); err != nil {
 					t.Error(err)
 				}
@@ -144,8 +148,8 @@ func TestServerDiesDuringLoad(t *testing.T) {
 		at := int64(i * 28 / n)
 		var taken atomic.Int64
 		o := l.options()
-		o.reached = func(p point) {
-			if p == pointStaging && at == 0 || p == pointTaken && taken.Add(1) == at {
+		o.Failpoint = func(p failpoint.Point) {
+			if p == failpoint.Staging && at == 0 || p == failpoint.Taken && taken.Add(1) == at {
 				if err := l.Kill(server); err != nil {
 					t.Error(err)
 				}
@@ -160,7 +164,7 @@ func TestServerDiesDuringLoad(t *testing.T) {
 // wantAgain runs a job that is done: nothing is to do.
 func (l *live) wantAgain(t *testing.T, date string) {
 	t.Helper()
-	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != StatusNothing {
+	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != outcome.Nothing {
 		t.Errorf("run again: %s, %v", s.Status, err)
 	}
 }
@@ -232,7 +236,7 @@ func (l *live) wantUnknownFileLoaded(t *testing.T, writtenAgain bool) {
 	o.Say = func(text string) { said = append(said, text) }
 	s, err := Run(context.Background(), l.job(t, date), o)
 	rewritten := strings.Contains(strings.Join(said, "\n"), "written and loaded again")
-	if err != nil || s.Status != StatusDone || rewritten != writtenAgain {
+	if err != nil || s.Status != outcome.Done || rewritten != writtenAgain {
 		t.Errorf("%+v, %v; said %q", s.Load, err, said)
 	}
 	l.wantDigest(t, "loaded", date)

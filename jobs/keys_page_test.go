@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
+	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 )
 
@@ -68,7 +69,7 @@ func describeKey(t *testing.T, name string) string {
 }
 
 // exampleKey is Java's key of the first record.
-func exampleKey(t *testing.T, name string, j *Job) []byte {
+func exampleKey(t *testing.T, name string, j *jobfile.Job) []byte {
 	t.Helper()
 	if name == "random-salt" {
 		key, err := j.RowKey.Append(nil, strategyRecords(t, j)[0])
@@ -116,7 +117,7 @@ func splitsText(e *keys.Expr) string {
 	return strings.Join(list, " ")
 }
 
-func findingsText(j *Job) string {
+func findingsText(j *jobfile.Job) string {
 	var list []string
 	for _, f := range j.RowKey.Findings(j.Query) {
 		if f.Warning {

@@ -10,6 +10,7 @@ import (
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/jobs/jobfile"
 	"bulkload/partition"
 	"bulkload/values"
 )
@@ -34,8 +35,8 @@ type layoutFamily struct {
 	qualifiers  [][]byte
 }
 
-func newLayout(j *Job) (*layout, error) {
-	columns := j.valueColumns()
+func newLayout(j *jobfile.Job) (*layout, error) {
+	columns := j.ValueColumns()
 	l := &layout{wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
 	for i, c := range columns {
 		if !c.Skip {

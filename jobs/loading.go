@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -130,7 +131,7 @@ func (w *workplace) serve(ctx context.Context, t *load.Table, files []load.HFile
 	if len(missing) == 0 {
 		return findings, nil
 	}
-	sayf(w.options, "table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
+	w.options.Sayf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
 	if missing, err = w.cluster.Reopen(ctx, table, missing); err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (w *workplace) recordLoad(n int) load.Hooks {
 		Staging: func(folder string) error {
 			w.manifest.Staging = folder
 			err := w.save()
-			w.options.reached(pointStaging)
+			w.options.Failpoint.Reached(failpoint.Staging)
 			return err
 		},
 		Done: func(files []load.HFile) error {
@@ -206,7 +207,7 @@ func (w *workplace) recordLoad(n int) load.Hooks {
 			if w.unsaved++; w.unsaved > n/savesALoad {
 				err = w.saveLoaded()
 			}
-			w.options.reached(pointTaken)
+			w.options.Failpoint.Reached(failpoint.Taken)
 			return err
 		},
 	}
@@ -223,7 +224,7 @@ func (w *workplace) saveLoaded() error {
 
 // mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
 func (w *workplace) mayAsk() error {
-	w.options.reached(pointAsked)
+	w.options.Failpoint.Reached(failpoint.Asked)
 	return w.checkLock()
 }
 
@@ -268,7 +269,7 @@ func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	sayf(w.options, "a load was interrupted: looking for its files in the staging folder and in the table")
+	w.options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
 	loaded, err := w.cluster.RecoverStaging(ctx, w.fsys, table, m.Staging, files)
 	if failed := w.recordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/jobfile"
 	"bulkload/load"
 )
 
@@ -31,11 +33,11 @@ func (c *countedSaves) Replace(from, to string) error {
 func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
-	o, err := Options{}.withDefaults()
+	o, err := Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manifest{Schema: manifestSchema, State: stateLoading, Run: RunInfo{ID: "run", Table: "t"}}
+	m := &manifest{Schema: manifestSchema, State: stateLoading, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
 	for i := range n {
 		row := fmt.Sprintf("%06d", i)
 		if i > 0 {
@@ -43,7 +45,7 @@ func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
 		}
 		f := FileSummary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1}
 		f.Digest.Cells = 1
-		m.Slices = append(m.Slices, sliceRecord{Region: i, Entries: 1, Books: regionBooks{Rows: 1}, Files: []FileSummary{f}})
+		m.Slices = append(m.Slices, sliceRecord{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []FileSummary{f}})
 	}
 	return &workplace{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}, fsys
 }
@@ -93,7 +95,7 @@ func TestServedBeforeIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files := m.files(); files[0].ServedBefore || !files[1].ServedBefore {
-		text, _ := readFile(w.fsys, path.Join(w.dir, manifestName), 1<<20)
+		text, _ := storage.ReadFile(w.fsys, path.Join(w.dir, manifestName), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
 	"bulkload/jobs/planning"
 	"bulkload/partition"
 	"bulkload/values"
@@ -97,7 +99,7 @@ func (c *candidate) estimate(unique float64) error {
 		report.Bytes += size
 		settings := c.target.families[i].settings
 		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.families[i].name, RawBytes: raw, Bytes: size,
-			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, FormatSize(int64(settings.BlockSize)))})
+			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, bytesize.Format(int64(settings.BlockSize)))})
 	}
 	if c.report.RawBytes > 0 {
 		report.Ratio = float64(report.Bytes) / float64(c.report.RawBytes)
@@ -260,7 +262,7 @@ const readBack = 8 << 20
 
 // measure turns times into rates.
 func (e *encoding) measure() error {
-	e.rates.Cores, e.rates.Sort, e.rates.Write = workers(), e.sorted.rate(), e.took.rate()
+	e.rates.Cores, e.rates.Sort, e.rates.Write = parallel.Workers(), e.sorted.rate(), e.took.rate()
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer
 	if _, raw, err := e.write(0, max(rows, 1), nil, &file); err != nil || raw == 0 {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/timing"
 	"bulkload/keys"
 	"bulkload/values"
 )
@@ -33,7 +35,7 @@ type planStatistics struct {
 
 // ask is a query of the job's list as the key meets it.
 type ask struct {
-	Query
+	jobfile.Query
 	keyPath
 	paths *planning.Paths
 }
@@ -53,7 +55,7 @@ type tableCounts struct {
 	beyond   []int64           // records whose key was refused for a number beyond desc's base: a column each, and all others
 	oldest   int64
 	newest   int64
-	keyTime  time.Duration // of one record in sampleEvery
+	keyTime  time.Duration // of one record in timing.SampleEvery
 	keyTimed int64         // records
 }
 
@@ -173,11 +175,11 @@ type askLane struct {
 
 func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
-		values: make([]values.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
+		values: make([]values.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	for _, a := range c.stats.asks {
-		lane := &askLane{ask: a, columns: c.job.columnsOf(a.Columns)}
+		lane := &askLane{ask: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {
 			lane.evaluator = a.prefix.Evaluator()
 		}
@@ -186,10 +188,10 @@ func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	return t
 }
 
-func (j *Job) columnsOf(names []string) []int {
+func columnsOf(j *jobfile.Job, names []string) []int {
 	var out []int
 	for _, name := range names {
-		if i, ok := j.column(name); ok {
+		if i, ok := j.Column(name); ok {
 			out = append(out, i)
 		}
 	}
@@ -209,7 +211,7 @@ func (t *tableLane) endPlace(stands float64) {
 func (t *tableLane) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
-	begun := clockIf(timed)
+	begun := timing.NowIf(timed)
 	t.key.fault = nil
 	err := t.key.build(t.entry[:0], r)
 	if timed {

@@ -7,6 +7,7 @@ import (
 	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/jobs/jobfile"
 	"bulkload/values"
 )
 
@@ -34,7 +35,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if !strings.HasPrefix(rules, "timestamp") {
 		text += "timestamp: 1000\n"
 	}
-	j, err := parse("job.yaml", strings.NewReader(text+rules), ReadOptions{})
+	j, err := jobfile.Parse("job.yaml", strings.NewReader(text+rules), jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/cell"
+	"bulkload/internal/printable"
 )
 
 // wideRow is the row of a wide table that a slice's writer is at. Its cells go to the files as they come, so that a row may
@@ -77,7 +78,7 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) err
 		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.qualifiers[at-family.first]...)
 		next.Qualifier, next.Value = r.wide.qualifier, r.values[at].Bytes()
 		if err := f.w.Append(&next); err != nil {
-			return fmt.Errorf("row %s: %w", Printable(next.Row), err)
+			return fmt.Errorf("row %s: %w", printable.Bytes(next.Row), err)
 		}
 	}
 	return nil

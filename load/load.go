@@ -1,8 +1,7 @@
 // Package load talks to HBase: it learns a table's regions and family settings, hands finished HFiles to the region
 // servers, creates tables and reads rows. It knows nothing of input and sorting.
 //
-// Reading (hbase:meta, rows) goes through gohbase; what changes HBase goes through internal/hbase, whose connection
-// can be secured.
+// All that goes to HBase goes through internal/hbase's connection, of which it keeps one to each server.
 package load
 
 import (
@@ -79,7 +78,7 @@ func open(conf *siteconf.Conf, user string) (*Cluster, error) {
 	}
 	c := &Cluster{conf: conf, user: user, limits: limits}
 	c.servers = newServers(keeper, hbase.Options{User: user, DialTimeout: limits.dial})
-	c.reader = newReader(keeper, user, limits)
+	c.reader = newReader(c.servers, limits)
 	return c, nil
 }
 

@@ -5,216 +5,265 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"bulkload/cell"
+	"bulkload/internal/hbase"
 
-	"github.com/tsuna/gohbase/hrpc"
 	"github.com/tsuna/gohbase/pb"
-	"github.com/tsuna/gohbase/region"
 	"google.golang.org/protobuf/proto"
 )
 
 // ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
-// last), in order. The cells are valid during the call only. An error of visit ends the scan and is returned.
+// last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is returned.
+//
+// The scan goes on where regions move, split or merge, and where a server dies: once it has had an answer it waits as long
+// for the next one as a region server's death may last.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
-	if err != nil {
-		return fmt.Errorf("scan table %s: %w", table, err)
+	if err == nil {
+		err = c.usable(ctx, id)
 	}
-	if err := c.usable(ctx, id); err != nil {
-		return fmt.Errorf("scan table %s: %w", table, classify(ctx, err))
+	if err == nil {
+		s := scan{reader: c.reader, table: id.String(), next: start, stop: end}
+		s.check = func(ctx context.Context) error { return c.usable(ctx, id) }
+		err = s.run(ctx, visit)
 	}
-	s := scan{reader: c.reader, table: id.String(), start: start, stop: end}
-	var current cell.Cell
-	var visited error
-	err = s.run(ctx, func(from *pb.Cell) error {
-		current = cell.Cell{
-			Row: from.Row, Family: from.Family, Qualifier: from.Qualifier,
-			Timestamp: int64(from.GetTimestamp()), Type: cell.Type(from.GetCellType()), Value: from.Value,
-		}
-		visited = visit(&current)
-		return visited
-	})
+	var visited visitError
 	switch {
-	case visited != nil:
-		return visited
+	case errors.As(err, &visited):
+		return visited.error
 	case err != nil:
 		return fmt.Errorf("scan table %s: %w", table, classify(ctx, err))
 	}
 	return nil
 }
 
+// visitError is an error of the scan's user.
+type visitError struct{ error }
+
 // scan is one walk over a range of rows, region by region.
-//
-// gohbase's own Scanner sends a request whose answer got lost once more, and the region server then answers with the
-// rows behind the lost ones. Here every request carries its number (next_call_seq), so that the server refuses that,
-// and the walk begins again behind the last cell that was visited.
 type scan struct {
-	reader   *reader
-	table    string
-	start    []byte
-	stop     []byte
-	families map[string][]string
+	reader  *reader
+	table   string
+	next    []byte // the row to go on with
+	stop    []byte // empty: to the end
+	columns []*pb.Column
+	check   func(context.Context) error // whether the table is still there; nil: not asked
 
-	last *pb.Cell // the last one visited
+	within bool      // the next row's cells up to last were visited
+	last   cell.Cell // the last one visited
 }
 
-// maxRestarts bounds the restarts of a scan that gets no further.
-const maxRestarts = 5
-
-// run visits all cells. Their bytes are valid as long as they are held.
-func (s *scan) run(ctx context.Context, visit func(*pb.Cell) error) error {
-	for restarts := 0; ; restarts++ {
-		before := s.last
-		err := s.walk(ctx, visit)
-		if err == nil || !isBrokenScanner(err) {
-			return err
-		}
-		if s.last != before {
-			restarts = 0
-		}
-		if restarts == maxRestarts {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		select {
-		case <-time.After(firstWait << restarts):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// isBrokenScanner tells whether beginning again helps: the scanner's lease ran out, its region moved, or an answer was
-// lost. gohbase gives exceptions as text.
-func isBrokenScanner(err error) bool {
-	var noRegion region.NotServingRegionError
-	var server region.ServerError
-	var again region.RetryableError
-	if errors.As(err, &noRegion) || errors.As(err, &server) || errors.As(err, &again) {
-		return true
-	}
-	text := err.Error()
-	for _, class := range []string{"UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException"} {
-		if strings.Contains(text, class) {
-			return true
-		}
-	}
-	return false
-}
-
-// walk scans from the last visited cell, or the start, to the stop row.
-func (s *scan) walk(ctx context.Context, visit func(*pb.Cell) error) error {
-	row := s.start
-	if s.last != nil {
-		row = s.last.Row
-	}
+// run visits all cells.
+func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
+	tries := s.reader.newTries()
 	for {
-		end, err := s.region(ctx, row, visit)
-		if err != nil {
+		done, err := s.region(ctx, tries, visit)
+		if done || errors.As(err, &visitError{}) {
 			return err
 		}
-		if len(end) == 0 || len(s.stop) > 0 && bytes.Compare(end, s.stop) >= 0 {
-			return nil
+		if err == nil {
+			tries.gotFurther()
+			continue
 		}
-		row = end
+		if again := tries.again(ctx, err); again != nil {
+			return again
+		}
+		if s.check != nil && remedyOf(err) == lookAgain {
+			if gone := s.check(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {
+				return gone
+			}
+		}
 	}
 }
 
-// region scans what is in the region that holds a row and returns the region's end.
-func (s *scan) region(ctx context.Context, row []byte, visit func(*pb.Cell) error) (end []byte, err error) {
-	scanner := uint64(math.MaxUint64) // gohbase's "none yet"
-	for number := uint64(0); ; number++ {
-		call, err := s.call(ctx, row, scanner, number)
+// region scans what is in the region that holds the next row. done says that the scan is at its end.
+func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) error) (done bool, err error) {
+	region, conn, err := s.connect(ctx, tries)
+	if err != nil {
+		return false, err
+	}
+	o := &openScanner{scan: s, conn: conn}
+	o.ask(ctx, tries, s.opening(region))
+	for {
+		answer, err := o.answer(ctx)
 		if err != nil {
-			return nil, err
+			s.reader.learn(s.table, region, err)
+			if remedyOf(err) == waitThere {
+				o.close() // it was refused, and is open still
+			}
+			return false, err
 		}
-		message, err := s.reader.send(ctx, call)
-		if err != nil {
-			return nil, err
+		tries.answered, tries.patience = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
+		more := answer.More && answer.MoreInRegion
+		if more { // the server reads on while these cells are visited
+			o.ask(ctx, tries, hbase.NextOf(o.id, s.reader.limits.scanRows, o.number))
 		}
-		answer, ok := message.(*pb.ScanResponse)
-		if !ok {
-			return nil, fmt.Errorf("answer to a scan is a %T", message)
+		if err := s.visit(answer, tries, visit); err != nil {
+			o.giveUp()
+			return false, err
 		}
-		if answer.ScannerId != nil {
-			scanner = answer.GetScannerId()
+		if !more {
+			return s.leave(region, answer.More), nil
 		}
-		err = s.visit(answer, visit)
+	}
+}
+
+// connect finds the server of the next row's region.
+func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn, error) {
+	limited, cancel := tries.limit(ctx, s.reader.limits.idle)
+	defer cancel()
+	region, err := s.reader.locate(limited, s.table, s.next)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := s.reader.servers.region(limited, region.Server)
+	s.reader.learn(s.table, region, err)
+	return region, conn, err
+}
+
+// opening is the request that opens a scanner for the rest of the region. What is read once is not worth the servers'
+// caches, but hbase:meta is.
+func (s *scan) opening(region *Region) *pb.ScanRequest {
+	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
+	if s.table != metaTable {
+		m.CacheBlocks = proto.Bool(false)
+	}
+	return hbase.OpenScanner(region.Name, m, s.reader.limits.scanRows)
+}
+
+// visit passes on an answer's cells, but those that were visited before a scanner was lost, and notes where to go on.
+func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell) error) error {
+	var c cell.Cell
+	for {
+		ok, err := answer.Next(&c)
 		switch {
 		case err != nil:
-			s.close(row, scanner)
-			return nil, err
-		case answer.MoreResults != nil && !answer.GetMoreResults():
-			return nil, nil
-		case !answer.GetMoreResultsInRegion():
-			return call.Region().StopKey(), nil
+			return err
+		case !ok:
+			if c.Row != nil {
+				s.visited(&c, answer.Partial)
+				tries.gotFurther()
+			}
+			return nil
+		case s.within && s.had(&c):
+			c.Row = nil
+			continue
+		}
+		s.within = false
+		if err := visit(&c); err != nil {
+			return visitError{err}
 		}
 	}
 }
 
-// visit passes on the cells of an answer but those that were visited before a restart.
-func (s *scan) visit(answer *pb.ScanResponse, visit func(*pb.Cell) error) error {
-	for _, result := range answer.GetResults() {
-		for _, cell := range result.GetCell() {
-			if s.last != nil && compareColumns(cell, s.last) <= 0 && bytes.Equal(cell.Row, s.last.Row) {
-				continue
-			}
-			s.last = cell
-			if err := visit(cell); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// had tells whether a cell of the next row was visited already.
+func (s *scan) had(c *cell.Cell) bool {
+	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
 
-func compareColumns(a, b *pb.Cell) int {
+func compareColumns(a, b *cell.Cell) int {
 	if order := bytes.Compare(a.Family, b.Family); order != 0 {
 		return order
 	}
 	return bytes.Compare(a.Qualifier, b.Qualifier)
 }
 
-// call is the request that opens a scanner in the region of a row, or the next one to an open scanner.
-func (s *scan) call(ctx context.Context, row []byte, scanner, number uint64) (*numberedScan, error) {
-	options := []func(hrpc.Call) error{
-		hrpc.NumberOfRows(s.reader.limits.scanRows),
-		hrpc.MaxResultSize(s.reader.limits.scanBytes),
-		hrpc.ScannerID(scanner),
+// visited notes the last cell of an answer: its row is whole, or goes on in the next answer.
+func (s *scan) visited(c *cell.Cell, partial bool) {
+	s.last, s.within = *c, partial
+	s.next = c.Row
+	if !partial {
+		s.next = append(bytes.Clone(c.Row), 0)
 	}
-	if s.families != nil {
-		options = append(options, hrpc.Families(s.families))
-	}
-	request, err := hrpc.NewScanRange(ctx, []byte(s.table), row, s.stop, options...)
-	return &numberedScan{Scan: request, number: number}, err
 }
 
-// close tells the region server that a scanner is done with. Otherwise its lease would run out there.
-func (s *scan) close(row []byte, scanner uint64) {
-	if scanner == math.MaxUint64 {
+// leave goes on with the region after this one, if there is one.
+func (s *scan) leave(region *Region, more bool) (done bool) {
+	if !more || len(region.End) == 0 || len(s.stop) > 0 && bytes.Compare(region.End, s.stop) >= 0 {
+		return true
+	}
+	s.next, s.within = region.End, false
+	return false
+}
+
+// openScanner is a scanner that a region server has for us. Its requests are numbered. One is under way at most.
+type openScanner struct {
+	scan   *scan
+	conn   *hbase.Conn
+	id     uint64 // 0: none yet
+	number uint64 // of the next request
+	ahead  chan scanned
+}
+
+type scanned struct {
+	*hbase.Scanned
+	err error
+}
+
+// ask makes the next request. It outlasts ctx, so that the scanner can be closed.
+func (o *openScanner) ask(ctx context.Context, tries *tries, request *pb.ScanRequest) {
+	limited, cancel := tries.limit(context.WithoutCancel(ctx), o.scan.reader.limits.idle)
+	ahead := make(chan scanned, 1)
+	o.ahead = ahead
+	o.number++
+	go func() {
+		defer cancel()
+		answer, err := o.conn.Scan(limited, request)
+		ahead <- scanned{answer, err}
+	}()
+}
+
+// answer waits for the request's answer, or for the end of ctx.
+func (o *openScanner) answer(ctx context.Context) (*hbase.Scanned, error) {
+	select {
+	case got := <-o.ahead:
+		o.ahead = nil
+		if got.err == nil && got.Scanner != 0 {
+			o.id = got.Scanner
+		}
+		return got.Scanned, got.err
+	case <-ctx.Done():
+		o.giveUp()
+		return nil, ctx.Err()
+	}
+}
+
+// giveUp closes the scanner as soon as the request under way is answered; nobody waits for that. Else its lease would
+// have to run out at the server.
+func (o *openScanner) giveUp() {
+	if o.ahead == nil {
+		return // the server has closed it
+	}
+	o.scan.reader.closing.Add(1)
+	go func() {
+		defer o.scan.reader.closing.Add(-1)
+		got := <-o.ahead
+		if got.err != nil || !got.More || !got.MoreInRegion {
+			return
+		}
+		if got.Scanner != 0 {
+			o.id = got.Scanner
+		}
+		o.tellServer()
+	}()
+}
+
+// close closes the scanner while no request is under way; nobody waits for that.
+func (o *openScanner) close() {
+	if o.id == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	o.scan.reader.closing.Add(1)
+	go func() {
+		defer o.scan.reader.closing.Add(-1)
+		o.tellServer()
+	}()
+}
+
+func (o *openScanner) tellServer() {
+	ctx, cancel := context.WithTimeout(context.Background(), o.scan.reader.limits.call)
 	defer cancel()
-	request, err := hrpc.NewScanRange(ctx, []byte(s.table), row, nil,
-		hrpc.ScannerID(scanner), hrpc.CloseScanner(), hrpc.NumberOfRows(0))
-	if err == nil {
-		_, _ = s.reader.send(ctx, request)
-	}
-}
-
-// numberedScan is a scan request with a next_call_seq, which gohbase does not set.
-type numberedScan struct {
-	*hrpc.Scan
-	number uint64
-}
-
-// ToProto is the request message.
-func (s *numberedScan) ToProto() proto.Message {
-	request := s.Scan.ToProto().(*pb.ScanRequest)
-	request.NextCallSeq = proto.Uint64(s.number)
-	return request
+	_, _ = o.conn.Scan(ctx, hbase.CloseOf(o.id))
 }

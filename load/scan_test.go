@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-
-	"github.com/tsuna/gohbase/pb"
+	"bulkload/internal/hbase"
 )
 
 // wide is a table of rows with many columns, over three regions, so that answers end within rows.
@@ -95,31 +93,24 @@ func TestScanWhileRegionsChange(t *testing.T) {
 	check(t, got, want)
 }
 
-// A request sent again after its answer was lost must not be answered with the rows behind the lost ones.
+// A request sent again after its answer was lost must not be answered with the rows after the lost ones.
 func TestRepeatedRequestIsRefused(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
 	table, _ := wide(l)
 	s := scan{reader: l.reader, table: table}
-	send := func(scanner, number uint64) (*pb.ScanResponse, error) {
-		call, err := s.call(t.Context(), nil, scanner, number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		message, err := l.reader.send(t.Context(), call)
-		if err != nil {
-			return nil, err
-		}
-		return message.(*pb.ScanResponse), nil
-	}
-	first, err := send(math.MaxUint64, 0)
+	region, conn, err := s.connect(t.Context(), l.reader.newTries())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = send(first.GetScannerId(), 1); err != nil {
+	first, err := conn.Scan(t.Context(), s.opening(region))
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = send(first.GetScannerId(), 1)
-	if err == nil || !isBrokenScanner(err) {
+	if _, err = conn.Scan(t.Context(), hbase.NextOf(first.Scanner, 10, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Scan(t.Context(), hbase.NextOf(first.Scanner, 10, 1))
+	if !hbase.IsRemote(err, "OutOfOrderScannerNextException") || remedyOf(err) != reopen {
 		t.Errorf("the same number again: %v", err)
 	}
 }
@@ -152,35 +143,5 @@ func TestScanEnds(t *testing.T) {
 	err = l.ScanRange(t.Context(), "no_such_table", nil, nil, func(*cell.Cell) error { return nil })
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// A restarted scan begins at the row it was in; the cells it had visited come again and must be passed over.
-func TestRestartSkipsWhatWasVisited(t *testing.T) {
-	cell := func(row, family, qualifier string) *pb.Cell {
-		return &pb.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier)}
-	}
-	answer := &pb.ScanResponse{Results: []*pb.Result{
-		{Cell: []*pb.Cell{cell("a", "f", "1"), cell("a", "f", "2"), cell("a", "g", "1")}},
-		{Cell: []*pb.Cell{cell("b", "f", "1")}},
-	}}
-	for _, test := range []struct {
-		last *pb.Cell
-		want string
-	}{
-		{nil, "a/f1 a/f2 a/g1 b/f1 "},
-		{cell("a", "f", "1"), "a/f2 a/g1 b/f1 "},
-		{cell("a", "f", "2"), "a/g1 b/f1 "},
-		{cell("a", "g", "1"), "b/f1 "},
-		{cell("a", "f", "15"), "a/f2 a/g1 b/f1 "},
-	} {
-		var got bytes.Buffer
-		s := scan{last: test.last}
-		if err := s.visit(answer, func(c *pb.Cell) error {
-			fmt.Fprintf(&got, "%s/%s%s ", c.Row, c.Family, c.Qualifier)
-			return nil
-		}); err != nil || got.String() != test.want {
-			t.Errorf("after %v: got %s, want %s, %v", test.last, got.String(), test.want, err)
-		}
 	}
 }

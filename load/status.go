@@ -7,9 +7,9 @@ import (
 
 	"bulkload/internal/hbase"
 
-	"github.com/tsuna/gohbase/hrpc"
 	"github.com/tsuna/gohbase/pb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 )
 
 // Status is how a cluster is: as its servers have reported to the master in the last few seconds.
@@ -78,14 +78,6 @@ func (c *Cluster) Present(ctx context.Context, table string, rows [][]byte) (int
 }
 
 func (r *reader) present(ctx context.Context, id hbase.TableName, row []byte) (bool, error) {
-	get, err := hrpc.NewGet(ctx, []byte(id.String()), row, hrpc.SkipBatch())
-	if err != nil {
-		return false, err
-	}
-	get.ExistsOnly()
-	message, err := r.send(ctx, get)
-	if err != nil {
-		return false, err
-	}
-	return message.(*pb.GetResponse).GetResult().GetExists(), nil
+	found, err := r.get(ctx, id.String(), &pb.Get{Row: row, ExistenceOnly: proto.Bool(true)})
+	return found.Exists, err
 }

@@ -135,44 +135,6 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	}
 }
 
-// answering lists the servers that answer now, in their order: all of them where all do, else those that have answered a
-// second after the first. Where none does the error is ErrUnavailable.
-func (z *zooKeeper) answering(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
-	defer cancel()
-	asked, answered := z.newFaults(), make([]bool, len(z.servers))
-	answers := make(chan answer, len(z.servers))
-	for i := range z.servers {
-		go func() { answers <- z.ask(ctx, i, z.parent) }()
-	}
-	var late <-chan time.Time
-	for left, enough := len(z.servers), false; left > 0 && !enough; {
-		select {
-		case a := <-answers:
-			left--
-			asked[a.server].err = a.err
-			if answered[a.server] = a.said(); a.said() && late == nil {
-				late = time.After(nextServer)
-			}
-		case <-late:
-			enough = true
-		case <-ctx.Done():
-			asked.silent(ctx.Err())
-			enough = true
-		}
-	}
-	var servers []string
-	for i, addr := range z.servers {
-		if answered[i] {
-			servers = append(servers, addr)
-		}
-	}
-	if servers == nil {
-		return nil, z.unavailable(z.parent, asked)
-	}
-	return servers, nil
-}
-
 // ask reads a znode from one server.
 func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	addr := z.servers[server]

@@ -3,8 +3,10 @@ package hbase
 import (
 	"context"
 	"errors"
-	"fmt"
 )
+
+// These messages are written by hand. gohbase's pb is HBase 1's: it has no PrepareBulkLoad and no CleanupBulkLoad, and its
+// BulkLoadHFileRequest has neither the bulk token nor the file system's token.
 
 // FamilyPath is Client.proto's BulkLoadHFileRequest.FamilyPath.
 type FamilyPath struct {
@@ -30,7 +32,7 @@ type DelegationToken struct {
 }
 
 func (r *BulkLoadHFileRequest) build(m *message) {
-	m.message(1, buildRegion(r.Region))
+	m.known(1, regionSpecifier(r.Region))
 	for _, file := range r.Files {
 		m.message(2, func(m *message) {
 			m.string(1, file.Family)
@@ -55,14 +57,13 @@ func (t *DelegationToken) build(m *message) {
 // PrepareBulkLoadRequest{1 table_name, 2 region}, PrepareBulkLoadResponse{1 bulk_token}.
 func (c *Conn) PrepareBulkLoad(ctx context.Context, table TableName, region []byte) (string, error) {
 	var m message
-	m.message(1, table.build)
-	m.message(2, buildRegion(region))
+	m.known(1, table.message())
+	m.known(2, regionSpecifier(region))
 	var token string
-	err := c.call(ctx, "PrepareBulkLoad", m, func(f field) error {
+	err := c.call(ctx, "PrepareBulkLoad", m, func(f field) {
 		if f.number == 1 {
 			token = string(f.bytes)
 		}
-		return nil
 	})
 	if err == nil && token == "" {
 		err = c.malformed("PrepareBulkLoad", errors.New("no bulk token"))
@@ -75,11 +76,10 @@ func (c *Conn) PrepareBulkLoad(ctx context.Context, table TableName, region []by
 func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (loaded bool, err error) {
 	var m message
 	r.build(&m)
-	err = c.call(ctx, "BulkLoadHFile", m, func(f field) error {
+	err = c.call(ctx, "BulkLoadHFile", m, func(f field) {
 		if f.number == 1 {
 			loaded = f.bool()
 		}
-		return nil
 	})
 	return loaded, err
 }
@@ -89,25 +89,21 @@ func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (load
 func (c *Conn) CleanupBulkLoad(ctx context.Context, token string, region []byte) error {
 	var m message
 	m.string(1, token)
-	m.message(2, buildRegion(region))
+	m.known(2, regionSpecifier(region))
 	return c.call(ctx, "CleanupBulkLoad", m, nil)
 }
 
-// call calls a method and visits the fields of its response.
-func (c *Conn) call(ctx context.Context, method string, m message, visit func(field) error) error {
-	param, err := c.Call(ctx, method, m.bytes)
-	if err != nil {
-		return err
+// call calls a method with a message built by hand and visits the fields of its response.
+func (c *Conn) call(ctx context.Context, method string, m message, visit func(field)) error {
+	if m.err != nil {
+		return c.connError(method, false, m.err)
 	}
-	if visit == nil {
-		return nil
+	param, err := c.Call(ctx, method, m.bytes)
+	if err != nil || visit == nil {
+		return err
 	}
 	if err := fields(param, visit); err != nil {
 		return c.malformed(method, err)
 	}
 	return nil
-}
-
-func (c *Conn) malformed(method string, err error) error {
-	return c.connError(method, true, fmt.Errorf("parse answer: %w", err))
 }

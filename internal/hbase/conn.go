@@ -1,11 +1,14 @@
-// Package hbase is a small RPC connection to HBase's master and region servers, and the messages that loading needs.
+// Package hbase is a small RPC connection to HBase's master and region servers, and the messages that loading and reading
+// need.
 //
 // It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
-// connection header, then frames of requests and responses, told apart by their call ids. Messages are encoded by
-// hand; each struct names its .proto message, each field its number. It asks for no cell blocks and logs nothing.
+// connection header, then frames of requests and responses, told apart by their call ids. Messages are those of gohbase's
+// pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
+// Cells come in blocks after the message. It logs nothing.
 package hbase
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +16,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // Service is what a connection is for; a connection serves one.
@@ -45,8 +50,14 @@ type Conn struct {
 	broken  error // why no more calls can be made
 }
 
+// Reply is the answer to a call.
+type Reply struct {
+	Message []byte // the encoded response message
+	Cells   []byte // the block of cells that came after it, as the package cellblock reads it; mostly empty
+}
+
 type answer struct {
-	param []byte
+	reply Reply
 	err   error
 }
 
@@ -81,7 +92,7 @@ func greet(ctx context.Context, socket net.Conn, service Service, o Options) (io
 	defer stop()
 	stream, err := o.Handshake(ctx, socket)
 	if err == nil {
-		_, err = stream.Write(appendConnectionHeader(nil, service, o.User))
+		err = sendHeader(stream, service, o.User)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("greet: %w", err)
@@ -90,6 +101,14 @@ func greet(ctx context.Context, socket net.Conn, service Service, o Options) (io
 		return nil, ctx.Err()
 	}
 	return stream, nil
+}
+
+func sendHeader(stream io.Writer, service Service, user string) error {
+	header, err := appendConnectionHeader(nil, service, user)
+	if err == nil {
+		_, err = stream.Write(header)
+	}
+	return err
 }
 
 // Err tells why the connection can make no more calls; nil while it can.
@@ -109,24 +128,54 @@ func (c *Conn) Close() error {
 // to the server, too, which then drops a call that has waited too long. The error is a *RemoteError where the server
 // answered with an exception, else a *ConnError, which also tells whether the server may have seen the request.
 func (c *Conn) Call(ctx context.Context, method string, param []byte) ([]byte, error) {
+	reply, err := c.Exchange(ctx, method, param)
+	return reply.Message, err
+}
+
+// Exchange is Call for a method whose answer may carry cells.
+func (c *Conn) Exchange(ctx context.Context, method string, param []byte) (Reply, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, c.connError(method, false, err)
+		return Reply{}, c.connError(method, false, err)
 	}
 	answers := make(chan answer, 1)
 	id, err := c.register(answers)
 	if err != nil {
-		return nil, c.connError(method, false, err)
+		return Reply{}, c.connError(method, false, err)
 	}
 	defer c.forget(id)
-	if err := c.send(ctx, appendRequest(nil, id, method, timeoutMillis(ctx), param)); err != nil {
-		return nil, c.connError(method, true, err)
+	frame, err := appendRequest(nil, id, method, timeoutMillis(ctx), param)
+	if err != nil {
+		return Reply{}, c.connError(method, false, err)
+	}
+	if err := c.send(ctx, frame); err != nil {
+		return Reply{}, c.connError(method, true, err)
 	}
 	select {
 	case a := <-answers:
-		return a.param, c.named(method, a.err)
+		return a.reply, c.named(method, a.err)
 	case <-ctx.Done():
-		return nil, c.connError(method, true, fmt.Errorf("no answer: %w", ctx.Err()))
+		return Reply{}, c.connError(method, true, fmt.Errorf("no answer: %w", ctx.Err()))
 	}
+}
+
+// exchange calls a method with a message and reads its answer, which may be nil where nothing in it counts.
+func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
+	param, err := proto.Marshal(request)
+	if err != nil {
+		return c.connError(method, false, err)
+	}
+	message, err := c.Call(ctx, method, param)
+	if err != nil || answer == nil {
+		return err
+	}
+	if err := proto.Unmarshal(message, answer); err != nil {
+		return c.malformed(method, err)
+	}
+	return nil
+}
+
+func (c *Conn) malformed(method string, err error) error {
+	return c.connError(method, true, fmt.Errorf("%w: %w", ErrMalformed, err))
 }
 
 func (c *Conn) connError(method string, sent bool, err error) error {
@@ -188,8 +237,9 @@ func timeoutMillis(ctx context.Context) uint32 {
 
 // receive hands out answers until the connection ends.
 func (c *Conn) receive() {
+	in := bufio.NewReaderSize(c.stream, 64<<10)
 	for {
-		frame, err := readFrame(c.stream)
+		frame, err := readFrame(in)
 		if err != nil {
 			c.fail(err)
 			return
@@ -208,13 +258,13 @@ func (c *Conn) receive() {
 // deliver gives an answer to its call. Without a call id it is about the connection, which the server then closes. An
 // answer that nobody waits for any more is dropped.
 func (c *Conn) deliver(r *response) bool {
-	a := answer{param: r.param}
+	a := answer{reply: Reply{Message: r.param, Cells: r.cells}}
 	if r.exception != nil {
 		a.err = r.exception
 	}
 	if r.callID == noCallID {
 		if a.err == nil {
-			a.err = errors.New("answer without a call id")
+			a.err = errNoID
 		}
 		c.fail(a.err)
 		return false

@@ -64,14 +64,18 @@ func TestGreeting(t *testing.T) {
 	if _, err := dial(t, server.Addr, Options{User: "tina"}).Call(context.Background(), "Any", nil); err != nil {
 		t.Fatal(err)
 	}
-	want := "HBas\x00\x50" + "\x0a\x06\x0a\x04tina" + "\x12\x0dClientService"
+	want := "HBas\x00\x50" + "\x0a\x06\x0a\x04tina" + "\x12\x0dClientService" +
+		"\x1a\x2borg.apache.hadoop.hbase.codec.KeyValueCodec"
 	if got := server.Connections()[0]; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestRequestFrame(t *testing.T) {
-	got := appendRequest(nil, 7, "Get", 1000, []byte("p"))
+	got, err := appendRequest(nil, 7, "Get", 1000, []byte("p"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := "0000000f" + // 15 bytes follow
 		"0c" + "0807" + "1a03476574" + "2001" + "38e807" + // header: id 7, method Get, request_param, timeout 1000
 		"0170"
@@ -99,13 +103,13 @@ func TestException(t *testing.T) {
 }
 
 func TestExceptionFields(t *testing.T) {
-	b, err := hex.DecodeString("0a03434c53" + "1206434c533a206d" + "1a0168" + "2005" + "2801" + "3001")
+	frame, err := hex.DecodeString("1a" + "0801" + "1216" + "0a03434c53" + "1206434c533a206d" + "1a0168" + "2005" + "2801" + "3001")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := parseException(b)
-	if want := (RemoteError{Class: "CLS", Message: "m", Host: "h", Port: 5, DoNotRetry: true, Overloaded: true}); err != nil || *e != want {
-		t.Errorf("got %+v, %v", e, err)
+	r, err := parseResponse(frame)
+	if want := (RemoteError{Class: "CLS", Message: "m", Host: "h", Port: 5, DoNotRetry: true}); err != nil || r.exception == nil || *r.exception != want {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
@@ -245,6 +249,8 @@ func TestHostileAnswers(t *testing.T) {
 		"bad header":         {"\x00\x00\x00\x02\x01\xff", "header"},
 		"param too long":     {"\x00\x00\x00\x05\x02\x08\x01\x09\x00", "parse answer"},
 		"no call id":         {"\x00\x00\x00\x01\x00", "without a call id"},
+		"cells missing":      {"\x00\x00\x00\x0a\x06\x08\x01\x1a\x02\x08\x05\x01a\x00", "1 bytes after the message, for a block of cells of 5"},
+		"cells not promised": {"\x00\x00\x00\x07\x02\x08\x01\x01abc", "2 bytes after the message, for a block of cells of 0"},
 		"connection refused": {"\x00\x00\x00\x0d\x0c\x08\xff\xff\xff\xff\x0f\x12\x04\x0a\x02BA", "BA"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +264,7 @@ func TestHostileAnswers(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = io.ReadFull(conn, make([]byte, 30))
+				_, _ = io.ReadFull(conn, make([]byte, 76))
 				_, _ = io.WriteString(conn, test.answer)
 				conn.(*net.TCPConn).CloseWrite()
 			}()
@@ -276,6 +282,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x06\x02\x08\x01\x02ok"))
 	f.Add([]byte("\x00\x00\x00\x0d\x0c\x08\xff\xff\xff\xff\x0f\x12\x04\x0a\x02BA"))
 	f.Add([]byte("\x03\xff\xff\xff\x01"))
+	f.Add([]byte("\x00\x00\x00\x0b\x06\x08\x01\x1a\x02\x08\x02\x01acc"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		frame, err := readFrame(bytes.NewReader(b))
 		if err != nil {
@@ -284,8 +291,9 @@ func FuzzFrame(f *testing.F) {
 		if len(frame) > len(b) {
 			t.Errorf("%d bytes out of %d", len(frame), len(b))
 		}
-		if r, err := parseResponse(frame); err == nil && r == nil {
-			t.Error("neither an answer nor an error")
+		r, err := parseResponse(frame)
+		if err == nil && (r == nil || len(r.param)+len(r.cells) > len(frame)) {
+			t.Errorf("%+v of %x", r, frame)
 		}
 	})
 }

@@ -4,7 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/tsuna/gohbase/pb"
 )
+
+// ErrMalformed marks an answer that is not what HBase's protocol says. Asking again will not help.
+var ErrMalformed = errors.New("malformed answer")
 
 // ConnError is a failure of the connection: nothing is known of an answer.
 type ConnError struct {
@@ -28,12 +33,11 @@ func (e *ConnError) Unwrap() error { return e.Err }
 type RemoteError struct {
 	Addr       string // of the server that answered
 	Method     string // what was called
-	Class      string // 1 exception_class_name
-	Message    string // the first line of 2 stack_trace, without the class
-	Host       string // 3 hostname: where a moved region went
-	Port       int    // 4
-	DoNotRetry bool   // 5
-	Overloaded bool   // 6
+	Class      string // with its package
+	Message    string // the first line of the stack trace, without the class
+	Host       string // where a moved region went; "" where the server does not say
+	Port       int
+	DoNotRetry bool
 }
 
 func (e *RemoteError) Error() string {
@@ -55,27 +59,12 @@ func IsRemote(err error, classes ...string) bool {
 	return false
 }
 
-func parseException(b []byte) (*RemoteError, error) {
-	e := &RemoteError{}
-	err := fields(b, func(f field) error {
-		switch f.number {
-		case 1:
-			e.Class = string(f.bytes)
-		case 2:
-			e.Message = string(f.bytes)
-		case 3:
-			e.Host = string(f.bytes)
-		case 4:
-			e.Port = int(int32(f.uint))
-		case 5:
-			e.DoNotRetry = f.bool()
-		case 6:
-			e.Overloaded = f.bool()
-		}
-		return nil
-	})
-	e.Message = firstLine(e.Message, e.Class)
-	return e, err
+func remoteError(m *pb.ExceptionResponse) *RemoteError {
+	class := m.GetExceptionClassName()
+	return &RemoteError{
+		Class: class, Message: firstLine(m.GetStackTrace(), class),
+		Host: m.GetHostname(), Port: int(m.GetPort()), DoNotRetry: m.GetDoNotRetry(),
+	}
 }
 
 // firstLine takes the message out of a stack trace, which begins "class: message".

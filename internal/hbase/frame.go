@@ -1,99 +1,124 @@
 package hbase
 
 import (
-	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 
+	"bulkload/internal/hbase/cellblock"
+
+	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
-// maxFrame bounds an answer, in bytes: descriptors of a table with thousands of families are far smaller.
-const maxFrame = 64 << 20
+const (
+	// maxFrame bounds an answer, in bytes: a scan's is some 2 MiB and one cell, a table's descriptor far less.
+	maxFrame = 64 << 20
+	// trustedFrame is what an answer gets at once because its length says so; more it gets as its bytes arrive.
+	trustedFrame = 4 << 20
+)
 
-// noCallID stands for an answer that is not to a call (-1 in ServerRpcConnection).
+// noCallID is the id of an answer that is not to a call (-1 in ServerRpcConnection).
 const noCallID = math.MaxUint32
 
-// appendConnectionHeader appends the connection header's frame: its length in 4 bytes and
-// ConnectionHeader{1 user_info{1 effective_user}, 2 service_name}. With no cell block codec (3), cells come as messages.
-func appendConnectionHeader(b []byte, service Service, user string) []byte {
-	var m message
-	m.message(1, func(m *message) { m.string(1, user) })
-	m.string(2, string(service))
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(m.bytes))), m.bytes...)
-}
-
-// appendRequest appends a request's frame: the length of the rest in 4 bytes, then, each behind a varint of its
-// length, RequestHeader{1 call_id, 3 method_name, 4 request_param, 7 timeout in ms} and the parameter.
-func appendRequest(b []byte, id uint32, method string, timeout uint32, param []byte) []byte {
-	var header message
-	header.uint(1, uint64(id))
-	header.string(3, method)
-	header.bool(4, true)
-	if timeout > 0 {
-		header.uint(7, uint64(timeout))
+// appendConnectionHeader appends the connection header's frame: its length in 4 bytes and the header. It asks a region
+// server for cell blocks. A server may still answer with cells as messages.
+func appendConnectionHeader(b []byte, service Service, user string) ([]byte, error) {
+	header := &pb.ConnectionHeader{
+		UserInfo:    &pb.UserInformation{EffectiveUser: &user},
+		ServiceName: proto.String(string(service)),
 	}
-	size := protowire.SizeBytes(len(header.bytes)) + protowire.SizeBytes(len(param))
-	b = binary.BigEndian.AppendUint32(b, uint32(size))
-	b = protowire.AppendBytes(b, header.bytes)
-	return protowire.AppendBytes(b, param)
+	if service == ClientService {
+		header.CellBlockCodecClass = proto.String(cellblock.Codec)
+	}
+	m, err := proto.Marshal(header)
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(m))), m...), err
 }
 
-// readFrame reads one answer. Memory is taken as bytes arrive, not as the length promises.
+// appendRequest appends a request's frame: the length of the rest in 4 bytes, then, each after a varint of its length, the
+// header and the parameter. timeout is in milliseconds; 0: the server's own.
+func appendRequest(b []byte, id uint32, method string, timeout uint32, param []byte) ([]byte, error) {
+	header := &pb.RequestHeader{CallId: &id, MethodName: &method, RequestParam: proto.Bool(true)}
+	if timeout > 0 {
+		header.Timeout = &timeout
+	}
+	h, err := proto.Marshal(header)
+	if err != nil {
+		return nil, err
+	}
+	size := protowire.SizeBytes(len(h)) + protowire.SizeBytes(len(param))
+	b = binary.BigEndian.AppendUint32(b, uint32(size))
+	b = protowire.AppendBytes(b, h)
+	return protowire.AppendBytes(b, param), nil
+}
+
+// readFrame reads one answer. Memory for a large one is allocated as its bytes arrive, not as its length promises.
 func readFrame(r io.Reader) ([]byte, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
 		return nil, fmt.Errorf("connection lost: %w", err)
 	}
-	size := int64(binary.BigEndian.Uint32(prefix[:]))
+	size := int(binary.BigEndian.Uint32(prefix[:]))
 	if size > maxFrame {
-		return nil, fmt.Errorf("answer of %d bytes, more than the %d that are taken: is this an HBase server?", size, maxFrame)
+		return nil, fmt.Errorf("%w: an answer of %d bytes, more than the limit of %d: is this an HBase server?", ErrMalformed, size, maxFrame)
 	}
-	var frame bytes.Buffer
-	if _, err := io.CopyN(&frame, r, size); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
+	frame := make([]byte, min(size, trustedFrame))
+	for read := 0; ; {
+		n, err := io.ReadFull(r, frame[read:])
+		if read += n; err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("connection lost within an answer: %w", err)
 		}
-		return nil, fmt.Errorf("connection lost within an answer: %w", err)
+		if read == size {
+			return frame, nil
+		}
+		frame = append(frame, make([]byte, min(size-read, read))...)
 	}
-	return frame.Bytes(), nil
 }
 
-// response is an answer: ResponseHeader{1 call_id, 2 exception} and the response message's bytes.
+// response is an answer: its header's parts, the encoded message, and the block of cells after it.
 type response struct {
 	callID    uint32
 	exception *RemoteError
 	param     []byte
+	cells     []byte
 }
 
 func parseResponse(frame []byte) (*response, error) {
-	header, n := protowire.ConsumeBytes(frame)
+	b, n := protowire.ConsumeBytes(frame)
 	if n < 0 {
-		return nil, fmt.Errorf("parse answer's header: %w", protowire.ParseError(n))
+		return nil, fmt.Errorf("%w: answer's header: %w", ErrMalformed, protowire.ParseError(n))
+	}
+	var header pb.ResponseHeader
+	if err := proto.Unmarshal(b, &header); err != nil {
+		return nil, fmt.Errorf("%w: answer's header: %w", ErrMalformed, err)
 	}
 	r := &response{callID: noCallID}
-	err := fields(header, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			r.callID = uint32(f.uint)
-		case 2:
-			r.exception, err = parseException(f.bytes)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("parse answer's header: %w", err)
+	if header.CallId != nil {
+		r.callID = header.GetCallId()
 	}
-	if r.exception != nil {
+	if header.Exception != nil {
+		r.exception = remoteError(header.Exception)
 		return r, nil
 	}
-	if n == len(frame) {
+	rest := frame[n:]
+	if len(rest) == 0 && header.GetCellBlockMeta().GetLength() == 0 {
 		return r, nil // an empty message may be left out
 	}
-	if r.param, n = protowire.ConsumeBytes(frame[n:]); n < 0 {
-		return nil, fmt.Errorf("parse answer: %w", protowire.ParseError(n))
+	if r.param, n = protowire.ConsumeBytes(rest); n < 0 {
+		return nil, fmt.Errorf("%w: parse answer: %w", ErrMalformed, protowire.ParseError(n))
+	}
+	r.cells = rest[n:]
+	if want := header.GetCellBlockMeta().GetLength(); uint64(len(r.cells)) != uint64(want) {
+		return nil, fmt.Errorf("%w: %d bytes after the message, for a block of cells of %d", ErrMalformed, len(r.cells), want)
 	}
 	return r, nil
 }
+
+// errNoID is an answer that nobody asked for.
+var errNoID = errors.New("answer without a call id")

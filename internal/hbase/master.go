@@ -4,141 +4,89 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/tsuna/gohbase/pb"
 )
 
 // Nonce marks a request to the master, so that one sent twice is done once: 64 random bits each, not 0.
 type Nonce struct{ Group, Value uint64 }
 
-// TableDescriptor gets a table's schema from the master, nil where there is no such table:
-// GetTableDescriptorsRequest{1 table_names}, GetTableDescriptorsResponse{1 table_schema}.
+// TableDescriptor gets a table's schema from the master, nil where there is no such table.
 func (c *Conn) TableDescriptor(ctx context.Context, table TableName) (*TableSchema, error) {
-	var m message
-	m.message(1, table.build)
-	var found *TableSchema
-	err := c.call(ctx, "GetTableDescriptors", m, func(f field) error {
-		if f.number != 1 {
-			return nil
+	request := &pb.GetTableDescriptorsRequest{TableNames: []*pb.TableName{table.message()}}
+	var answer pb.GetTableDescriptorsResponse
+	if err := c.exchange(ctx, "GetTableDescriptors", request, &answer); err != nil {
+		return nil, err
+	}
+	for _, m := range answer.GetTableSchema() {
+		if schema := tableSchema(m); schema.Name == table {
+			return schema, nil
 		}
-		schema, err := parseTableSchema(f.bytes)
-		if err == nil && schema.Name == table {
-			found = schema
-		}
-		return err
-	})
-	return found, err
+	}
+	return nil, nil
 }
 
-// NamespaceExists asks the master: GetNamespaceDescriptorRequest{1 namespaceName}.
+// NamespaceExists asks the master.
 func (c *Conn) NamespaceExists(ctx context.Context, namespace string) (bool, error) {
-	var m message
-	m.string(1, namespace)
-	err := c.call(ctx, "GetNamespaceDescriptor", m, nil)
+	err := c.exchange(ctx, "GetNamespaceDescriptor", &pb.GetNamespaceDescriptorRequest{NamespaceName: &namespace}, nil)
 	if IsRemote(err, "NamespaceNotFoundException") {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// CreateNamespace begins to make a namespace and returns the procedure that does:
-// CreateNamespaceRequest{1 namespaceDescriptor{1 name}, 2 nonce_group, 3 nonce}, CreateNamespaceResponse{1 proc_id}.
+// CreateNamespace begins to make a namespace and returns the procedure that does: CreateNamespaceResponse{1 proc_id}, which
+// is an empty message in gohbase's pb.
 func (c *Conn) CreateNamespace(ctx context.Context, namespace string, nonce Nonce) (procedure uint64, err error) {
 	var m message
-	m.message(1, func(m *message) { m.string(1, namespace) })
+	m.known(1, &pb.NamespaceDescriptor{Name: []byte(namespace)})
 	m.uint(2, nonce.Group)
 	m.uint(3, nonce.Value)
-	return c.procedure(ctx, "CreateNamespace", m)
-}
-
-// CreateTable begins to make a table and returns the procedure that does:
-// CreateTableRequest{1 table_schema, 2 split_keys, 3 nonce_group, 4 nonce}, CreateTableResponse{1 proc_id}.
-func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]byte, nonce Nonce) (procedure uint64, err error) {
-	var m message
-	m.message(1, schema.build)
-	for _, row := range splits {
-		m.data(2, row)
-	}
-	m.uint(3, nonce.Group)
-	m.uint(4, nonce.Value)
-	return c.procedure(ctx, "CreateTable", m)
-}
-
-func (c *Conn) procedure(ctx context.Context, method string, m message) (id uint64, err error) {
-	err = c.call(ctx, method, m, func(f field) error {
+	err = c.call(ctx, "CreateNamespace", m, func(f field) {
 		if f.number == 1 {
-			id = f.uint
+			procedure = f.uint
 		}
-		return nil
 	})
-	return id, err
+	return procedure, err
+}
+
+// CreateTable begins to make a table and returns the procedure that does.
+func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]byte, nonce Nonce) (procedure uint64, err error) {
+	request := &pb.CreateTableRequest{TableSchema: schema.message(), SplitKeys: splits, NonceGroup: &nonce.Group, Nonce: &nonce.Value}
+	var answer pb.CreateTableResponse
+	err = c.exchange(ctx, "CreateTable", request, &answer)
+	return answer.GetProcId(), err
 }
 
 // MoveRegion moves a region to another server and waits until it is open there, or until ctx ends, after which the master
-// goes on: MoveRegionRequest{1 region{1 type ENCODED_REGION_NAME, 2 value}, 2 dest_server_name}. A region that is moved to
-// the server that has it open stays open there and is not opened anew.
+// goes on. A region that is moved to the server that has it open stays open there and is not opened anew.
 func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
-	var m message
-	m.message(1, func(m *message) {
-		m.uint(1, 2)
-		m.string(2, encodedName)
-	})
-	m.message(2, to.build)
-	return c.call(ctx, "MoveRegion", m, nil)
+	region := &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(encodedName)}
+	return c.exchange(ctx, "MoveRegion", &pb.MoveRegionRequest{Region: region, DestServerName: to.message()}, nil)
 }
 
-// The states of a procedure in GetProcedureResultResponse.
-const (
-	procedureNotFound = 0
-	procedureRunning  = 1
-)
-
-// ProcedureDone tells whether a procedure of the master has ended; its failure is a *RemoteError:
-// GetProcedureResultRequest{1 proc_id}, GetProcedureResultResponse{1 state, 5 exception}.
+// ProcedureDone tells whether a procedure of the master has ended; its failure is a *RemoteError.
 func (c *Conn) ProcedureDone(ctx context.Context, id uint64) (bool, error) {
 	const method = "getProcedureResult" // so spelt in Master.proto
-	var m message
-	m.uint(1, id)
-	state := uint64(procedureNotFound)
-	var failure *RemoteError
-	err := c.call(ctx, method, m, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			state = f.uint
-		case 5:
-			failure, err = parseForeignException(f.bytes)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
+	var answer pb.GetProcedureResultResponse
+	if err := c.exchange(ctx, method, &pb.GetProcedureResultRequest{ProcId: &id}, &answer); err != nil {
 		return false, err
-	case failure != nil:
-		return true, c.named(method, failure)
-	case state == procedureNotFound:
-		return false, c.malformed(method, fmt.Errorf("the master knows no procedure %d: %w", id, errNoProcedure))
 	}
-	return state != procedureRunning, nil
+	switch {
+	case answer.Exception != nil:
+		return true, c.named(method, foreignException(answer.Exception))
+	case answer.GetState() == pb.GetProcedureResultResponse_NOT_FOUND:
+		return false, c.connError(method, true, fmt.Errorf("the master knows no procedure %d: %w", id, errNoProcedure))
+	}
+	return answer.GetState() != pb.GetProcedureResultResponse_RUNNING, nil
 }
 
 var errNoProcedure = errors.New("ended and forgotten, or lost")
 
-// parseForeignException reads ErrorHandling.proto's
-// ForeignExceptionMessage{2 generic_exception{1 class_name, 2 message, 3 error_info}}; the master wraps the exception
-// that counts into a RemoteException, whose message begins with its class.
-func parseForeignException(b []byte) (*RemoteError, error) {
-	e := &RemoteError{DoNotRetry: true}
-	err := fields(b, func(f field) error {
-		if f.number != 2 {
-			return nil
-		}
-		return fields(f.bytes, func(f field) error {
-			switch f.number {
-			case 1:
-				e.Class = string(f.bytes)
-			case 2:
-				e.Message = firstLine(string(f.bytes), e.Class)
-			}
-			return nil
-		})
-	})
-	return e, err
+// foreignException reads a procedure's failure; the master wraps the exception that counts into a RemoteException, whose
+// message begins with its class.
+func foreignException(m *pb.ForeignExceptionMessage) *RemoteError {
+	generic := m.GetGenericException()
+	class := generic.GetClassName()
+	return &RemoteError{Class: class, Message: firstLine(generic.GetMessage(), class), DoNotRetry: true}
 }

@@ -4,24 +4,25 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
-// message builds a protocol buffer message.
-type message struct{ bytes []byte }
-
-func (m *message) tag(number protowire.Number, t protowire.Type) {
-	m.bytes = protowire.AppendTag(m.bytes, number, t)
+// message builds those protocol buffer messages by hand that gohbase's pb, which is HBase 1's, does not have, or has
+// without the fields that loading needs. The others come from pb.
+type message struct {
+	bytes []byte
+	err   error // the first of a part that could not be encoded
 }
 
 func (m *message) uint(number protowire.Number, v uint64) {
-	m.tag(number, protowire.VarintType)
+	m.bytes = protowire.AppendTag(m.bytes, number, protowire.VarintType)
 	m.bytes = protowire.AppendVarint(m.bytes, v)
 }
 
 func (m *message) bool(number protowire.Number, v bool) { m.uint(number, protowire.EncodeBool(v)) }
 
 func (m *message) data(number protowire.Number, v []byte) {
-	m.tag(number, protowire.BytesType)
+	m.bytes = protowire.AppendTag(m.bytes, number, protowire.BytesType)
 	m.bytes = protowire.AppendBytes(m.bytes, v)
 }
 
@@ -31,6 +32,15 @@ func (m *message) message(number protowire.Number, build func(*message)) {
 	var inner message
 	build(&inner)
 	m.data(number, inner.bytes)
+}
+
+// known is a part that pb has.
+func (m *message) known(number protowire.Number, part proto.Message) {
+	b, err := proto.Marshal(part)
+	if err != nil && m.err == nil {
+		m.err = err
+	}
+	m.data(number, b)
 }
 
 // field is one field of a message that is read: its number and, by its type on the wire, a number or bytes.
@@ -44,7 +54,7 @@ func (f field) bool() bool { return f.uint != 0 }
 
 // fields visits the fields of a message in order. Fields with a type that HBase's messages here do not have are
 // skipped, as unknown ones are. The bytes are views of b.
-func fields(b []byte, visit func(field) error) error {
+func fields(b []byte, visit func(field)) error {
 	for len(b) > 0 {
 		number, t, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -65,9 +75,7 @@ func fields(b []byte, visit func(field) error) error {
 			return fmt.Errorf("field %d: %w", number, protowire.ParseError(n))
 		}
 		b = b[n:]
-		if err := visit(f); err != nil {
-			return err
-		}
+		visit(f)
 	}
 	return nil
 }

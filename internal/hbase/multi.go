@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"bulkload/internal/hbase/cellblock"
+
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
 )
@@ -69,11 +71,11 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	if err != nil {
 		return nil, c.connError("Multi", false, err)
 	}
-	answer, err := c.Call(ctx, "Multi", param)
+	reply, err := c.Exchange(ctx, "Multi", param)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := parseMulti(answer, regions)
+	answers, err := parseMulti(reply, regions)
 	if err != nil {
 		return nil, c.malformed("Multi", err)
 	}
@@ -85,27 +87,29 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	return answers, nil
 }
 
-// parseMulti reads a MultiResponse with an answer for each read of each region.
-func parseMulti(message []byte, regions []RegionGets) ([][]GetAnswer, error) {
+// parseMulti reads a MultiResponse with an answer for each read of each region. The cells are in the results, or in the
+// block, in the order of the results.
+func parseMulti(reply Reply, regions []RegionGets) ([][]GetAnswer, error) {
 	var response pb.MultiResponse
-	if err := proto.Unmarshal(message, &response); err != nil {
+	if err := proto.Unmarshal(reply.Message, &response); err != nil {
 		return nil, err
 	}
 	if n := len(response.RegionActionResult); n != len(regions) {
 		return nil, fmt.Errorf("%d results for %d regions", n, len(regions))
 	}
+	block := cellblock.NewReader(reply.Cells)
 	answers := make([][]GetAnswer, len(regions))
 	for i, result := range response.RegionActionResult {
 		var err error
-		if answers[i], err = regionAnswers(result, len(regions[i].Gets)); err != nil {
+		if answers[i], err = regionAnswers(result, len(regions[i].Gets), &block); err != nil {
 			return nil, err
 		}
 	}
-	return answers, nil
+	return answers, allRead(&block)
 }
 
 func (r *RegionGets) action() (*pb.RegionAction, error) {
-	action := &pb.RegionAction{Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.Region}}
+	action := &pb.RegionAction{Region: regionSpecifier(r.Region)}
 	for i := range r.Gets {
 		get, err := r.Gets[i].message()
 		if err != nil {
@@ -172,7 +176,7 @@ func newFilter(class string, m proto.Message) (*pb.Filter, error) {
 }
 
 // regionAnswers reads a RegionActionResult with an answer for each of n reads.
-func regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer, error) {
+func regionAnswers(result *pb.RegionActionResult, n int, block *cellblock.Reader) ([]GetAnswer, error) {
 	answers := make([]GetAnswer, n)
 	if e := result.GetException(); e != nil {
 		for i := range answers {
@@ -197,18 +201,21 @@ func regionAnswers(result *pb.RegionActionResult, n int) ([]GetAnswer, error) {
 		if r.GetResult() == nil {
 			return nil, errors.New("a read without a result")
 		}
-		answers[i].Cells = storedCells(r.GetResult())
+		var err error
+		if answers[i].Cells, err = storedCells(r.GetResult(), block); err != nil {
+			return nil, err
+		}
 	}
 	return answers, nil
 }
 
-func storedCells(result *pb.Result) []StoredCell {
-	var cells []StoredCell
-	for _, cell := range result.GetCell() {
-		cells = append(cells, StoredCell{Qualifier: cell.GetQualifier(), Timestamp: int64(cell.GetTimestamp()),
-			Type: byte(cell.GetCellType()), Value: cell.GetValue()})
+func storedCells(result *pb.Result, block *cellblock.Reader) ([]StoredCell, error) {
+	cells, err := resultCells(result, block)
+	var stored []StoredCell
+	for _, c := range cells {
+		stored = append(stored, StoredCell{Qualifier: c.Qualifier, Timestamp: c.Timestamp, Type: byte(c.Type), Value: c.Value})
 	}
-	return cells
+	return stored, err
 }
 
 // multiException reads the form that exceptions have inside of a MultiResponse: the class and the stack trace.

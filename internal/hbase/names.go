@@ -8,12 +8,15 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
 )
 
 // TableName is HBase.proto's TableName.
 type TableName struct {
-	Namespace string // 1
-	Qualifier string // 2
+	Namespace string
+	Qualifier string
 }
 
 // ParseTableName reads "namespace:qualifier", or "qualifier" in the default namespace, and checks the characters as
@@ -48,30 +51,17 @@ func (t TableName) String() string {
 	return t.Namespace + ":" + t.Qualifier
 }
 
-func (t TableName) build(m *message) {
-	m.string(1, t.Namespace)
-	m.string(2, t.Qualifier)
+func (t TableName) message() *pb.TableName {
+	return &pb.TableName{Namespace: []byte(t.Namespace), Qualifier: []byte(t.Qualifier)}
 }
 
-func parseTableName(b []byte) (t TableName, err error) {
-	err = fields(b, func(f field) error {
-		switch f.number {
-		case 1:
-			t.Namespace = string(f.bytes)
-		case 2:
-			t.Qualifier = string(f.bytes)
-		}
-		return nil
-	})
-	return t, err
+func tableName(m *pb.TableName) TableName {
+	return TableName{Namespace: string(m.GetNamespace()), Qualifier: string(m.GetQualifier())}
 }
 
-// buildRegion builds a RegionSpecifier{1 type REGION_NAME, 2 value}.
-func buildRegion(name []byte) func(*message) {
-	return func(m *message) {
-		m.uint(1, 1)
-		m.data(2, name)
-	}
+// regionSpecifier names a region by its whole name.
+func regionSpecifier(name []byte) *pb.RegionSpecifier {
+	return &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}
 }
 
 // ParseServerZNode reads the address out of the znodes "master" and "meta-region-server" (RecoverableZooKeeper's
@@ -84,20 +74,16 @@ func ParseServerZNode(data []byte) (addr string, err error) {
 	if uint64(skip) > uint64(len(data)-5) {
 		return "", fmt.Errorf("znode's metadata of %d bytes is longer than the znode", skip)
 	}
-	pb, ok := bytes.CutPrefix(data[5+skip:], []byte(magic))
+	found, ok := bytes.CutPrefix(data[5+skip:], []byte(magic))
 	if !ok {
 		return "", errors.New("znode holds no protocol buffer")
 	}
-	err = fields(pb, func(f field) (err error) {
-		if f.number == 1 {
-			addr, err = parseServerName(f.bytes)
-		}
-		return err
-	})
-	if err == nil && addr == "" {
-		err = errors.New("znode names no server")
+	var master pb.Master // a MetaRegionServer has the server in the same field
+	if err := proto.Unmarshal(found, &master); err != nil {
+		return "", fmt.Errorf("znode: %w", err)
 	}
-	return addr, err
+	server, err := serverName(master.GetMaster())
+	return server.Addr(), err
 }
 
 // magic precedes protocol buffers in znodes and in hbase:meta (ProtobufMagic).
@@ -105,40 +91,24 @@ const magic = "PBUF"
 
 // ServerName is HBase.proto's ServerName: one life of a server's process.
 type ServerName struct {
-	Host      string // 1
-	Port      uint64 // 2
-	StartCode uint64 // 3: when the process began, in epoch milliseconds
+	Host      string
+	Port      uint32
+	StartCode uint64 // when the process began, in epoch milliseconds
 }
 
 // Addr is the server's address, host:port.
-func (s ServerName) Addr() string { return net.JoinHostPort(s.Host, strconv.FormatUint(s.Port, 10)) }
-
-func (s ServerName) build(m *message) {
-	m.string(1, s.Host)
-	m.uint(2, s.Port)
-	m.uint(3, s.StartCode)
+func (s ServerName) Addr() string {
+	return net.JoinHostPort(s.Host, strconv.FormatUint(uint64(s.Port), 10))
 }
 
-func readServerName(b []byte) (s ServerName, err error) {
-	err = fields(b, func(f field) error {
-		switch f.number {
-		case 1:
-			s.Host = string(f.bytes)
-		case 2:
-			s.Port = f.uint
-		case 3:
-			s.StartCode = f.uint
-		}
-		return nil
-	})
-	if err == nil && (s.Host == "" || s.Port == 0 || s.Port > 65535) {
-		err = fmt.Errorf("server name without a host and port: %q, %d", s.Host, s.Port)
+func (s ServerName) message() *pb.ServerName {
+	return &pb.ServerName{HostName: &s.Host, Port: &s.Port, StartCode: &s.StartCode}
+}
+
+func serverName(m *pb.ServerName) (ServerName, error) {
+	s := ServerName{Host: m.GetHostName(), Port: m.GetPort(), StartCode: m.GetStartCode()}
+	if s.Host == "" || s.Port == 0 || s.Port > 65535 {
+		return s, fmt.Errorf("server name without a host and port: %q, %d", s.Host, s.Port)
 	}
-	return s, err
-}
-
-// parseServerName reads a ServerName as "host:port".
-func parseServerName(b []byte) (string, error) {
-	s, err := readServerName(b)
-	return s.Addr(), err
+	return s, nil
 }

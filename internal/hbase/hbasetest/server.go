@@ -21,6 +21,7 @@ type Request struct {
 // Answer is what a call is answered with: a message, an exception, or nothing at all.
 type Answer struct {
 	Param     []byte
+	Cells     []byte // a block of cells, sent after the message
 	Exception string // class
 	Stack     string
 	Hangup    bool // close the connection instead
@@ -135,9 +136,13 @@ func encode(id uint64, a Answer) []byte {
 		exception = protowire.AppendString(protowire.AppendTag(exception, 2, protowire.BytesType), a.Stack)
 		header = protowire.AppendBytes(protowire.AppendTag(header, 2, protowire.BytesType), exception)
 	}
+	if len(a.Cells) > 0 {
+		meta := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(len(a.Cells)))
+		header = protowire.AppendBytes(protowire.AppendTag(header, 3, protowire.BytesType), meta)
+	}
 	body := protowire.AppendBytes(nil, header)
 	if a.Exception == "" {
-		body = protowire.AppendBytes(body, a.Param)
+		body = append(protowire.AppendBytes(body, a.Param), a.Cells...)
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }

@@ -1,0 +1,134 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+
+	"bulkload/internal/hbase"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// metaTable has the places of all regions. It is one region, whose own server ZooKeeper knows.
+const (
+	metaTable  = "hbase:meta"
+	metaRegion = "hbase:meta,,1"
+)
+
+// locations remember where regions are. What they say may be out of date: the server then says so.
+type locations struct {
+	mu     sync.Mutex
+	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
+}
+
+// find gives the region that holds a row, nil where it is not known.
+func (l *locations) find(table string, row []byte) *Region {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.tables[table]
+	i := sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, row) > 0 })
+	if i > 0 && known[i-1].holds(row) {
+		return known[i-1]
+	}
+	return nil
+}
+
+// add remembers a region in place of those that share rows with it.
+func (l *locations) add(table string, r *Region) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := slices.DeleteFunc(l.tables[table], func(o *Region) bool {
+		return (len(r.End) == 0 || bytes.Compare(o.Start, r.End) < 0) && (len(o.End) == 0 || bytes.Compare(r.Start, o.End) < 0)
+	})
+	i := sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, r.Start) > 0 })
+	if l.tables == nil {
+		l.tables = make(map[string][]*Region)
+	}
+	l.tables[table] = slices.Insert(known, i, r)
+}
+
+// drop forgets a region, unless it was looked up again since.
+func (l *locations) drop(table string, r *Region) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tables[table] = slices.DeleteFunc(l.tables[table], func(o *Region) bool { return o == r })
+}
+
+// locate finds the region that holds a row.
+func (r *reader) locate(ctx context.Context, table string, row []byte) (*Region, error) {
+	if known := r.locations.find(table, row); known != nil {
+		return known, nil
+	}
+	found, err := r.lookUp(ctx, table, row)
+	if err == nil {
+		r.locations.add(table, found)
+	}
+	return found, err
+}
+
+func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region, error) {
+	if table == metaTable {
+		addr, err := r.servers.keeper.meta(ctx)
+		return &Region{Name: []byte(metaRegion), Server: addr}, err
+	}
+	meta, err := r.locate(ctx, metaTable, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.lookUpIn(ctx, meta, table, row)
+	if remedyOf(err) == lookAgain && !errors.Is(err, errInTransition) {
+		r.locations.drop(metaTable, meta)
+	}
+	if err != nil {
+		err = fmt.Errorf("look for the region of row %q in %s: %w", row, metaTable, err)
+	}
+	return found, err
+}
+
+// nearby is how many rows of hbase:meta a look-up reads: beside the region's own there may be those of its parents.
+const nearby = 3
+
+// lookUpIn reads hbase:meta backwards from where a region that begins with the row would be at the latest: a colon comes
+// after all digits of a region's id.
+func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
+	from := append(append([]byte(table+","), row...), ",:"...)
+	answer, err := r.scanOnce(ctx, meta, &pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readMeta(answer)
+	if err != nil {
+		return nil, err
+	}
+	known := false
+	for i := range rows {
+		if rows[i].info == nil || rows[i].info.Table.String() != table {
+			continue
+		}
+		known = true
+		if region, err := rows[i].region(); err != nil || region != nil && region.holds(row) {
+			return region, err
+		}
+	}
+	if !known {
+		return nil, fmt.Errorf("%w: no region of table %s is known", ErrNotFound, table)
+	}
+	return nil, fmt.Errorf("no region holds the row: %w", errInTransition)
+}
+
+// scanOnce reads the first rows of a scan, in one answer.
+func (r *reader) scanOnce(ctx context.Context, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
+	conn, err := r.servers.region(ctx, region.Server)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.limits.call)
+	defer cancel()
+	return conn.Scan(ctx, hbase.ScanOnce(region.Name, scan, rows))
+}

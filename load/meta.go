@@ -1,0 +1,146 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"bulkload/cell"
+	"bulkload/internal/hbase"
+
+	"github.com/tsuna/gohbase/pb"
+)
+
+// metaColumns are the columns of hbase:meta that say what a region is and where.
+var metaColumns = []*pb.Column{{Family: []byte("info"), Qualifier: [][]byte{
+	[]byte("regioninfo"), []byte("server"), []byte("serverstartcode"), []byte("seqnumDuringOpen"), []byte("state")}}}
+
+// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds); a table without is ErrNotFound.
+func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbase.TableState, written int64, err error) {
+	row, err := r.get(ctx, metaTable, &pb.Get{
+		Row: []byte(id.String()), Column: []*pb.Column{{Family: []byte("table"), Qualifier: [][]byte{[]byte("state")}}}})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
+	}
+	if len(row.Cells) == 0 {
+		return 0, 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
+	}
+	state, err = hbase.ParseTableState(row.Cells[0].Value)
+	return state, row.Cells[0].Timestamp, err
+}
+
+// regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
+// without a server is errInTransition.
+func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
+	s := scan{
+		reader:  r,
+		table:   metaTable,
+		next:    []byte(id.String() + ",,"),
+		stop:    []byte(id.String() + " ,,"), // a blank comes right after the comma in hbase:meta's order of names
+		columns: metaColumns,
+	}
+	r.metaScans.Add(1)
+	var rows metaRows
+	if err := s.run(ctx, rows.add); err != nil {
+		return nil, fmt.Errorf("read %s: %w", metaTable, err)
+	}
+	var regions []Region
+	for i := range rows {
+		region, err := rows[i].region()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: row %q: %w", metaTable, rows[i].name, err)
+		}
+		if region != nil {
+			regions = append(regions, *region)
+		}
+	}
+	return regions, nil
+}
+
+// region reads the row of one region, by its name; nil where it is no more. One without a server is errInTransition.
+func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
+	found, err := r.get(ctx, metaTable, &pb.Get{Row: name, Column: metaColumns})
+	if err != nil {
+		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
+	}
+	row := metaRow{name: name}
+	for i := range found.Cells {
+		if err := row.add(&found.Cells[i]); err != nil {
+			return nil, err
+		}
+	}
+	return row.region()
+}
+
+// metaRow is one region's row in hbase:meta.
+type metaRow struct {
+	name   []byte
+	info   *hbase.RegionInfo
+	server string
+	state  string // "" in old clusters
+
+	startCode, openSeq int64
+}
+
+type metaRows []metaRow
+
+// add adds a cell to the last row, or begins the next one with it.
+func (m *metaRows) add(c *cell.Cell) error {
+	if n := len(*m); n == 0 || !bytes.Equal((*m)[n-1].name, c.Row) {
+		*m = append(*m, metaRow{name: bytes.Clone(c.Row)})
+	}
+	return (*m)[len(*m)-1].add(c)
+}
+
+// readMeta reads the rows of one answer.
+func readMeta(answer *hbase.Scanned) (metaRows, error) {
+	var rows metaRows
+	var c cell.Cell
+	for {
+		ok, err := answer.Next(&c)
+		if err != nil || !ok {
+			return rows, err
+		}
+		if err := rows.add(&c); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (m *metaRow) add(c *cell.Cell) (err error) {
+	switch string(c.Qualifier) {
+	case "regioninfo":
+		if m.info, err = hbase.ParseRegionInfo(c.Value); err != nil {
+			err = fmt.Errorf("read %s: row %q: %w", metaTable, m.name, err)
+		}
+	case "server":
+		m.server = string(c.Value)
+	case "serverstartcode":
+		m.startCode = metaNumber(c.Value)
+	case "seqnumDuringOpen":
+		m.openSeq = metaNumber(c.Value)
+	case "state":
+		m.state = string(c.Value)
+	}
+	return err
+}
+
+// metaNumber reads a number as Bytes.toBytes writes a long.
+func metaNumber(value []byte) int64 {
+	if len(value) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(value))
+}
+
+// region is nil for a row that stands for no region with rows of its own.
+func (m *metaRow) region() (*Region, error) {
+	switch {
+	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:
+		return nil, nil
+	case m.server == "" || m.state != "" && m.state != "OPEN":
+		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
+	}
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq}, nil
+}
