@@ -5,9 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"bulkload/ingest/delimited"
-	"bulkload/jobs/jobfile"
 )
 
 func writeJob(t *testing.T, text string) string {
@@ -20,5 +17,3 @@ func writeJob(t *testing.T, text string) string {
 }
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-
-func delimitedOf(j *jobfile.Job) *delimited.Form { return j.Input.Form.(*delimited.Form) }

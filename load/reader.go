@@ -59,14 +59,18 @@ func (r *reader) getOnce(ctx context.Context, tries *tries, table string, get *p
 	if err == nil {
 		row, err = conn.Get(ctx, region.Name, get)
 	}
-	r.learn(table, region, err)
+	r.learn(table, region, conn, err)
 	return row, err
 }
 
-// learn forgets where a region is, where a failure says that it is elsewhere.
-func (r *reader) learn(table string, region *Region, err error) {
+// learn forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered: it may
+// be a dead one, of which the other side never told.
+func (r *reader) learn(table string, region *Region, conn *hbase.Conn, err error) {
 	if remedyOf(err) == lookAgain {
 		r.locations.drop(table, region)
+	}
+	if conn != nil && errors.Is(err, context.DeadlineExceeded) {
+		r.servers.retire(conn)
 	}
 }
 
@@ -154,7 +158,7 @@ func remedyOf(err error) remedy {
 	switch {
 	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled):
 		return giveUp
-	case hbase.IsRemote(err, lostScanner...):
+	case hbase.IsRemote(err, lostScanner...), errors.Is(err, hbase.ErrScannerClosed):
 		return reopen
 	case hbase.IsRemote(err, tooBusy...):
 		return waitThere

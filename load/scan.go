@@ -89,7 +89,7 @@ func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) 
 	for {
 		answer, err := o.answer(ctx)
 		if err != nil {
-			s.reader.learn(s.table, region, err)
+			s.reader.learn(s.table, region, conn, err)
 			if remedyOf(err) == waitThere {
 				o.close() // it was refused, and is open still
 			}
@@ -119,7 +119,7 @@ func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn,
 		return nil, nil, err
 	}
 	conn, err := s.reader.servers.region(limited, region.Server)
-	s.reader.learn(s.table, region, err)
+	s.reader.learn(s.table, region, conn, err)
 	return region, conn, err
 }
 

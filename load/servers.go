@@ -69,6 +69,18 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	return conn, nil
 }
 
+// retire makes a new connection to the server of one that gives no answers. Calls that are under way may go on.
+func (s *servers) retire(conn *hbase.Conn) {
+	s.mu.Lock()
+	for key, other := range s.conns {
+		if other == conn {
+			delete(s.conns, key)
+		}
+	}
+	s.mu.Unlock()
+	conn.Retire()
+}
+
 // forget drops a connection whose server is no use any more, as a master that is not the active one.
 func (s *servers) forget(conn *hbase.Conn) {
 	s.mu.Lock()

@@ -133,6 +133,10 @@ type Scanned struct {
 	messages []*pb.Result // of a server that gives no blocks
 }
 
+// ErrScannerClosed is the answer to a request to a scanner that the server has closed already: without rows, and without a
+// word whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
+var ErrScannerClosed = errors.New("the scanner is closed already")
+
 // Scan makes a request of a scanner.
 func (c *Conn) Scan(ctx context.Context, request *pb.ScanRequest) (*Scanned, error) {
 	const method = "Scan"
@@ -141,7 +145,10 @@ func (c *Conn) Scan(ctx context.Context, request *pb.ScanRequest) (*Scanned, err
 		return nil, err
 	}
 	answer, err := parseScan(reply)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrScannerClosed):
+		return nil, c.connError(method, true, err)
+	case err != nil:
 		return nil, c.malformed(method, err)
 	}
 	return answer, nil
@@ -151,6 +158,9 @@ func parseScan(reply Reply) (*Scanned, error) {
 	var response pb.ScanResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
 		return nil, err
+	}
+	if response.MoreResultsInRegion == nil {
+		return nil, ErrScannerClosed
 	}
 	s := &Scanned{
 		Scanner:      response.GetScannerId(),

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"bulkload/ingest/delimited"
 )
 
 func writeJob(t *testing.T, text string) string {
@@ -19,5 +17,3 @@ func writeJob(t *testing.T, text string) string {
 }
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-
-func delimitedOf(j *Job) *delimited.Form { return j.Input.Form.(*delimited.Form) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bulkload/hfilewriter"
+	"bulkload/ingest/delimited"
 	"bulkload/jobs/failure"
 )
 
@@ -51,6 +52,8 @@ func readJob(t *testing.T, text string, env map[string]string) (*Job, error) {
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	return Read(writeJob(t, text), ReadOptions{Date: date20, Environment: lookup})
 }
+
+func delimitedOf(j *Job) *delimited.Form { return j.Input.Form.(*delimited.Form) }
 
 func TestReadJob(t *testing.T) {
 	j, err := readJob(t, jobWith(nil), nil)
