@@ -117,8 +117,8 @@ func (r *jobRun) warnOfSpillsInMemory(todo []*workplace) {
 		return
 	}
 	if folder, err := workFolder(r.options.WorkDir); err == nil && storage.InMemory(folder) {
-		sayf(r.options, "the work folder %s is in memory (tmpfs): about %s of spilled runs will take memory on top of --memory; give a folder on a disk with --work-dir",
-			folder, FormatSize(need))
+		r.options.Sayf("the work folder %s is in memory (tmpfs): about %s of spilled runs will take memory on top of --memory; give a folder on a disk with --work-dir",
+			folder, bytesize.Format(need))
 	}
 }
 

@@ -101,7 +101,7 @@ func TestWorkFolderInMemory(t *testing.T) {
 				t.Skip("the tests' own folder is on tmpfs")
 			}
 			warnings := 0
-			mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{Memory: minMemory, WorkDir: c.work, Say: func(text string) {
+			mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {
 				if strings.Contains(text, "is in memory (tmpfs)") && strings.Contains(text, memory) && strings.Contains(text, "--work-dir") {
 					warnings++
 				}
