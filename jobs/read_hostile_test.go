@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // exampleJobs are the job files of the examples, by name.

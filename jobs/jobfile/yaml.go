@@ -19,7 +19,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/keys"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // document reads a job file and collects what is wrong with it, each with its line.
