@@ -14,7 +14,7 @@ import (
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
 // the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input.
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, summary *Summary, cause error) (err error) {
-	s, err := openSite(o, j.HBase.Conf, true)
+	s, err := openSite(o, j.HBase, true)
 	if err != nil {
 		return err
 	}

@@ -483,7 +483,7 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	o.NoLoad = true
 	j := l.job(t, "2026-11-20")
 	mustRun(t, j, o)
-	s, err := openSite(o, "", true)
+	s, err := openSite(o, jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
 
 func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string,
 		return report, err
 	}
 	report.Scans = len(q.prefixes)
-	s, err := openSite(o, j.HBase.Conf, from == "" || storage.IsHDFS(from))
+	s, err := openSite(o, j.HBase, from == "" || storage.IsHDFS(from))
 	if err != nil {
 		return report, err
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 )
@@ -87,7 +88,7 @@ type InfoRow struct {
 // Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
 func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: outcome.New(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
-	s, err := openSite(o, "", storage.IsHDFS(name))
+	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(name))
 	if err != nil {
 		return report, err
 	}

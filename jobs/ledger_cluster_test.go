@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/outcome"
 )
@@ -20,7 +21,7 @@ import (
 // withoutOutput deletes the output of a night.
 func (l *live) withoutOutput(t *testing.T, date string) {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 
 func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

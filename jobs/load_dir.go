@@ -37,7 +37,7 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
 	}
-	s, err := openSite(o, "", true)
+	s, err := openSite(o, jobfile.HBase{}, true)
 	if err != nil {
 		return report, err
 	}

@@ -35,7 +35,7 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.site, err = openSite(o, j.HBase.Conf, j.Remote(!o.NoLoad)); err != nil {
+	if r.site, err = openSite(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		return r, err
 	}
 	if r.source, err = openSource(j, r.site); err != nil {

@@ -29,7 +29,7 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 
 // tableIn is the table that the files of a directory of ours are for; "" where that is not known.
 func tableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
-	s, err := openSite(o, j.HBase.Conf, storage.IsHDFS(from))
+	s, err := openSite(o, j.HBase, storage.IsHDFS(from))
 	if err != nil {
 		return "", err
 	}

@@ -155,7 +155,7 @@ func (p *planner) run(ctx context.Context) (err error) {
 	for _, c := range p.candidates {
 		live = live || c.job.Regions.From == "table"
 	}
-	if p.site, err = openSite(p.options, j.HBase.Conf, live || j.Remote(false)); err != nil {
+	if p.site, err = openSite(p.options, j.HBase, live || j.Remote(false)); err != nil {
 		return err
 	}
 	if p.source, err = openSource(j, p.site); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/jobs/jobfile"
 	"bulkload/load"
 )
 
@@ -96,7 +97,7 @@ func TestPlanWithoutStatus(t *testing.T) {
 // seconds.
 func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -376,7 +376,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 
 func inputOf(t *testing.T, j *jobfile.Job) *source {
 	t.Helper()
-	s, err := openSite(options.Options{}, "", false)
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // exampleJobs are the job files of the examples, by name.
@@ -73,7 +73,7 @@ func readHostile(t *testing.T, text string) {
 // prepare does what a run does with a job before it looks at the input and the cluster.
 func prepare(t *testing.T, text string, whole *jobfile.Job, o jobfile.ReadOptions) {
 	t.Helper()
-	s, err := openSite(options.Options{Conf: "testdata"}, "", false)
+	s, err := openSite(options.Options{Conf: "testdata"}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,7 @@ func (r room) err() error {
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
 // of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.Growth.
 func (r *jobRun) checkRoom(todo []*workplace) error {
+	r.warnOfSpillsInMemory(todo)
 	if r.job.Input.SpaceUnchecked {
 		return nil
 	}
@@ -106,6 +107,19 @@ func (r *jobRun) spillRoom(todo []*workplace) (spill room, err error) {
 		return spill, failure.Refusef("look for room in --work-dir: %w", err)
 	}
 	return spill, nil
+}
+
+// warnOfSpillsInMemory reports a work folder whose files take memory. Sorted runs spilled to it come on top of --memory, and
+// a container that is sized by --memory ends the process.
+func (r *jobRun) warnOfSpillsInMemory(todo []*workplace) {
+	need := r.spillNeed(todo)
+	if need == 0 {
+		return
+	}
+	if folder, err := workFolder(r.options.WorkDir); err == nil && storage.InMemory(folder) {
+		r.options.Sayf("the work folder %s is in memory (tmpfs): about %s of spilled runs will take memory on top of --memory; give a folder on a disk with --work-dir",
+			folder, bytesize.Format(need))
+	}
 }
 
 // outputRoom is what the files take that are not written yet; false where what is free is not known.

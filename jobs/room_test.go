@@ -80,6 +80,39 @@ func TestRoomIsCheckedBeforeTheRun(t *testing.T) {
 	}
 }
 
+// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there.
+func TestWorkFolderInMemory(t *testing.T) {
+	memory := smallDisk(t, 64<<20)
+	for name, c := range map[string]struct {
+		rows   int
+		work   string
+		spared string // in the job's input
+		want   int
+	}{
+		"spills to tmpfs":          {spillingRows, memory, "", 1},
+		"spills there, unchecked":  {spillingRows, filepath.Join(memory, "not", "yet"), "\n  check_space: false", 1},
+		"fits in memory":           {400, memory, "", 0},
+		"spills to another folder": {spillingRows, t.TempDir(), "", 0},
+		"fits, and no such folder": {400, filepath.Join(memory, "no"), "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sampleDir(t, strings.Replace(checkJob, "input:", "input:"+c.spared, 1), c.rows)
+			if storage.InMemory(dir) && c.work != memory {
+				t.Skip("the tests' own folder is on tmpfs")
+			}
+			warnings := 0
+			mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {
+				if strings.Contains(text, "is in memory (tmpfs)") && strings.Contains(text, memory) && strings.Contains(text, "--work-dir") {
+					warnings++
+				}
+			}})
+			if warnings != c.want {
+				t.Errorf("%d warnings, want %d", warnings, c.want)
+			}
+		})
+	}
+}
+
 func TestRoomOfWhatFitsInMemory(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))

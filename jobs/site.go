@@ -7,9 +7,11 @@ import (
 	"strconv"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/load"
 )
@@ -17,16 +19,19 @@ import (
 // site is where a job runs: the cluster's site files and who we are there.
 type site struct {
 	conf *siteconf.Conf
-	user string
+	user string       // as HDFS names us
 	say  func(string) // nil: nobody listens
+
+	login  *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
+	tokens []storage.Token // of HADOOP_TOKEN_FILE_LOCATION
 }
 
 // openSite reads the site files where something needs them: remote is false for a job that stays on local disks, which
 // must work whatever the environment points to.
-func openSite(o options.Options, jobConf string, remote bool) (*site, error) {
+func openSite(o options.Options, hbase jobfile.HBase, remote bool) (*site, error) {
 	var dirs []string
 	if remote {
-		dirs = siteDirs(o.Conf, jobConf)
+		dirs = siteDirs(o.Conf, hbase.Conf)
 	}
 	conf, err := siteconf.Load(dirs...)
 	if err != nil {
@@ -38,7 +43,11 @@ func openSite(o options.Options, jobConf string, remote bool) (*site, error) {
 		}
 		conf.Set(name, value)
 	}
-	return &site{conf, userName(), o.Say}, nil
+	s := &site{conf: conf, user: userName(), say: o.Say}
+	if !remote {
+		return s, nil
+	}
+	return s, s.logIn(hbase.Kerberos)
 }
 
 // siteDirs are the folders of site files: what the command line says, else the job, else the environment, else where
@@ -66,7 +75,7 @@ func userName() string {
 
 // resolve finds a path's file system.
 func (s *site) resolve(path, base string) (storage.FS, string, error) {
-	fsys, name, err := storage.Resolve(path, base, s.conf, s.user)
+	fsys, name, err := storage.ResolveAs(path, base, s.conf, storage.Identity{User: s.user, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.say)
 	}
@@ -75,7 +84,7 @@ func (s *site) resolve(path, base string) (storage.FS, string, error) {
 
 // connect reaches HBase.
 func (s *site) connect(ctx context.Context) (*load.Cluster, error) {
-	c, err := load.Connect(ctx, s.conf, s.user)
+	c, err := load.ConnectAs(ctx, s.conf, load.Identity{User: s.user, Login: s.login})
 	return c, beforehand(err)
 }
 

@@ -159,7 +159,7 @@ func randomSalted(t *testing.T, j *jobfile.Job, records [][]values.Value) (want 
 func rowsOf(t *testing.T, output string) (rows []string) {
 	t.Helper()
 	q := &query{prefixes: [][]byte{nil}}
-	s, err := openSite(options.Options{}, "", false)
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 // outputOf is the place of a job's output.
 func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), j.HBase.Conf, true)
+	s, err := openSite(l.options(), j.HBase, true)
 	if err != nil {
 		t.Fatal(err)
 	}

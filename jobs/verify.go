@@ -79,7 +79,7 @@ type verification struct {
 
 func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
 	v = &verifying{job: j, options: o}
-	if v.site, err = openSite(o, j.HBase.Conf, live || j.Remote(false)); err != nil {
+	if v.site, err = openSite(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
 	}
 	if v.source, err = openSource(j, v.site); err != nil {

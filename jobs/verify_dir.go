@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 
@@ -35,7 +36,7 @@ type VerifiedFile struct {
 // rows of the same range, and the files against the manifest where there is one.
 func VerifyDir(ctx context.Context, dir string, o options.Options) (report *VerifyReport, err error) {
 	report = &VerifyReport{Outcome: outcome.New(), Against: dir, Differences: []Difference{}}
-	s, err := openSite(o, "", storage.IsHDFS(dir))
+	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(dir))
 	if err != nil {
 		return report, err
 	}

@@ -198,7 +198,7 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 func lines(t *testing.T, output string) []string {
 	t.Helper()
 	j := &jobfile.Job{Dir: "/"}
-	s, err := openSite(options.Options{}, "", false)
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,17 @@ func TestZooKeeperSilent(t *testing.T) {
 
 func TestConnectRefuses(t *testing.T) {
 	for want, properties := range map[string][]string{
-		"hbase.zookeeper.quorum is not set": nil,
-		"Kerberos":                          {"hbase.security.authentication", "kerberos", "hbase.zookeeper.quorum", "h"},
-		"zookeeper.znode.parent":            {"zookeeper.znode.parent", "hbase", "hbase.zookeeper.quorum", "h"},
-		"hbase.rpc.timeout":                 {"hbase.rpc.timeout", "long", "hbase.zookeeper.quorum", "h"},
-		"1 to 2147483647":                   {"hbase.bulkload.retries.number", "0", "hbase.zookeeper.quorum", "h"},
+		"hbase.zookeeper.quorum is not set":                nil,
+		"set hbase.kerberos in the job":                    {"hbase.security.authentication", "KERBEROS", "hbase.zookeeper.quorum", "h"},
+		"known are simple and kerberos":                    {"hbase.security.authentication", "token", "hbase.zookeeper.quorum", "h"},
+		`unknown protection "secret"`:                      {"hbase.rpc.protection", "secret", "hbase.zookeeper.quorum", "h"},
+		"without Kerberos HBase protects no connection":    {"hbase.rpc.protection", "privacy", "hbase.zookeeper.quorum", "h"},
+		"hbase.client.netty.tls.enabled is true":           {"hbase.client.netty.tls.enabled", "true", "hbase.zookeeper.quorum", "h"},
+		"hbase.zookeeper.property.client.secure":           {"hbase.zookeeper.property.client.secure", "true", "hbase.zookeeper.quorum", "h"},
+		"hbase.zookeeper.property.zookeeper.client.secure": {"hbase.zookeeper.property.zookeeper.client.secure", "TRUE", "hbase.zookeeper.quorum", "h"},
+		"zookeeper.znode.parent":                           {"zookeeper.znode.parent", "hbase", "hbase.zookeeper.quorum", "h"},
+		"hbase.rpc.timeout":                                {"hbase.rpc.timeout", "long", "hbase.zookeeper.quorum", "h"},
+		"1 to 2147483647":                                  {"hbase.bulkload.retries.number", "0", "hbase.zookeeper.quorum", "h"},
 	} {
 		conf := new(siteconf.Conf)
 		for i := 0; i < len(properties); i += 2 {
@@ -152,7 +158,7 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	closed, silent := closedPort(t), silentServer(t)
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,"+closed+","+silent)
-	c, err := open(conf, "tina")
+	c, err := open(conf, Identity{User: "tina"})
 	if err != nil {
 		t.Fatal(err)
 	}

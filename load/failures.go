@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/kerberos"
 )
 
 // passing are exceptions of a server that can't do it now, or not any more (regions move): asking again, after a
@@ -33,6 +34,8 @@ func classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w (%v)", ctx.Err(), err)
 	case isClassified(err):
 		return err
+	case isLogin(err):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case isPassing(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case hbase.IsRemote(err, "TableNotFoundException", "NoSuchColumnFamilyException"):
@@ -43,6 +46,17 @@ func classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err
+}
+
+// isLogin tells of a failure to prove who we are that will not pass: of a KDC's or a server's refusal, not of one that
+// does not answer.
+func isLogin(err error) bool {
+	var ticket *kerberos.Error
+	var server *hbase.AuthError
+	if errors.As(err, &ticket) {
+		return !errors.Is(err, kerberos.ErrNoKDC) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	}
+	return errors.As(err, &server)
 }
 
 func isClassified(err error) bool {

@@ -29,7 +29,7 @@ var (
 // where HBase does not answer.
 type Cluster struct {
 	conf    *siteconf.Conf
-	user    string
+	user    string // as HDFS and grants name us: with Kerberos the first part of the principal
 	limits  settings
 	servers *servers
 	reader  *reader
@@ -37,7 +37,12 @@ type Cluster struct {
 	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
-// Connect finds the cluster of the site files. user is the name HBase and HDFS know us by. It fails within a minute.
+// Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.
+func Connect(ctx context.Context, conf *siteconf.Conf, user string) (*Cluster, error) {
+	return ConnectAs(ctx, conf, Identity{User: user})
+}
+
+// ConnectAs finds the cluster of the site files. It fails within a minute.
 //
 // Properties that it reads: hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent say
 // where the cluster is; hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
@@ -45,8 +50,10 @@ type Cluster struct {
 // which gets at least ten minutes); hbase.client.scanner.caching and hbase.client.scanner.max.result.size what one
 // answer to a scan holds; hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
 // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily how LoadFrom goes about it.
-func Connect(ctx context.Context, conf *siteconf.Conf, user string) (*Cluster, error) {
-	c, err := open(conf, user)
+// hbase.security.authentication, hbase.rpc.protection, hbase.master.kerberos.principal and
+// hbase.regionserver.kerberos.principal say how servers are proved who we are, and how the connections are protected.
+func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Identity) (*Cluster, error) {
+	c, err := open(conf, who)
 	if err != nil {
 		return nil, fmt.Errorf("connect to HBase: %w", err)
 	}
@@ -60,13 +67,10 @@ func Connect(ctx context.Context, conf *siteconf.Conf, user string) (*Cluster, e
 }
 
 // open makes a Cluster that has connected to nothing yet.
-func open(conf *siteconf.Conf, user string) (*Cluster, error) {
-	if conf.Get("hbase.security.authentication", "simple") == "kerberos" {
-		return nil, fmt.Errorf("%w: the cluster wants Kerberos (hbase.security.authentication in %s), which is not supported yet",
-			ErrRefused, conf.Source("hbase.security.authentication"))
-	}
-	if user == "" {
-		return nil, fmt.Errorf("%w: no user name to be known by", ErrRefused)
+func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
+	user, options, err := identify(conf, who)
+	if err != nil {
+		return nil, err
 	}
 	limits, err := readSettings(conf)
 	if err != nil {
@@ -77,7 +81,8 @@ func open(conf *siteconf.Conf, user string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{conf: conf, user: user, limits: limits}
-	c.servers = newServers(keeper, hbase.Options{User: user, DialTimeout: limits.dial})
+	options.DialTimeout = limits.dial
+	c.servers = newServers(keeper, options)
 	c.reader = newReader(c.servers, limits)
 	return c, nil
 }

@@ -36,7 +36,7 @@ func (l *lab) wantServing(what, table string, f HFile, want Serving, why string)
 // shell runs commands of HBase's own client, through the oracle.
 func (l *lab) oracle(args ...string) {
 	l.Helper()
-	if _, err := l.real.Oracle(l.T).Run(args...); err != nil {
+	if _, err := l.real.Oracle(l.TB).Run(args...); err != nil {
 		l.Fatal(err)
 	}
 }

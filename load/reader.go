@@ -156,7 +156,7 @@ func remedyOf(err error) remedy {
 	var remote *hbase.RemoteError
 	var conn *hbase.ConnError
 	switch {
-	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled), isLogin(err):
 		return giveUp
 	case hbase.IsRemote(err, lostScanner...), errors.Is(err, hbase.ErrScannerClosed):
 		return reopen

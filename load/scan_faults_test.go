@@ -73,7 +73,7 @@ func bigCell(row, column int) cell.Cell {
 }
 
 // walk scans the table, calls between before each cell, and compares what came with what was written.
-func (b *big) walk(t *testing.T, c *Cluster, between func(n int)) {
+func (b *big) walk(t testing.TB, c *Cluster, between func(n int)) {
 	t.Helper()
 	n, wrong := 0, 0
 	var sum digest.Stream
@@ -140,11 +140,12 @@ func TestScanWhoseAnswersGetLost(t *testing.T) {
 				c.reader.limits = c.limits
 			}
 			breaks := 0
-			c.servers.options.Handshake = func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
+			lose := func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
 				s, err := hbase.Simple(ctx, s)
 				breaks++
 				return &lossy{ReadWriter: s, left: 20000 + rand.IntN(400000), silent: silent}, err
 			}
+			c.servers.options.Handshake = func(string, hbase.Service) hbase.Handshake { return lose }
 			c.servers.close() // connections from before
 			b.walk(t, c, func(int) {})
 			if breaks < 4 {
@@ -181,7 +182,7 @@ func TestScannerClosedElsewhere(t *testing.T) {
 // TestScanOfChangingRegions: regions split, merge and move while they are scanned, those that were, are and will be read.
 func TestScanOfChangingRegions(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "20000")
-	b := l.bigTable(6000, 2000, 4000)
+	b := l.bigTable(6000, 1500, 3000, 4500)
 	oracle := func(args ...string) {
 		if _, err := l.real.Oracle(t).Run(args...); err != nil {
 			t.Error(err)
@@ -195,19 +196,16 @@ func TestScanOfChangingRegions(t *testing.T) {
 	b.walk(t, l.Cluster, func(n int) {
 		switch n {
 		case 1005: // row 100, in the middle of it
-			oracle("split", b.table, bigRow(1000)) // while the first half is read
+			oracle("split", b.table, bigRow(700)) // the region that is read, after this row
 		case 12345:
-			oracle("split", b.table, bigRow(500)) // has been read
-			moved(1800)                           // is being read
-		case 22222:
-			moved(2500)
+			moved(1300) // the region that is read
 			moved(5000) // comes later
+		case 22222:
+			oracle("split", b.table, bigRow(2000)) // the region that is read, before this row
 		case 31111:
-			oracle("compact", b.table)
-			oracle("merge", b.table, bigRow(3000), bigRow(4500)) // read and still to come
+			oracle("merge", b.table, bigRow(3000), bigRow(4500)) // the region that is read with the next one
 		case 45678:
-			oracle("split", b.table, bigRow(5500))
-			moved(5600)
+			moved(5600) // the merged one, which is read
 		}
 	})
 	described, err := l.Table(t.Context(), b.table)
@@ -220,7 +218,7 @@ func TestScanOfChangingRegions(t *testing.T) {
 // bigAgain scans with what is remembered of where regions were.
 func (l *lab) bigAgain(b *big) {
 	l.Helper()
-	b.walk(l.T, l.Cluster, func(int) {})
+	b.walk(l.TB, l.Cluster, func(int) {})
 }
 
 // TestKilledServersWhileScanning: the server of the region that is read is killed, and later the other one; one of them has

@@ -31,8 +31,9 @@ const (
 
 // Options say how to connect.
 type Options struct {
-	User        string        // effective user; with Kerberos the full principal
-	Handshake   Handshake     // nil: Simple
+	User string // effective user; with Kerberos the full principal
+	// Handshake makes the handshake with a server ("host:port"); nil: Simple.
+	Handshake   func(addr string, s Service) Handshake
 	DialTimeout time.Duration // for the connection and the handshake; 0: 10 s
 }
 
@@ -64,8 +65,9 @@ type answer struct {
 
 // Dial connects to a server ("host:port"). Its errors are *ConnError.
 func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, error) {
-	if o.Handshake == nil {
-		o.Handshake = Simple
+	handshake := Handshake(Simple)
+	if o.Handshake != nil {
+		handshake = o.Handshake(addr, service)
 	}
 	if o.DialTimeout == 0 {
 		o.DialTimeout = 10 * time.Second
@@ -77,7 +79,7 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, 
 	if err != nil {
 		return nil, &ConnError{Addr: addr, Err: err}
 	}
-	stream, err := greet(ctx, socket, service, o)
+	stream, err := greet(ctx, socket, service, o.User, handshake)
 	if err != nil {
 		socket.Close()
 		return nil, &ConnError{Addr: addr, Err: err}
@@ -88,12 +90,12 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, 
 }
 
 // greet does all that comes before the first call.
-func greet(ctx context.Context, socket net.Conn, service Service, o Options) (io.ReadWriter, error) {
+func greet(ctx context.Context, socket net.Conn, service Service, user string, handshake Handshake) (io.ReadWriter, error) {
 	stop := context.AfterFunc(ctx, func() { socket.SetDeadline(time.Now()) })
 	defer stop()
-	stream, err := o.Handshake(ctx, socket)
+	stream, err := handshake(ctx, socket)
 	if err == nil {
-		err = sendHeader(stream, service, o.User)
+		err = sendHeader(stream, service, user)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("greet: %w", err)

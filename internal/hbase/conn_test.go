@@ -217,7 +217,7 @@ func TestDialErrors(t *testing.T) {
 		return s, err
 	}
 	server := hbasetest.Serve(t, echo)
-	_, err = Dial(context.Background(), server.Addr, ClientService, Options{Handshake: hang, DialTimeout: 50 * time.Millisecond})
+	_, err = Dial(context.Background(), server.Addr, ClientService, Options{Handshake: always(hang), DialTimeout: 50 * time.Millisecond})
 	if !errors.As(err, &conn) || time.Since(started) > 5*time.Second {
 		t.Errorf("got %v after %v", err, time.Since(started))
 	}
@@ -271,7 +271,7 @@ func TestHandshakeCanReplaceTheStream(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	got, err := dial(t, listener.Addr().String(), Options{Handshake: handshake}).Call(ctx, "Any", nil)
+	got, err := dial(t, listener.Addr().String(), Options{Handshake: always(handshake)}).Call(ctx, "Any", nil)
 	if err != nil || string(got) != "ok" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -335,4 +335,9 @@ func FuzzFrame(f *testing.F) {
 			t.Errorf("%+v of %x", r, frame)
 		}
 	})
+}
+
+// always is one handshake for all servers.
+func always(h Handshake) func(string, Service) Handshake {
+	return func(string, Service) Handshake { return h }
 }

@@ -22,7 +22,9 @@ import (
 type hdfsFS struct {
 	client      *hdfs.Client
 	uri         string // hdfs://authority, as the job or fs.defaultFS has it
-	user        string
+	user        string // the full name
+	names       *rpcClient
+	blocks      *transfers
 	patience    patience
 	replication int
 	blockSize   int64
@@ -32,35 +34,55 @@ type hdfsFS struct {
 }
 
 // connectHDFS connects to the active one of the NameNodes at addresses.
-func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, user string, p patience) (*hdfsFS, error) {
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, patience: p, replicas: &replicas{}}
+func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who Identity, p patience) (*hdfsFS, error) {
+	secured, err := readSecurity(conf)
+	if err != nil {
+		return nil, err
+	}
+	user, _, err := secured.as(who, conf, authority)
+	if err != nil {
+		return nil, err
+	}
+	names := &rpcClient{security: secured, addresses: addresses, user: user, dial: p.dialer(p.nameNode)}
+	blocks := &transfers{names: names, dial: p.packets()}
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, patience: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
 		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
-		NamenodeDialFunc:    p.dialer(p.nameNode),
-		DatanodeDialFunc:    h.replicas.checked(p.packets()),
+		NamenodeDialFunc:    names.connect,
+		DatanodeDialFunc:    h.replicas.checked(blocks.connect),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err
 	}
-	// Also keeps the client from fetching the defaults itself, which it does without a lock.
+	if err := h.readDefaults(conf); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// readDefaults asks the NameNode for its settings. That also keeps the client from fetching them itself, which it does
+// without a lock.
+func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 	var defaults hdfs.ServerDefaults
 	err := h.call("connect", h.uri, true, func() (err error) {
 		defaults, err = h.client.ServerDefaults()
 		return err
 	})
-	if err == nil {
-		h.replication, h.blockSize, err = newFiles(conf, defaults)
-	}
-	if err == nil {
-		h.umask, err = readUmask(conf)
-	}
 	if err != nil {
-		h.Close()
-		return nil, err
+		return err
 	}
-	return h, nil
+	if h.names.encrypt && !h.names.encrypted() {
+		return siteError(conf, encryptProperty, "the NameNode says that its DataNodes don't encrypt; set it to true there and start the servers again, "+
+			"or take it out of the site files")
+	}
+	if h.replication, h.blockSize, err = newFiles(conf, defaults); err != nil {
+		return err
+	}
+	h.umask, err = readUmask(conf)
+	return err
 }
 
 // connect tries for patience.start: a NameNode that has just been restarted is up again soon.
@@ -75,6 +97,9 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 		if unknownHosts(options.Addresses) {
 			return fmt.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must say so",
 				h.uri, strings.Join(options.Addresses, ", "))
+		}
+		if refused := h.names.refusal(); refused != nil {
+			return &fs.PathError{Op: "connect", Path: h.uri, Err: refused}
 		}
 		if time.Since(begun) >= h.patience.start {
 			return h.explain("connect", h.uri, err)
@@ -116,7 +141,7 @@ func (h *hdfsFS) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &hdfsFile{fs: h, name: name}
+	f := &hdfsFile{fs: h, name: name, examined: h.replicas.latest.Load()}
 	if err := f.open(); err != nil {
 		return nil, err
 	}
@@ -128,7 +153,7 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.refuseErasureCoded(path.Dir(name)); err != nil {
+	if err := h.refuseFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	var w *hdfs.FileWriter
@@ -142,15 +167,23 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 	return newHDFSWriter(h, name, w), nil
 }
 
-// refuseErasureCoded keeps us from directories where the library would write what nobody can read.
-func (h *hdfsFS) refuseErasureCoded(dir string) error {
+// flagEncrypted is HdfsFileStatusProto.Flags.HAS_CRYPT.
+const flagEncrypted = 2
+
+// refuseFolder keeps us from directories where the library would write what nobody can read.
+func (h *hdfsFS) refuseFolder(dir string) error {
 	info, err := h.stat("create", dir)
 	if err != nil {
 		return err
 	}
-	if policy := status(info).GetEcPolicy(); policy != nil {
-		return &fs.PathError{Op: "create", Path: dir, Err: errors.New(
-			"the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")}
+	switch s := status(info); {
+	case s.GetEcPolicy() != nil:
+		err = errors.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
+	case s.GetFlags()&flagEncrypted != 0:
+		err = errors.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
+	}
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: dir, Err: err}
 	}
 	return nil
 }

@@ -15,17 +15,13 @@ import (
 // nameNodePort is HDFS's default (HdfsClientConfigKeys.DFS_NAMENODE_RPC_PORT_DEFAULT).
 const nameNodePort = "8020"
 
-func resolveHDFS(uri, rest string, conf *siteconf.Conf, user string) (FS, string, error) {
+func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, string, error) {
 	if conf == nil {
 		conf = &siteconf.Conf{}
 	}
 	authority, name := splitAuthority(rest)
 	if !path.IsAbs(name) {
 		return nil, "", fmt.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, errRelative)
-	}
-	if strings.EqualFold(conf.Get("hadoop.security.authentication", "simple"), "kerberos") {
-		return nil, "", fmt.Errorf("open %s: the cluster wants Kerberos (hadoop.security.authentication in %s), "+
-			"which this version can't do", uri, conf.Source("hadoop.security.authentication"))
 	}
 	var err error
 	if authority == "" {
@@ -37,10 +33,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, user string) (FS, string
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}
-	if user, err = hdfsUser(user); err != nil {
-		return nil, "", fmt.Errorf("open %s: %w", uri, err)
-	}
-	fsys, err := connectHDFS(conf, authority, addresses, user, patient(conf))
+	fsys, err := connectHDFS(conf, authority, addresses, who, patient(conf))
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -22,9 +21,6 @@ type checkedConn struct {
 	stream    *blockStream
 }
 
-// saslMagic begins a connection on which the library itself authenticates, above this one.
-var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
-
 func (c *checkedConn) Write(p []byte) (int, error) {
 	c.watch(p)
 	n, err := c.Conn.Write(p)
@@ -42,9 +38,6 @@ func (c *checkedConn) watch(p []byte) {
 	c.operation = append(c.operation, p[:min(len(p), maxOperation+1-len(c.operation))]...)
 	if len(c.operation) < operationLead || beginsRead(c.operation) {
 		return
-	}
-	if bytes.HasPrefix(saslMagic, c.operation[:operationLead]) {
-		c.replicas.reportSealed()
 	}
 	c.other, c.operation = true, nil
 }

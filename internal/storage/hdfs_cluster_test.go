@@ -196,7 +196,7 @@ func TestHDFSFailures(t *testing.T) {
 		short.nameNode, short.retry, short.start = time.Second, 3*time.Second, time.Second
 		addresses, err := nameNodes(conf, service)
 		check(t, err)
-		h, err := connectHDFS(conf, service, addresses, "tina", short)
+		h, err := connectHDFS(conf, service, addresses, Identity{User: "tina"}, short)
 		check(t, err)
 		defer h.Close()
 		signal(t, c, "nn1", syscall.SIGSTOP)
@@ -213,7 +213,7 @@ func TestHDFSFailures(t *testing.T) {
 		short.retry, short.start = time.Second, time.Second
 		addresses, err := nameNodes(conf, service)
 		check(t, err)
-		h, err := connectHDFS(conf, service, addresses, "tina", short)
+		h, err := connectHDFS(conf, service, addresses, Identity{User: "tina"}, short)
 		check(t, err)
 		defer h.Close()
 		check(t, c.Kill("nn1"))

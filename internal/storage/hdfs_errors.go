@@ -114,6 +114,9 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 			return nil
 		}
 		kind := kindOf(err)
+		if refused := h.names.refusal(); kind == notDone && refused != nil {
+			return &fs.PathError{Op: op, Path: name, Err: refused}
+		}
 		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.patience.retry {
 			return h.explain(op, name, err)
 		}

@@ -99,7 +99,7 @@ func TestHDFSDown(t *testing.T) {
 	address := closed.Addr().String()
 	check(t, closed.Close())
 	begun := time.Now()
-	_, err = connectHDFS(site(), "ns", []string{address, address}, "tina", impatient)
+	_, err = connectHDFS(site(), "ns", []string{address, address}, Identity{User: "tina"}, impatient)
 	wants(t, err, ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), address) {
 		t.Errorf("%v does not say why", err)
@@ -126,7 +126,7 @@ func TestHDFSHangs(t *testing.T) {
 	check(t, err)
 	defer silent.Close()
 	begun := time.Now()
-	_, err = connectHDFS(site(), "ns", []string{silent.Addr().String()}, "tina", impatient)
+	_, err = connectHDFS(site(), "ns", []string{silent.Addr().String()}, Identity{User: "tina"}, impatient)
 	wants(t, err, ErrUnavailable)
 	if took := time.Since(begun); took < impatient.nameNode || took > 5*time.Second {
 		t.Errorf("took %v", took)

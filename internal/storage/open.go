@@ -9,11 +9,21 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// Resolve gives the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
-// or an hdfs: URI, for which conf (which may be nil for a local path) tells the NameNodes. user is the name HDFS knows
-// us by; "" stands for HADOOP_USER_NAME, else the system user. A relative local path is taken from base. Resolving an
-// HDFS path connects to it: the error is ErrUnavailable where that fails. The caller closes the file system.
+// Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is the name
+// HDFS knows us by; "" stands for HADOOP_USER_NAME, else the system user.
 func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
+	tokens, err := TokensOfEnvironment()
+	if err != nil {
+		return nil, "", err
+	}
+	return ResolveAs(path, base, conf, Identity{User: user, Tokens: tokens})
+}
+
+// ResolveAs gives the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
+// or an hdfs: URI, for which conf (which may be nil for a local path) tells the NameNodes and how connections are
+// protected. A relative local path is taken from base. Resolving an HDFS path connects to it: the error is ErrUnavailable
+// where that fails. The caller closes the file system.
+func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string, error) {
 	scheme, rest := splitScheme(path)
 	switch scheme {
 	case "":
@@ -23,7 +33,7 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 		name, err := fileName(path, rest)
 		return Local, name, err
 	case "hdfs":
-		return resolveHDFS(path, rest, conf, user)
+		return resolveHDFS(path, rest, conf, who)
 	}
 	return nil, "", fmt.Errorf("open %s: %s is no file system this program knows; use a local path, file:///… or hdfs://…",
 		path, scheme+":")

@@ -29,6 +29,8 @@ type Options struct {
 	HDFSOnly bool `json:"hdfs_only"`
 	// Session is the ZooKeeper session's timeout in milliseconds: after so long a RegionServer that hangs is taken for dead. 0 is 20,000.
 	Session int `json:"session"`
+	// Kerberos makes it a secured one; nil: simple authentication.
+	Kerberos *Kerberos `json:"kerberos,omitempty"`
 	// Measure lets the JVMs compile as well as they can, for figures; the cluster then takes twice the CPU time to start.
 	Measure bool `json:"measure"`
 }
@@ -58,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		}
 		defer unlock()
 	}
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.startAll(ctx); err != nil {
@@ -117,7 +119,7 @@ func (c *Cluster) path(parts ...string) string {
 func (c *Cluster) ConfDir() string { return c.path("conf") }
 
 // prepare makes Dir ready for an empty cluster: ports, folders, configuration.
-func (c *Cluster) prepare() error {
+func (c *Cluster) prepare(ctx context.Context) error {
 	if up := c.running(); len(up) > 0 {
 		return fmt.Errorf("a test cluster is running in %s already (%s); take it down first", c.Dir, strings.Join(up, ", "))
 	}
@@ -134,7 +136,10 @@ func (c *Cluster) prepare() error {
 	if err := os.WriteFile(c.path(stateFile), append(state, '\n'), 0o644); err != nil {
 		return err
 	}
-	return c.writeConf()
+	if err := c.writeConf(); err != nil {
+		return err
+	}
+	return c.prepareKDC(ctx)
 }
 
 func (c *Cluster) claimPorts() error {
@@ -165,6 +170,12 @@ func (c *Cluster) clear() error {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
+	if err := c.startRoles(ctx, c.kdcRoles()); err != nil {
+		return err
+	}
+	if err := c.loginServices(ctx); err != nil {
+		return err
+	}
 	if err := c.format(ctx); err != nil {
 		return err
 	}
@@ -180,6 +191,11 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		}
 		if stage == stageStore && c.HA {
 			if err := c.activate(ctx); err != nil {
+				return err
+			}
+		}
+		if stage == stageBlocks {
+			if err := c.openRoot(ctx); err != nil {
 				return err
 			}
 		}
@@ -315,9 +331,9 @@ func (c *Cluster) Alive() error {
 	return nil
 }
 
-// Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, to its end, and gives what it wrote to stdout.
+// Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, as HDFS's superuser where there is Kerberos, to its end, and gives what it wrote to stdout.
 func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
-	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args)
+	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs")
 	j.brief = true
 	return output(ctx, j)
 }

@@ -198,7 +198,7 @@ func prepared(t *testing.T, o Options) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -36,7 +36,10 @@ type Oracle struct {
 const oracleJVMs = 3
 
 func newOracle(conf, classes, jars string) *Oracle {
-	return &Oracle{jvm: toolJVM(conf, classes, jars, oracleClass, []string{"serve"}), turns: make(chan struct{}, oracleJVMs)}
+	return &Oracle{
+		jvm:   toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, "hbase"),
+		turns: make(chan struct{}, oracleJVMs),
+	}
 }
 
 // Run runs a command of the oracle, such as "diff", a, b, and gives what it printed. The error is the oracle's, which for diff and check also means

@@ -15,6 +15,7 @@ const (
 	portNameNode2     = 2
 	portNameNode2HTTP = 3
 	portZooKeeper     = 5
+	portKDC           = 6
 	portMaster        = 10
 	portRegionServer  = 20  // of rs1, the next ones behind it
 	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's ten further

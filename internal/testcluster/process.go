@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,6 +40,14 @@ func (c *Cluster) marker(role string) string {
 	return "bulkload.testcluster=" + filepath.Join(c.Dir, role)
 }
 
+// argument is what tells a role's process from any other on its command line.
+func (c *Cluster) argument(role string) string {
+	if role == kdcRole {
+		return c.KDC().Marker()
+	}
+	return "-D" + c.marker(role)
+}
+
 // launch starts a role's JVM in a process group of its own, which outlives this process, and gives the size its log had before.
 func (c *Cluster) launch(r role) (logged int64, err error) {
 	log, err := os.OpenFile(c.logFile(r.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -50,7 +59,10 @@ func (c *Cluster) launch(r role) (logged int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
 	}
-	cmd := c.jvm(r).command()
+	cmd, err := c.command(r)
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", r.name, err)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -64,8 +76,15 @@ func (c *Cluster) launch(r role) (logged int64, err error) {
 	return info.Size(), nil
 }
 
+func (c *Cluster) command(r role) (*exec.Cmd, error) {
+	if r.program != nil {
+		return r.program()
+	}
+	return c.jvm(r).command(), nil
+}
+
 func (c *Cluster) jvm(r role) jvm {
-	return jvm{
+	j := jvm{
 		heap:       r.heap,
 		classpath:  []string{c.ConfDir(), c.jars},
 		properties: []string{c.marker(r.name), "java.io.tmpdir=" + c.path("tmp"), "zookeeper.admin.enableServer=false"},
@@ -73,6 +92,7 @@ func (c *Cluster) jvm(r role) jvm {
 		args:       r.args,
 		brief:      !c.Measure,
 	}
+	return j.secured(c.ConfDir(), "hdfs")
 }
 
 // waitReady returns when a role that was launched is ready; logged is what launch gave.
@@ -126,7 +146,7 @@ func (c *Cluster) pid(role string) (int, bool) {
 	}
 	// The number may long be another's; a process that has ended and is not yet waited for has an empty command line.
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return pid, err == nil && bytes.Contains(line, []byte("-D"+c.marker(role)+"\x00"))
+	return pid, err == nil && bytes.Contains(line, []byte(c.argument(role)+"\x00"))
 }
 
 // gone tells whether a process has ended with all its threads, hence holds no port any more. One that is yet to be waited for counts as gone.

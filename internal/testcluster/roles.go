@@ -2,30 +2,33 @@ package testcluster
 
 import (
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 )
 
 // role is one of the cluster's processes.
 type role struct {
-	name  string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
-	stage int    // a stage's roles start together, once the stage before is ready
-	heap  string
-	class string
-	args  []string
-	port  int      // offset of the port that is open when the role is ready
-	ready []string // what its log says, beside that, when it is ready
+	name    string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
+	stage   int    // a stage's roles start together, once the stage before is ready
+	heap    string
+	class   string
+	program func() (*exec.Cmd, error) // in place of a JVM's
+	args    []string
+	port    int      // offset of the port that is open when the role is ready
+	ready   []string // what its log says, beside that, when it is ready
 }
 
 const (
-	stageStore   = iota // name nodes and ZooKeeper
+	stageKeys    = iota // the KDC
+	stageStore          // name nodes and ZooKeeper
 	stageBlocks         // data nodes
 	stageServers        // master and region servers
 )
 
 // roles gives the cluster's roles in the order in which they are started.
 func (c *Cluster) roles() []role {
-	roles := c.nameNodes()
+	roles := append(c.kdcRoles(), c.nameNodes()...)
 	for i := range c.DataNodes {
 		roles = append(roles, c.dataNode(i+1))
 	}

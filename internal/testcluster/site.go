@@ -69,10 +69,10 @@ func (c *Cluster) FS() string {
 const nameService = "bulkload"
 
 func (c *Cluster) coreSite() []property {
-	return []property{
+	return append([]property{
 		{"fs.defaultFS", c.FS()},
 		{"hadoop.tmp.dir", c.path("data", "tmp")},
-	}
+	}, c.secureCore()...)
 }
 
 func (c *Cluster) hdfsSite() []property {
@@ -83,6 +83,7 @@ func (c *Cluster) hdfsSite() []property {
 		{"dfs.client.socket-timeout", "60000"},
 		{"dfs.heartbeat.interval", "1"}, // seconds; so soon a DataNode finds a NameNode that is back
 	}
+	p = append(p, c.secureHDFS()...)
 	if c.HA {
 		return append(p, c.haSite()...)
 	}
@@ -94,7 +95,7 @@ func (c *Cluster) hdfsSite() []property {
 }
 
 func (c *Cluster) hbaseSite() []property {
-	return append([]property{
+	return append(c.secureHBase(), append([]property{
 		{"hbase.rootdir", c.FS() + "/hbase"},
 		{"hbase.cluster.distributed", "true"},
 		{"hbase.zookeeper.quorum", "localhost"},
@@ -117,5 +118,5 @@ func (c *Cluster) hbaseSite() []property {
 		{"hbase.wal.hsync", "false"},
 		{"hbase.procedure.store.wal.use.hsync", "false"},
 		{"hbase.client.retries.number", "8"},
-	}, codecs...)
+	}, codecs...)...)
 }

@@ -10,7 +10,7 @@ import (
 
 // RunJava is Java on this process's own input and output.
 func (c *Cluster) RunJava(ctx context.Context, class string, args ...string) error {
-	return attached(ctx, toolJVM(c.ConfDir(), c.classes, c.jars, class, args))
+	return attached(ctx, toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs"))
 }
 
 // RunOracle runs one command of the oracle on this process's own input and output, with the configuration of the cluster in dir where there is one.
@@ -27,7 +27,7 @@ func RunOracle(ctx context.Context, dir string, args ...string) error {
 	if _, err := os.Stat(filepath.Join(dir, stateFile)); errors.Is(err, fs.ErrNotExist) {
 		conf = ""
 	}
-	return attached(ctx, toolJVM(conf, classes, jars, oracleClass, args))
+	return attached(ctx, toolJVM(conf, classes, jars, oracleClass, args).secured(conf, "hbase"))
 }
 
 // attached runs a Java program to its end on this process's input and output; a status other than 0 is an *exec.ExitError. The heap is HEAP of the

@@ -26,13 +26,14 @@ func knownKeys(t *testing.T) []string {
 		"s.known(append(inputKeys, format.keys...)...)":                                       {"input.", input},
 		"rule.known(columnKeys...)":                                                           {"columns_map.COLUMN.", columnKeys},
 		"rule.known(constantKeys...)":                                                         {"columns_map.NAME.", []string{"constant"}}, // the others are those of a column
+		`s.known("principal", "keytab")`:                                                      {"hbase.kerberos.", nil},
 		`s.known("conf", "kerberos")`:                                                         {"hbase.", nil},
 		`s.known("compression", "encoding", "bloom", "block_size", "max_size", "slice_size")`: {"hfile.", nil},
 		`q.known("columns", "per_day")`:                                                       {"queries[].", nil},
 		`s.known("from", "splits", "file")`:                                                   {"regions.", nil},
 		`s.known("qualifier", "value")`:                                                       {"wide.", nil},
 	}
-	files, err := filepath.Glob("read*.go")
+	files, err := filepath.Glob("[rl]*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,9 +100,10 @@ type HFile struct {
 	SliceSize int64           // bytes of keys and columns beyond which a region is cut into slices, which are written side by side; 0: 64 MiB
 }
 
-// HBase says where the site files are.
+// HBase says where the site files are, and who logs in.
 type HBase struct {
-	Conf string // folder; "": from the environment
+	Conf     string // folder; "": from the environment
+	Kerberos Kerberos
 }
 
 // Feeds are the jobs that are fed from the input: the job itself, mostly.

@@ -130,9 +130,6 @@ func readHBase(j *Job, s *section) {
 		return
 	}
 	s.known("conf", "kerberos")
-	s.notYet("kerberos")
-	j.HBase.Conf = s.text("conf")
-	if j.HBase.Conf != "" && !filepath.IsAbs(j.HBase.Conf) {
-		j.HBase.Conf = filepath.Join(j.Dir, j.HBase.Conf)
-	}
+	j.HBase.Conf = s.path("conf", j.Dir)
+	readKerberos(j, s.section("kerberos"))
 }

@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest/delimited"
 	"bulkload/values"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 var delimitedKeys = []string{"field_delimiter", "record_delimiter", "escaped_by", "enclosed_by", "optionally_enclosed_by",

@@ -10,7 +10,7 @@ import (
 
 	"bulkload/internal/storage"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // readOutputs reads the tables that one reading feeds, each as a job of its own that shares the input.

@@ -5,7 +5,7 @@ import (
 
 	"bulkload/keys"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // readQueries reads the list of queries that plan weighs: [{columns: […], per_day: N}, …].

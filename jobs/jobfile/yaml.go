@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sort"
@@ -18,7 +19,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/keys"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // document reads a job file and collects what is wrong with it, each with its line.
@@ -202,15 +203,6 @@ func (s *section) known(names ...string) {
 	}
 }
 
-// notYet reports keys whose meaning is fixed but not built.
-func (s *section) notYet(names ...string) {
-	for _, name := range names {
-		if key, ok := s.keys[name]; ok {
-			s.doc.fail(key, "%s%s is not built yet; leave it out", s.name, name)
-		}
-	}
-}
-
 // at is the node that an error about a key points to: its value, or the section where it is missing.
 func (s *section) at(key string) *yaml.Node {
 	if n, ok := s.values[key]; ok {
@@ -271,6 +263,15 @@ var emptyAdvice = map[string]string{
 	"to":        "; write family:qualifier, a qualifier, or family: for the empty qualifier",
 	"quote":     "; write none where values have no quotes",
 	"conf":      "; name the folder of the site files, or leave it out",
+}
+
+// path is a file's or folder's name; a relative one is taken from dir.
+func (s *section) path(key, dir string) string {
+	name := s.text(key)
+	if name != "" && !filepath.IsAbs(name) {
+		return filepath.Join(dir, name)
+	}
+	return name
 }
 
 // undated is a text that may lack its ${date} where the caller can do without: it is "" then.

@@ -10,15 +10,17 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"bulkload/internal/testcluster"
 )
 
 const usage = `usage: cluster COMMAND [-dir DIR] …
 
-  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hdfs] [-measure]
+  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hdfs] [-measure] [-kerberos RPC,TRANSFER,HBASE]
                                                           start an empty cluster, -hdfs: without HBase, -measure: JVMs at full
-                                                          speed; prints its conf folder
+                                                          speed, -kerberos: secured, with these protections, + between those
+                                                          that are offered side by side, or aes for TRANSFER; prints its conf folder
   down                                                    kill it
   status                                                  its roles; exit 1 where one isn't running
   kill ROLE, start ROLE                                   nn (-ha: nn1, nn2), dn1…, zk, master, rs1…
@@ -41,7 +43,7 @@ func main() {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
-	case errors.As(err, &exit): // it has said why
+	case errors.As(err, &exit) && err == error(exit): // a program on our own output, which has said why
 		os.Exit(max(exit.ExitCode(), 1))
 	default:
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -67,11 +69,28 @@ func run(ctx context.Context, args []string) error {
 		flags.BoolVar(&o.HA, "ha", false, "")
 		flags.BoolVar(&o.HDFSOnly, "hdfs", false, "")
 		flags.BoolVar(&o.Measure, "measure", false, "")
+		flags.Func("kerberos", "", func(text string) error { return secure(&o, text) })
 	}
 	if flags.Parse(args[1:]) != nil {
 		return errUsage
 	}
 	return command(ctx, args[0], o, flags.Args())
+}
+
+// secure reads RPC,TRANSFER,HBASE.
+func secure(o *testcluster.Options, text string) error {
+	words := strings.Split(strings.ReplaceAll(text, "+", " "), ",")
+	if len(words) != 3 {
+		return errUsage
+	}
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], " ", ",")
+	}
+	o.Kerberos = &testcluster.Kerberos{RPC: words[0], Transfer: words[1], HBase: words[2]}
+	if o.Kerberos.Transfer == "aes" {
+		o.Kerberos.Transfer, o.Kerberos.AES = "privacy", true
+	}
+	return nil
 }
 
 func command(ctx context.Context, name string, o testcluster.Options, args []string) error {

@@ -1,6 +1,7 @@
 package oracle;
 
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
@@ -11,6 +12,8 @@ import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.security.access.Permission;
+import org.apache.hadoop.hbase.security.access.UserPermission;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** What an operator may do to a table while a load is under way, or after it. */
@@ -53,6 +56,27 @@ final class Changes {
       }
     }
   }
+
+  /** grant USER TABLE PERMISSIONS: some of R, W, X, C, A; in a table, or in a namespace where TABLE is @NAMESPACE. */
+  static void grant(String user, String table, String permissions) throws Exception {
+    Permission.Action[] actions =
+        permissions.chars().mapToObj(c -> ACTIONS.get((char) c)).toArray(Permission.Action[]::new);
+    Permission permission =
+        table.startsWith("@")
+            ? Permission.newBuilder(table.substring(1)).withActions(actions).build()
+            : Permission.newBuilder(TableName.valueOf(table)).withActions(actions).build();
+    try (Admin admin = Tables.connection().getAdmin()) {
+      admin.grant(new UserPermission(user, permission), false);
+    }
+  }
+
+  private static final Map<Character, Permission.Action> ACTIONS =
+      Map.of(
+          'R', Permission.Action.READ,
+          'W', Permission.Action.WRITE,
+          'X', Permission.Action.EXEC,
+          'C', Permission.Action.CREATE,
+          'A', Permission.Action.ADMIN);
 
   static void snapshot(String name, String table) throws Exception {
     try (Admin admin = Tables.connection().getAdmin()) {

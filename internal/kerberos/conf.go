@@ -1,0 +1,166 @@
+package kerberos
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+)
+
+// conf is what a login needs of krb5.conf.
+type conf struct {
+	profile  *profile
+	realm    string // default_realm
+	lifetime time.Duration
+	skew     time.Duration
+	etypes   []int32 // that are permitted, the best first
+}
+
+// known are the encryption types that gokrb5 has and that tickets of today use, in the order of MIT's default.
+var known = []int32{etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96,
+	etypeID.AES256_CTS_HMAC_SHA384_192, etypeID.AES128_CTS_HMAC_SHA256_128, etypeID.RC4_HMAC}
+
+// sessionTypes are those of known whose wrapped messages the connections can read: AES.
+var sessionTypes = known[:4]
+
+// readConf reads krb5.conf, or the files that KRB5_CONFIG names.
+func readConf(paths string) (*conf, error) {
+	if paths == "" {
+		paths = "/etc/krb5.conf"
+	}
+	p, err := readProfile(paths)
+	if err != nil {
+		return nil, err
+	}
+	return newConf(p)
+}
+
+func newConf(p *profile) (*conf, error) {
+	c := &conf{profile: p, realm: p.get("", "libdefaults", "default_realm")}
+	var err error
+	if c.lifetime, err = duration(p.get("24h", "libdefaults", "ticket_lifetime")); err != nil {
+		return nil, fmt.Errorf("%s: ticket_lifetime: %w", p.files[0], err)
+	}
+	if c.skew, err = duration(p.get("300", "libdefaults", "clockskew")); err != nil {
+		return nil, fmt.Errorf("%s: clockskew: %w", p.files[0], err)
+	}
+	c.etypes = permitted(p.get("", "libdefaults", "permitted_enctypes"))
+	return c, nil
+}
+
+// families are the names that stand for several encryption types.
+var families = map[string][]int32{
+	"aes":     sessionTypes,
+	"rc4":     known[4:],
+	"default": known[:4],
+}
+
+// permitted reads permitted_enctypes: names, families, and those with a minus in front, which are taken away. Nothing,
+// or nothing that is known, is all.
+func permitted(list string) []int32 {
+	var types []int32
+	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+		name, minus := strings.CutPrefix(word, "-")
+		group, ok := families[name]
+		if id := etypeID.ETypesByName[name]; !ok && slices.Contains(known, id) {
+			group = []int32{id}
+		}
+		types = slices.DeleteFunc(types, func(t int32) bool { return slices.Contains(group, t) })
+		if !minus {
+			types = append(types, group...)
+		}
+	}
+	if len(types) == 0 {
+		return known
+	}
+	return types
+}
+
+// realmOf is the realm of a host by [domain_realm]: of its own name, else of the longest domain that is named; "" where
+// none is.
+func (c *conf) realmOf(host string) string {
+	host = strings.ToLower(host)
+	if realm := c.profile.get("", "domain_realm", host); realm != "" {
+		return realm
+	}
+	for dot := strings.IndexByte(host, '.'); dot >= 0; {
+		if realm := c.profile.get("", "domain_realm", host[dot:]); realm != "" {
+			return realm
+		}
+		next := strings.IndexByte(host[dot+1:], '.')
+		if next < 0 {
+			return ""
+		}
+		dot += 1 + next
+	}
+	return ""
+}
+
+// next is the realm to ask on the way from one realm to another: what [capaths] names, else the other one itself.
+func (c *conf) next(from, to string) string {
+	if via := c.profile.get("", "capaths", from, to); via != "" && via != "." {
+		return via
+	}
+	return to
+}
+
+// kdcs are the addresses of a realm's KDCs: from krb5.conf, else from DNS.
+func (c *conf) kdcs(realm string) []string {
+	var addrs []string
+	for _, kdc := range c.profile.all("realms", realm, "kdc") {
+		for _, prefix := range []string{"tcp/", "udp/", "TCP/", "UDP/"} {
+			kdc = strings.TrimPrefix(kdc, prefix)
+		}
+		if _, _, err := net.SplitHostPort(kdc); err != nil {
+			kdc = net.JoinHostPort(strings.Trim(kdc, "[]"), "88")
+		}
+		addrs = append(addrs, kdc)
+	}
+	return addrs
+}
+
+// byDNS tells whether a realm's KDCs may be asked for by DNS.
+func (c *conf) byDNS() bool { return truth(c.profile.get("true", "libdefaults", "dns_lookup_kdc")) }
+
+func truth(text string) bool {
+	return slices.Contains([]string{"y", "yes", "true", "t", "1", "on"}, strings.ToLower(text))
+}
+
+// duration reads MIT's forms: seconds, h:m[:s], and numbers with d, h, m and s.
+func duration(text string) (time.Duration, error) {
+	bad := fmt.Errorf("%q is no time such as 10h, 7d or 36000", text)
+	text = strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\t", "")
+	if parts := strings.Split(text, ":"); len(parts) > 1 {
+		if parts = append(parts, "0"); len(parts) > 4 {
+			return 0, bad
+		}
+		text = parts[0] + "h" + parts[1] + "m" + parts[2] + "s"
+	}
+	if _, err := strconv.ParseUint(text, 10, 32); err == nil {
+		text += "s"
+	}
+	days, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		days, rest = "0", text
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil {
+		return 0, bad
+	}
+	total := time.Duration(n) * 24 * time.Hour
+	if rest != "" {
+		d, err := time.ParseDuration(rest)
+		if err != nil || d < 0 || d > 10*365*24*time.Hour {
+			return 0, bad
+		}
+		total += d
+	}
+	if total <= 0 {
+		return 0, bad
+	}
+	return total, nil
+}

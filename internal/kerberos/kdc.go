@@ -1,0 +1,152 @@
+package kerberos
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/messages"
+)
+
+// ErrNoKDC marks errors of KDCs that can't be reached now.
+var ErrNoKDC = errors.New("no answer of any KDC")
+
+// maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
+const maxReply = 1 << 20
+
+// kdcPatience is how long one KDC may take before the next is asked.
+const kdcPatience = 5 * time.Second
+
+// ask sends a request to the realm's KDCs, one after the other until one answers. It gives the address of the one that
+// did. An answer may be a messages.KRBError.
+func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
+	addrs := c.kdcs(realm)
+	if len(addrs) == 0 && c.byDNS() {
+		addrs = lookUp(ctx, realm)
+	}
+	if len(addrs) == 0 {
+		return nil, "", fmt.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm, strings.Join(c.profile.files, ", "))
+	}
+	var failures []string
+	for _, addr := range addrs {
+		reply, err := askOne(ctx, addr, request)
+		if err == nil {
+			return reply, addr, krbError(reply)
+		}
+		failures = append(failures, err.Error())
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, strings.Join(addrs, ", "), fmt.Errorf("%w of realm %s: %s", ErrNoKDC, realm, strings.Join(failures, "; "))
+}
+
+// lookUp asks DNS for a realm's KDCs (RFC 4120, 7.2.3.2).
+func lookUp(ctx context.Context, realm string) []string {
+	var addrs []string
+	_, records, err := net.DefaultResolver.LookupSRV(ctx, "kerberos", "tcp", realm)
+	if err != nil {
+		return nil
+	}
+	for _, r := range records {
+		addrs = append(addrs, net.JoinHostPort(strings.TrimSuffix(r.Target, "."), strconv.Itoa(int(r.Port))))
+	}
+	return addrs
+}
+
+// askOne asks a KDC by TCP, since tickets with many groups don't fit a datagram, and by UDP where it has no TCP.
+func askOne(ctx context.Context, addr string, request []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, kdcPatience)
+	defer cancel()
+	reply, err := byTCP(ctx, addr, request)
+	if err == nil || ctx.Err() != nil {
+		return reply, err
+	}
+	if datagram, udpErr := byUDP(ctx, addr, request); udpErr == nil {
+		return datagram, nil
+	}
+	return nil, err
+}
+
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		conn.SetDeadline(deadline)
+	}
+	return conn, nil
+}
+
+func byTCP(ctx context.Context, addr string, request []byte) ([]byte, error) {
+	conn, err := dial(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), request...)); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, fmt.Errorf("%s: no answer: %w", addr, err)
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxReply {
+		return nil, fmt.Errorf("%s: an answer of %d bytes: is this a KDC?", addr, n)
+	}
+	reply := make([]byte, n)
+	if _, err := io.ReadFull(conn, reply); err != nil {
+		return nil, fmt.Errorf("%s: half an answer: %w", addr, err)
+	}
+	return reply, nil
+}
+
+func byUDP(ctx context.Context, addr string, request []byte) ([]byte, error) {
+	conn, err := dial(ctx, "udp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
+	if _, err := conn.Write(request); err != nil {
+		return nil, err
+	}
+	reply := make([]byte, 64<<10)
+	n, err := conn.Read(reply)
+	return reply[:n], err
+}
+
+// krbError gives an answer that is an error as a messages.KRBError.
+func krbError(reply []byte) error {
+	var e messages.KRBError
+	if parse(func() error { return e.Unmarshal(reply) }) == nil {
+		return e
+	}
+	return nil
+}
+
+var errDamaged = errors.New("the answer can't be read")
+
+// parse calls what reads bytes of others. gokrb5 panics on some damaged ones. Its errors are not passed on, since some
+// hold the bytes.
+func parse(read func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errDamaged
+		}
+	}()
+	if read() != nil {
+		return errDamaged
+	}
+	return nil
+}

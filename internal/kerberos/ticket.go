@@ -1,0 +1,54 @@
+package kerberos
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/jcmturner/gofork/encoding/asn1"
+	"github.com/jcmturner/gokrb5/v8/asn1tools"
+	"github.com/jcmturner/gokrb5/v8/gssapi"
+	"github.com/jcmturner/gokrb5/v8/iana/chksumtype"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// Ticket is a ticket for one service and the key that goes with it. Neither is ever printed.
+type Ticket struct {
+	client     *client
+	service    string // name@REALM
+	credential credential
+}
+
+// Service is the service's principal, with its realm.
+func (t *Ticket) Service() string { return t.service }
+
+// Key is the session key.
+func (t *Ticket) Key() types.EncryptionKey { return t.credential.key }
+
+// Expiry is when the ticket ends. What was opened with it stays open.
+func (t *Ticket) Expiry() time.Time { return t.credential.end }
+
+// String names the service only.
+func (t *Ticket) String() string { return "ticket for " + t.service }
+
+// GoString is String: keys don't get into logs by %#v either.
+func (t *Ticket) GoString() string { return t.String() }
+
+// contextFlags ask for what a connection may be protected by, and for numbered tokens; not for an answer to the request,
+// since the server proves itself by what it signs next.
+const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence
+
+// Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection.
+func (t *Ticket) Request() ([]byte, error) {
+	sum := make([]byte, 24) // RFC 4121, 4.1.1: the length of the bindings, 16 bytes of none, flags
+	binary.LittleEndian.PutUint32(sum, 16)
+	binary.LittleEndian.PutUint32(sum[20:], contextFlags)
+	request, err := t.client.request(t.credential, types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: sum})
+	if err != nil {
+		return nil, &Error{t.client.principal(), t.service, "its ticket", "", err}
+	}
+	oid, err := asn1.Marshal(gssapi.OIDKRB5.OID())
+	if err != nil {
+		return nil, err
+	}
+	return asn1tools.AddASNAppTag(append(append(oid, 1, 0), request...), 0), nil
+}

@@ -1,0 +1,92 @@
+package sasl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// MaxToken bounds a token that is received, in bytes: servers put a whole answer into one.
+const MaxToken = 64<<20 + 1<<10
+
+// Stream puts a layer over a connection in the form that HBase and DataNodes use: each token after its length in four
+// bytes, most significant first. Each Write is one token and one Write below. A nil layer gives the connection itself.
+// One goroutine may read while another writes.
+func Stream(connection io.ReadWriter, layer Layer) io.ReadWriter {
+	if layer == nil {
+		return connection
+	}
+	return &stream{connection: connection, layer: layer}
+}
+
+type stream struct {
+	connection io.ReadWriter
+	layer      Layer
+	out        []byte
+	in         bytes.Buffer
+	rest       []byte // of the last token
+}
+
+// keptBuffer is the largest buffer that is kept for the next token.
+const keptBuffer = 4 << 20
+
+// Write sends p as one token.
+func (s *stream) Write(p []byte) (int, error) {
+	out, err := s.layer.Wrap(append(s.out[:0], 0, 0, 0, 0), p)
+	if err != nil {
+		return 0, err
+	}
+	if s.out = out; len(out) > keptBuffer {
+		s.out = nil
+	}
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
+	if _, err := s.connection.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Read gives what was in the tokens.
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		token, err := s.token()
+		if err != nil {
+			return 0, err
+		}
+		if s.rest, err = s.layer.Unwrap(token); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+func (s *stream) token() ([]byte, error) {
+	if s.in.Cap() > keptBuffer {
+		s.in = bytes.Buffer{}
+	}
+	s.in.Reset()
+	return ReadToken(s.connection, &s.in)
+}
+
+// ReadToken reads one token after its length into buffer, which it gives the bytes of. Memory grows with the bytes that
+// arrive, not with the length that is promised. The end of the connection before a token is io.EOF.
+func ReadToken(r io.Reader, buffer *bytes.Buffer) ([]byte, error) {
+	var prefix [4]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(prefix[:])
+	if size > MaxToken {
+		return nil, fmt.Errorf("token of %d bytes, more than the %d that are accepted", size, MaxToken)
+	}
+	if _, err := io.CopyN(buffer, r, int64(size)); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("connection lost within a token: %w", err)
+	}
+	return buffer.Bytes(), nil
+}

@@ -1,0 +1,341 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/kerberos"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/kdc"
+)
+
+// secured is one HDFS with Kerberos, of two NameNodes and two DataNodes, of this test's own. It offers all protections,
+// and AES.
+type secured struct {
+	*testcluster.Cluster
+	loader *kerberos.Login
+}
+
+// TestSecuredHDFS takes about two minutes.
+func TestSecuredHDFS(t *testing.T) {
+	const all = "authentication,integrity,privacy"
+	s := startSecured(t, testcluster.Options{HA: true, DataNodes: 2, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, AES: true}})
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *secured)
+	}{
+		{"protections", securedProtections},
+		{"refusals", securedRefusals},
+		{"delegation tokens", delegationTokens},
+		{"damage", securedDamage},
+		{"permission", securedPermission},
+		{"failover", securedFailover},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// TestEncryptedHDFS has connections to DataNodes encrypted with keys of the NameNode, though the site files ask for
+// authentication only.
+func TestEncryptedHDFS(t *testing.T) {
+	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true}})
+	conf := siteOf(t, s.Cluster)
+	for _, encrypt := range []string{"true", ""} { // the NameNode decides
+		conf.Set(encryptProperty, encrypt)
+		fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+		readsAndWrites(t, fsys, root, noise(10<<20))
+		conforms(t, fsys, root)
+	}
+	t.Run("a key that ended", func(t *testing.T) { endedKey(t, s, conf) })
+	t.Run("damage", securedDamageOf(conf, s))
+}
+
+func startSecured(t *testing.T, o testcluster.Options) *secured {
+	t.Helper()
+	testcluster.Use(t) // runs where a cluster is wanted at all
+	if testing.Short() {
+		t.Skip("starts a cluster of its own")
+	}
+	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips where the machine has none
+	o.Dir, o.HDFSOnly = t.TempDir(), true
+	c, err := testcluster.Start(t.Context(), o)
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Stop()) })
+	return &secured{c, loginAs(t, c, "loader")}
+}
+
+func loginAs(t *testing.T, c *testcluster.Cluster, name string) *kerberos.Login {
+	t.Helper()
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: name, Keytab: c.Keytab(name), Krb5Conf: c.Krb5Conf()})
+	check(t, err)
+	return login
+}
+
+// folder gives a new directory.
+func (s *secured) folder(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root string) {
+	t.Helper()
+	name := "hdfs:///secured-" + strings.NewReplacer("/", "-", ",", "-", "+", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	fsys, root, err := ResolveAs(name, "/", conf, who)
+	check(t, err)
+	check(t, fsys.MkdirAll(root, 0))
+	t.Cleanup(func() {
+		if err := fsys.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+		check(t, fsys.Close())
+	})
+	return fsys, root
+}
+
+// Each protection of each connection, and some lists of them, by what a client's site files ask for.
+func securedProtections(t *testing.T, s *secured) {
+	content := noise(50 << 20)
+	for _, c := range []struct{ rpc, transfer, suites string }{
+		{"authentication", "authentication", ""},
+		{"integrity", "privacy", ""},
+		{"privacy", "integrity", ""},
+		{"privacy,authentication", "privacy", aesSuite},
+		{"authentication,privacy", "integrity,privacy", aesSuite},
+	} {
+		t.Run(c.rpc+"+"+c.transfer+"+"+strconv.FormatBool(c.suites != ""), func(t *testing.T) {
+			conf := siteOf(t, s.Cluster)
+			conf.Set(rpcProtectionProperty, c.rpc)
+			conf.Set(transferProperty, c.transfer)
+			conf.Set(cipherSuitesProperty, c.suites)
+			fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+			readsAndWrites(t, fsys, root, content)
+			conforms(t, fsys, root)
+		})
+	}
+}
+
+// readsAndWrites does with a large file what a run does with its files.
+func readsAndWrites(t *testing.T, fsys FS, root string, content []byte) {
+	t.Helper()
+	temporary, name := path.Join(root, "temporary"), path.Join(root, "large")
+	write(t, fsys, temporary, content)
+	check(t, fsys.Rename(temporary, name))
+	info, err := fsys.Stat(name)
+	check(t, err)
+	if info.Size != int64(len(content)) || info.Owner != "loader" {
+		t.Errorf("%+v", info)
+	}
+	if !bytes.Equal(read(t, fsys, name), content) {
+		t.Error("what is read is not what was written")
+	}
+	f, err := fsys.Open(name)
+	check(t, err)
+	defer f.Close()
+	for _, at := range []int{len(content) - 1000, 0, len(content) / 2} {
+		piece := make([]byte, 1000)
+		if _, err := f.ReadAt(piece, int64(at)); err != nil || !bytes.Equal(piece, content[at:at+1000]) {
+			t.Errorf("at %d: %v", at, err)
+		}
+	}
+}
+
+// A client that does not log in, or to whom the site files give the NameNode another name, learns why, and at once.
+func securedRefusals(t *testing.T, s *secured) {
+	as := Identity{Login: s.loader}
+	for name, c := range map[string]struct {
+		set  map[string]string
+		who  Identity
+		want []string
+	}{
+		"simple":     {map[string]string{authenticationProperty: "simple"}, Identity{User: "tina"}, []string{"SIMPLE authentication is not enabled", authenticationProperty}},
+		"no login":   {nil, Identity{}, []string{"kinit", tokenFileName}},
+		"service":    {map[string]string{principalProperty: "nn/_HOST@LAB.TEST"}, as, []string{"hdfs/localhost", "nn/localhost@LAB.TEST", principalProperty}},
+		"host":       {map[string]string{principalProperty: "hdfs/other@LAB.TEST"}, as, []string{"hdfs/localhost", "hdfs/other@LAB.TEST", principalProperty}},
+		"not set":    {map[string]string{principalProperty: ""}, as, []string{principalProperty + " is not set"}},
+		"pattern":    {map[string]string{patternProperty: "nn/*@LAB.TEST"}, as, []string{patternProperty, "hdfs/localhost@LAB.TEST"}},
+		"encryption": {map[string]string{encryptProperty: "true"}, as, []string{encryptProperty}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := siteOf(t, s.Cluster)
+			for property, value := range c.set {
+				conf.Set(property, value)
+			}
+			_, _, err := ResolveAs("hdfs:///", "/", conf, c.who)
+			if err == nil {
+				t.Fatal("it is let in")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v\nwant %q", err, want)
+				}
+			}
+			if errors.Is(err, ErrUnavailable) {
+				t.Errorf("%v: as if it could be better later", err)
+			}
+		})
+	}
+	conf := siteOf(t, s.Cluster)
+	conf.Set(patternProperty, "hd?s/*@LAB.TEST")
+	conf.Set(principalProperty, "")
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, as)
+	check(t, err)
+	check(t, fsys.Close())
+}
+
+// A token is enough: for another program, without any ticket, until it is cancelled.
+func delegationTokens(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	delegator := mine.(Delegator)
+	if !delegator.Delegates() {
+		t.Error("no tokens")
+	}
+	token, err := delegator.DelegationToken(t.Context(), "loader")
+	check(t, err)
+	if token.Service != "ha-hdfs:bulkload" || token.Kind != hdfsTokenKind {
+		t.Errorf("%v", token)
+	}
+	d, err := token.Details()
+	check(t, err)
+	if d.Owner != "loader@LAB.TEST" || d.Renewer != "loader" || d.Max.Sub(d.Issued) < time.Hour {
+		t.Errorf("%+v", d)
+	}
+	until, err := delegator.RenewToken(t.Context(), token)
+	check(t, err)
+	if until.Before(d.Issued) || until.After(d.Max) {
+		t.Errorf("renewed until %v, of %+v", until, d)
+	}
+
+	// As YARN does: a file, and its name in the environment.
+	file := filepath.Join(t.TempDir(), "tokens")
+	check(t, os.WriteFile(file, tokenFile(token), 0o600))
+	t.Setenv(tokenFileName, file)
+	for _, protection := range []string{"authentication", "integrity", "privacy"} {
+		conf.Set(rpcProtectionProperty, protection)
+		conf.Set(transferProperty, protection)
+		fsys, _, err := Resolve("hdfs:///", "/", conf, "")
+		check(t, err)
+		sub := path.Join(root, protection)
+		check(t, fsys.MkdirAll(sub, 0))
+		readsAndWrites(t, fsys, sub, noise(3<<20))
+		given, err := fsys.(Delegator).DelegationToken(t.Context(), "hbase")
+		check(t, err)
+		if !bytes.Equal(given.Identifier, token.Identifier) {
+			t.Error("not the token that was given")
+		}
+		check(t, fsys.(Delegator).CancelToken(t.Context(), given)) // the user's own stays
+		check(t, fsys.Close())
+	}
+	check(t, delegator.CancelToken(t.Context(), token))
+	_, _, err = Resolve("hdfs:///", "/", conf, "")
+	if err == nil || !strings.Contains(err.Error(), "can't be found in cache") || strings.Contains(err.Error(), base64.StdEncoding.EncodeToString(token.Password)) {
+		t.Errorf("with a token that is cancelled: %v", err)
+	}
+	other := token
+	other.Service = "ha-hdfs:elsewhere"
+	_, _, err = ResolveAs("hdfs:///", "/", conf, Identity{Tokens: []Token{other}})
+	if err == nil || !strings.Contains(err.Error(), "ha-hdfs:elsewhere") {
+		t.Errorf("with a token for another service: %v", err)
+	}
+}
+
+// tokenFile is a writable file of one token. All of its parts are shorter than 128 bytes.
+func tokenFile(t Token) []byte {
+	b := []byte("HDTS\x00\x01")
+	for _, part := range []string{t.Service, string(t.Identifier), string(t.Password), t.Kind, t.Service} {
+		b = append(append(b, byte(len(part))), part...)
+	}
+	return append(b, 0)
+}
+
+// A damaged replica is found under each protection, and the sound one read.
+func securedDamage(t *testing.T, s *secured) {
+	for _, protection := range []string{"authentication", "integrity", "privacy", "AES"} {
+		conf := siteOf(t, s.Cluster)
+		conf.Set(cipherSuitesProperty, "")
+		if protection == "AES" {
+			protection = "privacy"
+			conf.Set(cipherSuitesProperty, aesSuite)
+		}
+		conf.Set(transferProperty, protection)
+		t.Run(protection, securedDamageOf(conf, s))
+	}
+}
+
+func securedDamageOf(conf *siteconf.Conf, s *secured) func(t *testing.T) {
+	return func(t *testing.T) {
+		d := &damaged{Cluster: s.Cluster, conf: conf}
+		d.fsys, d.root = s.folder(t, conf, Identity{Login: s.loader})
+		Listen(d.fsys, func(s string) { d.said = append(d.said, s) })
+		d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+		name, content, replicas := d.file(t, 300_000, 2)
+		flip(t, replicas[0].Data, 150_000)
+		for range 3 { // both DataNodes are asked
+			d.wantRight(t, name, content)
+		}
+		d.wantReported(t, name, replicas[0])
+		check(t, d.fsys.Remove(name))
+		d.said = nil
+		name, content, replicas = d.file(t, 300_000, 1)
+		flip(t, replicas[0].Data, 150_000)
+		d.wantDamage(t, name, content, 150_000, replicas)
+	}
+}
+
+func securedPermission(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	check(t, mine.MkdirAll(path.Join(root, "locked"), 0o700))
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: loginAs(t, s.Cluster, "other")})
+	check(t, err)
+	defer fsys.Close()
+	_, err = fsys.Create(path.Join(root, "locked/f"), 0)
+	wants(t, err, fs.ErrPermission)
+	if err == nil || !strings.Contains(err.Error(), "other@LAB.TEST") {
+		t.Errorf("%v does not say who", err)
+	}
+}
+
+// The NameNodes change places, and all goes on: with a ticket and with a token, which is good at both.
+func securedFailover(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	conf.Set(rpcProtectionProperty, "privacy")
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	token, err := mine.(Delegator).DelegationToken(t.Context(), "loader")
+	check(t, err)
+	theirs, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Tokens: []Token{token}})
+	check(t, err)
+	defer theirs.Close()
+	for _, active := range []string{"nn2", "nn1"} {
+		check(t, s.Failover(t.Context(), active))
+		for i, fsys := range []FS{mine, theirs} {
+			sub := path.Join(root, active+strconv.Itoa(i))
+			check(t, fsys.MkdirAll(sub, 0))
+			readsAndWrites(t, fsys, sub, noise(1<<20))
+		}
+		if _, err := mine.(Delegator).RenewToken(t.Context(), token); err != nil {
+			t.Error(err)
+		}
+	}
+	check(t, mine.(Delegator).CancelToken(t.Context(), token))
+}
+
+// A key that the DataNodes do not know any more is got anew.
+func endedKey(t *testing.T, s *secured, conf *siteconf.Conf) {
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	readsAndWrites(t, fsys, root, noise(1<<20))
+	blocks := fsys.(*hdfsFS).blocks
+	blocks.key.key.id += 1000
+	unknown := blocks.key.key
+	if got := read(t, fsys, path.Join(root, "large")); len(got) != 1<<20 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if blocks.key.key == unknown {
+		t.Error("the key is the same")
+	}
+}

@@ -1,0 +1,274 @@
+package storage
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A NameNode is spoken to in Hadoop's RPC, version 9 (org.apache.hadoop.ipc.Server, RpcHeader.proto):
+//
+//	greeting: "hrpc" | 9 | service class 0 | 0, or DF for SASL
+//	frame:    int32 length | varint length, RpcRequestHeaderProto or RpcResponseHeaderProto | varint length, message | …
+//
+// Where the connection is protected each frame with its length is wrapped: a frame of an RpcSaslProto of state WRAP.
+const (
+	plainGreeting = "hrpc\x09\x00\x00"
+	saslGreeting  = "hrpc\x09\x00\xdf"
+
+	saslCall    = -33 // the call's number of SASL messages
+	contextCall = -3  // and of the connection's context
+
+	nameNodeProtocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
+
+	// maxFrame bounds a NameNode's answer, in bytes (ipc.maximum.response.length).
+	maxFrame = 128 << 20
+)
+
+// message builds a protobuf message.
+type message []byte
+
+func (m message) bytes(id protowire.Number, v []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, id, protowire.BytesType), v)
+}
+
+func (m message) text(id protowire.Number, v string) message { return m.bytes(id, []byte(v)) }
+
+func (m message) number(id protowire.Number, v uint64) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, id, protowire.VarintType), v)
+}
+
+// clientID names a connection's client, as RPC wants it.
+func clientID() []byte {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	return id
+}
+
+// requestFrame is a frame with a header for the call and the messages after it.
+func requestFrame(call int32, client []byte, messages ...message) []byte {
+	header := message(nil).
+		number(1, 2). // RPC_PROTOCOL_BUFFER
+		number(2, 0). // RPC_FINAL_PACKET
+		number(3, protowire.EncodeZigZag(int64(call))).
+		bytes(4, client).
+		number(5, protowire.EncodeZigZag(-1))
+	frame := protowire.AppendBytes(make([]byte, 4), header)
+	for _, m := range messages {
+		frame = protowire.AppendBytes(frame, m)
+	}
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	return frame
+}
+
+// connectionContext says as whom the calls of a connection are made.
+func connectionContext(client []byte, user string) []byte {
+	return requestFrame(contextCall, client, message(nil).bytes(2, message(nil).text(1, user)).text(3, nameNodeProtocol))
+}
+
+// callFrame is a call of a NameNode's method.
+func callFrame(call int32, client []byte, method string, request message) []byte {
+	return requestFrame(call, client, message(nil).text(1, method).text(2, nameNodeProtocol).number(3, 1), request)
+}
+
+// readFrame reads a frame into buf, which it gives back with the frame, its length included. buf grows with the bytes that
+// arrive, not with the length that is claimed.
+func readFrame(r io.Reader, buf []byte) ([]byte, error) {
+	buf, err := readMore(r, buf[:0], 4)
+	if err != nil {
+		return buf, err
+	}
+	length := binary.BigEndian.Uint32(buf)
+	if length > maxFrame {
+		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, maxFrame)
+	}
+	buf, err = readMore(r, buf, 4+int(length))
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return buf, err
+}
+
+// readMore reads on until buf has n bytes. The end before the first byte of an empty buf is io.EOF.
+func readMore(r io.Reader, buf []byte, n int) ([]byte, error) {
+	for len(buf) < n {
+		have := len(buf)
+		if have == cap(buf) {
+			buf = append(make([]byte, 0, max(4<<10, 2*have)), buf...)
+		}
+		m, err := io.ReadFull(r, buf[have:min(n, cap(buf))])
+		buf = buf[:have+m]
+		if err != nil {
+			if have > 0 && err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return buf, err
+		}
+	}
+	return buf, nil
+}
+
+// response is a NameNode's answer: the message after the header, or what it refuses by.
+type response struct {
+	call    int32
+	refusal *remoteError
+	body    []byte // a part of the frame
+}
+
+// remoteError is an exception of a NameNode.
+type remoteError struct{ class, message string }
+
+func (e *remoteError) Error() string {
+	text, _, _ := strings.Cut(e.message, "\n")
+	return e.class[strings.LastIndexByte(e.class, '.')+1:] + ": " + text
+}
+
+// later tells whether the NameNode says that it did nothing and may do it later, or that another one may.
+func (e *remoteError) later() bool { return notNow[e.class] }
+
+// parseReply reads a frame that a NameNode sent.
+func parseReply(frame []byte) (response, error) {
+	if len(frame) < 4 {
+		return response{}, malformedf("a frame of %d bytes", len(frame))
+	}
+	header, rest, err := delimited(frame[4:])
+	if err != nil {
+		return response{}, err
+	}
+	var r response
+	var status uint64
+	var e remoteError
+	err = eachField(header, func(f field) error {
+		switch f.key() {
+		case varintField(1):
+			r.call = int32(f.number)
+		case varintField(2):
+			status = f.number
+		case bytesField(4):
+			e.class = string(f.bytes)
+		case bytesField(5):
+			e.message = string(f.bytes)
+		}
+		return nil
+	})
+	if err != nil {
+		return response{}, err
+	}
+	if status != 0 {
+		r.refusal = &e
+		return r, nil
+	}
+	r.body, _, err = delimited(rest)
+	return r, err
+}
+
+// delimited gives a message that comes after its length, and what follows it.
+func delimited(b []byte) (first, rest []byte, err error) {
+	v, n := protowire.ConsumeBytes(b)
+	if n < 0 {
+		return nil, nil, malformedf("protobuf: %v", protowire.ParseError(n))
+	}
+	return v, b[n:], nil
+}
+
+// The states of an RpcSaslProto.
+const (
+	saslSuccess   = 0
+	saslNegotiate = 1
+	saslInitiate  = 2
+	saslChallenge = 3
+	saslResponse  = 4
+	saslWrap      = 5
+)
+
+// saslMessage is an RpcSaslProto.
+type saslMessage struct {
+	state  uint64
+	token  []byte // nil: none
+	offers []saslOffer
+}
+
+// saslOffer is a way to log in, an RpcSaslProto.SaslAuth.
+type saslOffer struct {
+	method, mechanism, protocol, server string
+	challenge                           []byte // nil: the client begins
+}
+
+// choice is the offer as a client sends it back: without the challenge.
+func (o saslOffer) choice() message {
+	return message(nil).text(1, o.method).text(2, o.mechanism).text(3, o.protocol).text(4, o.server)
+}
+
+func parseSasl(b []byte) (saslMessage, error) {
+	m := saslMessage{state: ^uint64(0)}
+	err := eachField(b, func(f field) error {
+		switch f.key() {
+		case varintField(2):
+			m.state = f.number
+		case bytesField(3):
+			m.token = f.bytes
+		case bytesField(4):
+			o, err := parseOffer(f.bytes)
+			m.offers = append(m.offers, o)
+			return err
+		}
+		return nil
+	})
+	return m, err
+}
+
+func parseOffer(b []byte) (saslOffer, error) {
+	var o saslOffer
+	err := eachField(b, func(f field) error {
+		switch f.key() {
+		case bytesField(1):
+			o.method = string(f.bytes)
+		case bytesField(2):
+			o.mechanism = string(f.bytes)
+		case bytesField(3):
+			o.protocol = string(f.bytes)
+		case bytesField(4):
+			o.server = string(f.bytes)
+		case bytesField(5):
+			o.challenge = f.bytes
+		}
+		return nil
+	})
+	return o, err
+}
+
+var errNotSasl = errors.New("the answer is no SASL message")
+
+// exchange sends a SASL message and reads the answer.
+func exchange(c io.ReadWriter, client []byte, m message) (saslMessage, error) {
+	if _, err := c.Write(requestFrame(saslCall, client, m)); err != nil {
+		return saslMessage{}, err
+	}
+	frame, err := readFrame(c, nil)
+	if err != nil {
+		return saslMessage{}, fmt.Errorf("log in: %w", noEOF(err))
+	}
+	r, err := parseReply(frame)
+	switch {
+	case err != nil:
+		return saslMessage{}, err
+	case r.refusal != nil:
+		return saslMessage{}, r.refusal
+	case r.call != saslCall:
+		return saslMessage{}, errNotSasl
+	}
+	return parseSasl(r.body)
+}
+
+// noEOF is for a connection that ends where an answer is due.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"bulkload/internal/sasl"
+)
+
+// nameNodeConn is a connection to a NameNode as the client library sees it: one without security, whatever the cluster
+// has. What the library writes is greeting and frames; the greeting is swallowed where we have greeted ourselves, and
+// frames are wrapped where the connection is protected. Answers are unwrapped, and the servers' defaults never tell the
+// library to encrypt its connections to DataNodes, which is done below it.
+type nameNodeConn struct {
+	net.Conn
+	layer  sasl.Layer // nil: in clear
+	client []byte
+	greet  int    // bytes of the library's greeting that are still to come
+	plain  bool   // the greeting is passed on
+	out    []byte // of a frame that is not whole
+	token  []byte // the last wrapped frame, for its memory
+
+	mu       sync.Mutex
+	defaults map[int32]bool // calls that ask for the servers' defaults
+
+	encrypts func(bool) // is told whether the DataNodes want encryption
+	in, rest []byte     // the frame in hand, and what of it is to be read
+}
+
+// newNameNodeConn puts a NameNode's connection into the library's form. With secured, the login is over.
+func newNameNodeConn(c net.Conn, secured bool, layer sasl.Layer) *nameNodeConn {
+	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, defaults: map[int32]bool{}}
+}
+
+func (c *nameNodeConn) Write(p []byte) (int, error) {
+	written := len(p)
+	if n := min(c.greet, len(p)); n > 0 {
+		if c.plain {
+			if m, err := c.Conn.Write(p[:n]); err != nil {
+				return m, err
+			}
+		}
+		c.greet -= n
+		p = p[n:]
+	}
+	c.out = append(c.out, p...)
+	for {
+		frame := wholeFrame(c.out)
+		if frame == nil {
+			return written, nil
+		}
+		if err := c.send(frame); err != nil {
+			return 0, err
+		}
+		c.out = append(c.out[:0], c.out[len(frame):]...)
+	}
+}
+
+// wholeFrame gives the first frame of b; nil where it is not whole.
+func wholeFrame(b []byte) []byte {
+	if len(b) < 4 {
+		return nil
+	}
+	n := 4 + int64(binary.BigEndian.Uint32(b))
+	if int64(len(b)) < n {
+		return nil
+	}
+	return b[:n]
+}
+
+func (c *nameNodeConn) send(frame []byte) error {
+	if call, method, err := parseCall(frame); err == nil && method == "getServerDefaults" {
+		c.mu.Lock()
+		c.defaults[call] = true
+		c.mu.Unlock()
+	}
+	if c.layer == nil {
+		_, err := c.Conn.Write(frame)
+		return err
+	}
+	var err error
+	if c.token, err = c.layer.Wrap(c.token[:0], frame); err != nil {
+		return err
+	}
+	_, err = c.Conn.Write(requestFrame(saslCall, c.client, message(nil).number(2, saslWrap).bytes(3, c.token)))
+	return err
+}
+
+// parseCall gives the number and the method of a call; of other frames, whose second message has another form, any name.
+func parseCall(frame []byte) (call int32, method string, err error) {
+	header, rest, err := delimited(frame[4:])
+	if err != nil {
+		return 0, "", err
+	}
+	err = eachField(header, func(f field) error {
+		if f.key() == varintField(3) {
+			call = int32(f.number>>1) ^ -int32(f.number&1)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	request, _, err := delimited(rest)
+	if err != nil {
+		return 0, "", err
+	}
+	err = eachField(request, func(f field) error {
+		if f.key() == bytesField(1) {
+			method = string(f.bytes)
+		}
+		return nil
+	})
+	return call, method, err
+}
+
+func (c *nameNodeConn) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		if err := c.next(); err != nil {
+			c.Conn.Close() // err is the one to report
+			return 0, err
+		}
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// keptFrame is the largest buffer that is kept for the next answer, in bytes.
+const keptFrame = 1 << 20
+
+// next reads an answer.
+func (c *nameNodeConn) next() error {
+	if cap(c.in) > keptFrame {
+		c.in = nil
+	}
+	var err error
+	if c.in, err = readFrame(c.Conn, c.in); err != nil {
+		return err
+	}
+	frame := c.in
+	if c.layer != nil {
+		if frame, err = c.unwrap(frame); err != nil {
+			return err
+		}
+	}
+	r, err := parseReply(frame)
+	if err != nil {
+		return err
+	}
+	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer to no call
+		return c.refused(r.refusal)
+	}
+	c.rest = frame
+	c.clearEncryption(r)
+	return nil
+}
+
+// refused is the server's refusal of the connection as such.
+func (c *nameNodeConn) refused(e *remoteError) error {
+	err := error(e)
+	if c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled") {
+		err = fmt.Errorf("%w; the cluster wants Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
+	}
+	return &loginError{c.RemoteAddr().String(), err}
+}
+
+var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
+
+// unwrap gives the frame in a frame. In clear there may be nothing, not even a refusal: anybody could have sent it.
+func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
+	r, err := parseReply(frame)
+	if err != nil {
+		return nil, err
+	}
+	if r.refusal != nil || r.call != saslCall {
+		return nil, errNotWrapped
+	}
+	m, err := parseSasl(r.body)
+	if err != nil {
+		return nil, err
+	}
+	if m.state != saslWrap || m.token == nil {
+		return nil, errNotWrapped
+	}
+	inner, err := c.layer.Unwrap(m.token)
+	if err != nil {
+		return nil, fmt.Errorf("NameNode: %w", err)
+	}
+	if whole := wholeFrame(inner); len(whole) != len(inner) || whole == nil {
+		return nil, malformedf("%d bytes that are no frame in a protected one", len(inner))
+	}
+	return inner, nil
+}
+
+// clearEncryption writes false over encryptDataTransfer (field 6) in the servers' defaults, and says what it was.
+func (c *nameNodeConn) clearEncryption(r response) {
+	c.mu.Lock()
+	asked := c.defaults[r.call]
+	delete(c.defaults, r.call)
+	c.mu.Unlock()
+	if !asked || r.refusal != nil {
+		return
+	}
+	encrypts := false
+	_ = eachField(r.body, func(f field) error { // the library's own reader says what is wrong
+		if f.key() == bytesField(1) {
+			encrypts = clearBool(f.bytes, 6)
+		}
+		return nil
+	})
+	if c.encrypts != nil {
+		c.encrypts(encrypts)
+	}
+}
+
+// clearBool makes a boolean field false where it is, and gives what it was.
+func clearBool(b []byte, id protowire.Number) (was bool) {
+	for len(b) > 0 {
+		f, n, err := nextField(b)
+		if err != nil {
+			return was
+		}
+		if f.key() == varintField(id) {
+			was = f.number != 0
+			_, _, tag := protowire.ConsumeTag(b)
+			for i := tag; i < n; i++ {
+				b[i] &= 0x80 // the bits that say that the number goes on
+			}
+		}
+		b = b[n:]
+	}
+	return was
+}

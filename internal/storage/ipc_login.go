@@ -1,0 +1,189 @@
+package storage
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"bulkload/internal/kerberos"
+	"bulkload/internal/sasl"
+)
+
+// loginError is a NameNode, or one of ours, that refuses the login: trying again would give the same.
+type loginError struct {
+	address string
+	err     error
+}
+
+func (e *loginError) Error() string { return "log in to NameNode " + e.address + ": " + e.err.Error() }
+func (e *loginError) Unwrap() error { return e.err }
+
+// logIn authenticates on a new connection, which has sent nothing yet, and gives what protects it from then on; nil for
+// nothing.
+func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
+	layer, err := s.greet(ctx, c, address)
+	var remote *remoteError
+	var network net.Error
+	switch {
+	case err == nil, errors.As(err, &network), isCut(err):
+		return layer, err
+	case errors.As(err, &remote) && remote.later():
+		return nil, err
+	}
+	return nil, &loginError{address, err}
+}
+
+func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
+	if _, err := c.Write([]byte(saslGreeting)); err != nil {
+		return nil, err
+	}
+	client := clientID()
+	first, err := exchange(c, client, message(nil).number(2, saslNegotiate))
+	if err != nil {
+		return nil, err
+	}
+	if first.state != saslNegotiate {
+		return nil, s.noSimple() // a server without security answers "success" at once
+	}
+	way, offer, err := s.choose(ctx, first.offers, c, address)
+	if err != nil {
+		return nil, err
+	}
+	return converse(c, client, way, offer)
+}
+
+// noSimple refuses to go on without authentication, whatever the site files allow: the server may be a stranger.
+func (s *security) noSimple() error {
+	why := ""
+	if s.fallback {
+		why = " (ipc.client.fallback-to-simple-auth-allowed is true, which this program does not follow)"
+	}
+	return fmt.Errorf("it wants no authentication, the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
+}
+
+// choose gives the first of the server's offers for which there is a token or a ticket.
+func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, address string) (sasl.Client, saslOffer, error) {
+	var methods []string
+	for _, o := range offers {
+		switch {
+		case o.method == "TOKEN" && o.mechanism == "DIGEST-MD5":
+			if t, ok := s.tokenFor(address, c.RemoteAddr()); ok {
+				return s.byToken(t, o), o, nil
+			}
+		case o.method == "KERBEROS" && o.mechanism == "GSSAPI" && s.login != nil:
+			way, err := s.byTicket(ctx, o, c, address)
+			return way, o, err
+		case o.method == "SIMPLE":
+			return nil, o, s.noSimple()
+		}
+		methods = append(methods, o.method)
+	}
+	if len(s.tokens) > 0 {
+		return nil, saslOffer{}, fmt.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
+	}
+	return nil, saslOffer{}, fmt.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
+		"or name a file of tokens in HADOOP_TOKEN_FILE_LOCATION", strings.Join(methods, " and "))
+}
+
+func (s *security) byToken(t Token, o saslOffer) sasl.Client {
+	return sasl.DigestMD5(sasl.Digest{User: base64.StdEncoding.EncodeToString(t.Identifier), Password: base64.StdEncoding.EncodeToString(t.Password),
+		Service: o.protocol, Host: o.server, Preferred: s.rpc})
+}
+
+func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, address string) (sasl.Client, error) {
+	service, err := s.nameNodeService(o, c, address)
+	if err != nil {
+		return nil, err
+	}
+	ticket, err := s.login.Ticket(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	if s.pattern != nil && !s.pattern.MatchString(ticket.Service()) {
+		return nil, fmt.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
+	}
+	return sasl.GSSAPI(ticket, s.rpc), nil
+}
+
+// nameNodeService gives the NameNode's principal by the site files, which must be the one that it says it has
+// (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or the name that belongs to its IP.
+func (s *security) nameNodeService(o saslOffer, c net.Conn, address string) (string, error) {
+	said := o.protocol + "/" + o.server
+	if s.pattern != nil {
+		return said, nil
+	}
+	if s.principal == "" {
+		return "", errors.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
+	}
+	var first string
+	for _, host := range hostNames(c, address) {
+		service, err := kerberos.ServicePrincipal(s.principal, host)
+		if err != nil {
+			return "", fmt.Errorf("dfs.namenode.kerberos.principal: %w", err)
+		}
+		if name, _, _ := strings.Cut(service, "@"); strings.EqualFold(name, said) {
+			return service, nil
+		}
+		if first == "" {
+			first = service
+		}
+	}
+	return "", fmt.Errorf("it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
+		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
+}
+
+// hostNames gives the address's host and the names of its IP.
+func hostNames(c net.Conn, address string) []string {
+	host, _, _ := net.SplitHostPort(address)
+	names := []string{host}
+	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		found, _ := net.LookupAddr(remote.IP.String()) // none is no error: the first may do
+		for _, name := range found {
+			names = append(names, strings.TrimSuffix(name, "."))
+		}
+	}
+	return names
+}
+
+// converse takes the exchange to its end.
+func converse(c net.Conn, client []byte, way sasl.Client, offer saslOffer) (sasl.Layer, error) {
+	token, err := way.Start()
+	if err != nil {
+		return nil, err
+	}
+	done := false
+	if offer.challenge != nil {
+		if token, done, err = way.Next(offer.challenge); err != nil {
+			return nil, err
+		}
+	}
+	out := message(nil).number(2, saslInitiate).bytes(3, token).bytes(4, offer.choice())
+	for range maxRounds {
+		in, err := exchange(c, client, out)
+		if err != nil {
+			return nil, err
+		}
+		if in.state != saslChallenge && in.state != saslSuccess {
+			return nil, fmt.Errorf("SASL message of state %d where a challenge or the end is due", in.state)
+		}
+		if in.token != nil || in.state == saslChallenge {
+			if token, done, err = way.Next(in.token); err != nil {
+				return nil, err
+			}
+		}
+		if in.state == saslSuccess {
+			if !done {
+				return nil, errors.New("the server ends the exchange before it has proved who it is")
+			}
+			return way.Layer(), nil
+		}
+		out = message(nil).number(2, saslResponse).bytes(3, token)
+	}
+	return nil, fmt.Errorf("no end of the exchange after %d rounds", maxRounds)
+}
+
+// maxRounds is more than any mechanism needs.
+const maxRounds = 10

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"bulkload/internal/sasl"
+)
+
+// rpcClient connects to the NameNodes of a file system: for the client library, and for calls that the library does not
+// have.
+type rpcClient struct {
+	*security
+	addresses []string
+	user      string // in whose name calls are made
+	dial      dialFunc
+
+	mu       sync.Mutex
+	failures map[string]error // of the last connection, by address
+	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
+	active   int              // of addresses: the one that answered last
+}
+
+// connect is the library's dialer.
+func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, error) {
+	c, layer, err := n.open(ctx, address)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.failures == nil {
+		n.failures = map[string]error{}
+	}
+	n.failures[address] = err
+	if err != nil {
+		return nil, err
+	}
+	wrapped := newNameNodeConn(c, n.kerberos, layer)
+	wrapped.encrypts = func(yes bool) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.encrypts = yes
+	}
+	return wrapped, nil
+}
+
+// open connects and logs in.
+func (n *rpcClient) open(ctx context.Context, address string) (net.Conn, sasl.Layer, error) {
+	c, err := n.dial(ctx, "tcp", address)
+	if err != nil || !n.kerberos {
+		return c, nil, err
+	}
+	layer, err := n.logIn(ctx, c, address)
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, layer, nil
+}
+
+// refusal gives why no NameNode lets us in: where it is for good of them all, or of one and the others are not there.
+func (n *rpcClient) refusal() *loginError {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var refused *loginError
+	for _, address := range n.addresses {
+		switch err, known := n.failures[address]; {
+		case known && err == nil:
+			return nil
+		case refused == nil:
+			errors.As(err, &refused)
+		}
+	}
+	return refused
+}
+
+// encrypted tells whether DataNodes want encrypted connections.
+func (n *rpcClient) encrypted() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.encrypts
+}
+
+// answer is what a call of ours gives, and the address of who gave it.
+type answer struct {
+	body    []byte
+	address string
+	remote  net.Addr
+}
+
+// call makes one call of ours, on a connection of its own, at the NameNode that is active. Such calls are few.
+func (n *rpcClient) call(ctx context.Context, method string, request message) (answer, error) {
+	n.mu.Lock()
+	first := n.active
+	n.mu.Unlock()
+	var failed error
+	for i := range n.addresses {
+		which := (first + i) % len(n.addresses)
+		a, err := n.callAt(ctx, n.addresses[which], method, request)
+		if err == nil {
+			n.mu.Lock()
+			n.active = which
+			n.mu.Unlock()
+			return a, nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("%s at NameNode %s: %w", method, n.addresses[which], err))
+		var remote *remoteError
+		if errors.As(err, &remote) && !remote.later() {
+			break // an answer
+		}
+	}
+	return answer{}, failed
+}
+
+func (n *rpcClient) callAt(ctx context.Context, address, method string, request message) (answer, error) {
+	raw, layer, err := n.open(ctx, address)
+	if err != nil {
+		return answer{}, err
+	}
+	defer raw.Close()
+	c := newNameNodeConn(raw, n.kerberos, layer)
+	client := clientID()
+	for _, p := range [][]byte{[]byte(plainGreeting), connectionContext(client, n.user), callFrame(0, client, method, request)} {
+		if _, err := c.Write(p); err != nil {
+			return answer{}, err
+		}
+	}
+	frame, err := readFrame(c, nil)
+	if err != nil {
+		return answer{}, noEOF(err)
+	}
+	r, err := parseReply(frame)
+	if err == nil && r.refusal != nil {
+		err = r.refusal
+	}
+	return answer{r.body, address, raw.RemoteAddr()}, err
+}
+
+// isCut tells whether the other end closed the connection, or was never there.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

@@ -1,0 +1,226 @@
+package storage
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	"bulkload/internal/kerberos"
+	"bulkload/internal/sasl"
+	"bulkload/internal/siteconf"
+)
+
+// Identity is who a program is on HDFS.
+type Identity struct {
+	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, else the system user
+	Login  *kerberos.Login // on one with Kerberos; nil: Tokens are all there is
+	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives
+}
+
+// security is how the connections of one file system are protected, by the site files and by who we are.
+type security struct {
+	kerberos  bool              // hadoop.security.authentication; nothing else matters where it is false
+	rpc       []sasl.Protection // hadoop.rpc.protection, the one to prefer first
+	transfer  []sasl.Protection // dfs.data.transfer.protection; nil: DataNodes speak no SASL, but where they encrypt
+	encrypt   bool              // dfs.encrypt.data.transfer, which the NameNode must confirm
+	aes       bool              // dfs.encrypt.data.transfer.cipher.suites
+	principal string            // dfs.namenode.kerberos.principal
+	pattern   *regexp.Regexp    // dfs.namenode.kerberos.principal.pattern
+	fallback  bool              // ipc.client.fallback-to-simple-auth-allowed
+	useIP     bool              // hadoop.security.token.service.use_ip
+
+	login   *kerberos.Login
+	tokens  []Token // for HDFS only
+	service string  // of tokens, with several NameNodes: ha-hdfs:NAME
+}
+
+// The properties that decide.
+const (
+	authenticationProperty = "hadoop.security.authentication"
+	rpcProtectionProperty  = "hadoop.rpc.protection"
+	transferProperty       = "dfs.data.transfer.protection"
+	encryptProperty        = "dfs.encrypt.data.transfer"
+	cipherSuitesProperty   = "dfs.encrypt.data.transfer.cipher.suites"
+	principalProperty      = "dfs.namenode.kerberos.principal"
+	patternProperty        = "dfs.namenode.kerberos.principal.pattern"
+	fallbackProperty       = "ipc.client.fallback-to-simple-auth-allowed"
+	useIPProperty          = "hadoop.security.token.service.use_ip"
+)
+
+// deciders are properties that name a Java class that decides which connections are protected.
+var deciders = []string{"hadoop.security.saslproperties.resolver.class", "dfs.data.transfer.saslproperties.resolver.class", "dfs.trustedchannel.resolver.class"}
+
+const aesSuite = "AES/CTR/NoPadding"
+
+// readSecurity reads the site files. What it can't do it refuses by name: nothing is done with less protection than they
+// ask for.
+func readSecurity(conf *siteconf.Conf) (*security, error) {
+	s := &security{
+		principal: conf.Get(principalProperty, ""),
+		encrypt:   isTrue(conf, encryptProperty, false),
+		fallback:  isTrue(conf, fallbackProperty, false),
+		useIP:     isTrue(conf, useIPProperty, true),
+	}
+	switch how := strings.ToLower(conf.Get(authenticationProperty, "simple")); how {
+	case "kerberos":
+		s.kerberos = true
+	case "simple", "":
+	default:
+		return nil, siteError(conf, authenticationProperty, "known are simple and kerberos")
+	}
+	for _, property := range deciders {
+		if class := conf.Get(property, ""); class != "" && !slices.Contains(ownDeciders, class) {
+			return nil, siteError(conf, property, "this program can't run a class that decides about protection; take it out of the site files that this program reads")
+		}
+	}
+	if err := s.readProtections(conf); err != nil {
+		return nil, err
+	}
+	if err := s.readCiphers(conf); err != nil {
+		return nil, err
+	}
+	return s, s.readPattern(conf)
+}
+
+// ownDeciders are Hadoop's defaults, which decide by the other properties.
+var ownDeciders = []string{"org.apache.hadoop.security.SaslPropertiesResolver",
+	"org.apache.hadoop.hdfs.protocol.datatransfer.TrustedChannelResolver"}
+
+// siteError names a property, the file that sets it and its value.
+func siteError(conf *siteconf.Conf, property, what string) error {
+	return fmt.Errorf("%s (%s) is %s: %s", property, conf.Source(property), conf.Get(property, ""), what)
+}
+
+// isTrue reads a boolean as Configuration.getBoolean does.
+func isTrue(conf *siteconf.Conf, property string, def bool) bool {
+	switch strings.ToLower(conf.Get(property, "")) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return def
+}
+
+func (s *security) readProtections(conf *siteconf.Conf) (err error) {
+	if s.rpc, err = sasl.ParseProtections(conf.Get(rpcProtectionProperty, "")); err != nil {
+		return siteError(conf, rpcProtectionProperty, err.Error())
+	}
+	if conf.Get(transferProperty, "") != "" {
+		if s.transfer, err = sasl.ParseProtections(conf.Get(transferProperty, "")); err != nil {
+			return siteError(conf, transferProperty, err.Error())
+		}
+	}
+	for property, list := range map[string][]sasl.Protection{rpcProtectionProperty: s.rpc, transferProperty: s.transfer} {
+		if !s.kerberos && len(list) > 0 && !slices.Contains(list, sasl.Authentication) {
+			return siteError(conf, property, "without Kerberos Hadoop protects no connection, and says nothing; "+
+				"set hadoop.security.authentication to kerberos, or take this property out of the site files")
+		}
+	}
+	return nil
+}
+
+func (s *security) readCiphers(conf *siteconf.Conf) error {
+	switch suites := conf.Get(cipherSuitesProperty, ""); suites {
+	case "":
+	case aesSuite:
+		s.aes = true
+	default:
+		return siteError(conf, cipherSuitesProperty, "this program has "+aesSuite+" only; set that here and on the DataNodes")
+	}
+	return nil
+}
+
+// readPattern makes a regular expression of a glob of * and ?.
+func (s *security) readPattern(conf *siteconf.Conf) error {
+	glob := conf.Get(patternProperty, "")
+	if glob == "" {
+		return nil
+	}
+	if strings.ContainsAny(glob, `[]{}\`) {
+		return siteError(conf, patternProperty, "this program knows * and ? only in a pattern")
+	}
+	text := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(glob))
+	s.pattern = regexp.MustCompile("^(?:" + text + ")$") // quoted: always sound
+	return nil
+}
+
+// as gives the security with who we are: the names that connections are made in and that HDFS gives to owners of files.
+func (s *security) as(who Identity, conf *siteconf.Conf, authority string) (full, short string, err error) {
+	if conf.Get("dfs.ha.namenodes."+authority, "") != "" {
+		s.service = haService + authority
+	}
+	if !s.kerberos {
+		full, err = hdfsUser(who.User)
+		return full, full, err
+	}
+	s.login = who.Login
+	for _, t := range who.Tokens {
+		if t.Kind == hdfsTokenKind {
+			s.tokens = append(s.tokens, t)
+		}
+	}
+	if s.login != nil {
+		return s.login.Principal(), s.login.Short(), nil
+	}
+	if len(s.tokens) == 0 {
+		return "", "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
+			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
+	}
+	details, err := s.tokens[0].Details()
+	if err != nil {
+		return "", "", err
+	}
+	return details.Owner, shortName(details.Owner), nil
+}
+
+// haService begins the service of a token for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).
+const haService = "ha-hdfs:"
+
+// shortName is the first part of a principal.
+func shortName(principal string) string {
+	if i := strings.IndexAny(principal, "/@"); i >= 0 {
+		return principal[:i]
+	}
+	return principal
+}
+
+// tokenFor gives the token for a NameNode, by its name service, or its IP or name and port.
+func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
+	names := []string{strings.ToLower(address)}
+	if remote != nil {
+		names = append(names, remote.String())
+	}
+	if s.service != "" {
+		names = []string{s.service}
+	}
+	for _, t := range s.tokens {
+		if slices.Contains(names, t.Service) {
+			return t, true
+		}
+	}
+	return Token{}, false
+}
+
+// services lists what the tokens are for.
+func (s *security) services() string {
+	var list []string
+	for _, t := range s.tokens {
+		list = append(list, t.Service)
+	}
+	return strings.Join(list, ", ")
+}
+
+// tokenService is the service that a token of a NameNode must have, for whoever uses it to find it
+// (SecurityUtil.buildTokenService, HAUtilClient.buildTokenServiceForLogicalUri).
+func (s *security) tokenService(address string, remote net.Addr) string {
+	if s.service != "" {
+		return s.service
+	}
+	if !s.useIP {
+		return strings.ToLower(address)
+	}
+	return remote.String()
+}

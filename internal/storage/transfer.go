@@ -1,0 +1,321 @@
+package storage
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"bulkload/internal/sasl"
+)
+
+// A connection to a DataNode begins, where it is protected, with an exchange of DIGEST-MD5
+// (org.apache.hadoop.hdfs.protocol.datatransfer.sasl.SaslDataTransferClient):
+//
+//	client: DEADBEEF | message     server: message with the challenge
+//	client: message with the answer, and the ciphers to choose from
+//	server: message with the proof, and the cipher with its keys
+//
+// each message a DataTransferEncryptorMessageProto after its varint length. The secret is that of the first operation's
+// block token, or where the cluster encrypts (dfs.encrypt.data.transfer) a key that the NameNode gives out. What follows
+// is tokens after their lengths, or a stream of AES.
+
+// saslMagic begins a connection on which an exchange comes before the first operation.
+var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
+
+// transferConn is a connection to a DataNode below the checks of blocks. It waits for the first operation, which has the
+// block token, and authenticates then.
+type transferConn struct {
+	net.Conn
+	open  func(c net.Conn, operation []byte) (io.ReadWriter, error)
+	first []byte // the operation, as far as it was written
+
+	mu     sync.Mutex // an idle writer's heartbeat may meet its last packet
+	stream io.ReadWriter
+}
+
+func (c *transferConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stream != nil {
+		return c.stream.Write(p)
+	}
+	c.first = append(c.first, p...)
+	operation, err := wholeOperation(c.first)
+	if err != nil {
+		return 0, err
+	}
+	if operation == nil {
+		return len(p), nil
+	}
+	stream, err := c.open(c.Conn, operation)
+	if err != nil {
+		c.Conn.Close() // err is the one to report
+		return 0, err
+	}
+	c.stream = stream
+	if _, err := c.stream.Write(c.first); err != nil {
+		return 0, err
+	}
+	c.first = nil
+	return len(p), nil
+}
+
+func (c *transferConn) Read(p []byte) (int, error) {
+	if c.stream == nil { // the library writes first
+		return 0, errors.New("read from a DataNode before an operation was written")
+	}
+	return c.stream.Read(p)
+}
+
+// wholeOperation gives the message of the operation that b begins with; nil where it is not whole.
+func wholeOperation(b []byte) ([]byte, error) {
+	if len(b) <= operationLead {
+		return nil, nil
+	}
+	length, n := binary.Uvarint(b[operationLead:])
+	switch {
+	case n < 0 || length > maxOperation:
+		return nil, malformedf("an operation of more than %d bytes", maxOperation)
+	case n == 0 || length > uint64(len(b)-operationLead-n):
+		return nil, nil
+	}
+	return b[operationLead+n:][:length], nil
+}
+
+// blockToken finds the token in an operation on a block: each begins with a ClientOperationHeaderProto{1 BaseHeaderProto{2
+// token}}, or with a BaseHeaderProto itself.
+func blockToken(operation []byte) (Token, error) {
+	var t Token
+	err := eachField(operation, func(f field) error {
+		if f.key() != bytesField(1) {
+			return nil
+		}
+		return eachField(f.bytes, func(client field) error {
+			if client.key() != bytesField(1) {
+				return nil
+			}
+			return eachField(client.bytes, func(base field) (err error) {
+				if base.key() == bytesField(2) {
+					t, err = parseToken(base.bytes)
+				}
+				return err
+			})
+		})
+	})
+	if err == nil && len(t.Identifier) == 0 {
+		err = errors.New("the NameNode gave no token for the block: on a cluster with Kerberos dfs.block.access.token.enable must be true")
+	}
+	return t, err
+}
+
+// transfers opens connections to the DataNodes of a file system.
+type transfers struct {
+	names *rpcClient
+	dial  dialFunc
+	key   keyring
+}
+
+// connect is the library's dialer.
+func (t *transfers) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := t.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	encrypts, err := t.protected(c.RemoteAddr())
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	switch {
+	case encrypts:
+		again := func() (net.Conn, error) { return t.dial(ctx, network, address) }
+		conn := &transferConn{Conn: c}
+		conn.open = func(c net.Conn, _ []byte) (io.ReadWriter, error) { return t.encrypt(ctx, conn, again) }
+		return conn, nil
+	case t.names.kerberos && t.names.transfer != nil && !privileged(c.RemoteAddr()):
+		return &transferConn{Conn: c, open: t.authenticate}, nil
+	}
+	return c, nil
+}
+
+// protected tells whether connections are encrypted with the NameNode's key. Otherwise those to a DataNode on a port that
+// only root may open are trusted without an exchange (SaslDataTransferClient.send), which is refused where the site files
+// want more.
+func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {
+	n := t.names
+	if n.encrypted() {
+		return true, nil
+	}
+	if n.kerberos && n.transfer != nil && privileged(remote) && n.transfer[0] != sasl.Authentication {
+		return false, fmt.Errorf("%s is %v, and DataNode %v has a port below 1024, on which HDFS protects nothing; "+
+			"let the DataNodes listen on another port, or take the property out of the site files", transferProperty, n.transfer[0], remote)
+	}
+	return false, nil
+}
+
+func privileged(remote net.Addr) bool {
+	tcp, ok := remote.(*net.TCPAddr)
+	return ok && tcp.Port < 1024
+}
+
+// authenticate is the exchange with a block token.
+func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, error) {
+	token, err := blockToken(operation)
+	if err != nil {
+		return nil, err
+	}
+	d := sasl.Digest{User: base64.StdEncoding.EncodeToString(token.Identifier), Password: base64.StdEncoding.EncodeToString(token.Password),
+		Preferred: t.names.transfer}
+	return t.agree(c, d)
+}
+
+// encrypt is the exchange with the NameNode's key, and once more with a new one where the DataNode does not know it any
+// more.
+func (t *transfers) encrypt(ctx context.Context, conn *transferConn, again func() (net.Conn, error)) (io.ReadWriter, error) {
+	for first := true; ; first = false {
+		key, err := t.key.get(ctx, t.names, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		stream, err := t.agree(conn.Conn, key.digest())
+		if !errors.Is(err, errUnknownKey) || !first {
+			return stream, err
+		}
+		t.key.drop(key)
+		conn.Conn.Close()
+		if conn.Conn, err = again(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// agree makes the exchange, and gives what protects the connection from then on.
+func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
+	stream, err := t.exchange(c, d)
+	if err != nil {
+		return nil, fmt.Errorf("log in to the DataNode (%v): %w", d, err)
+	}
+	return stream, nil
+}
+
+// errUnknownKey is a DataNode's answer to a key that has ended.
+var errUnknownKey = errors.New("the DataNode does not know the encryption key")
+
+func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
+	d.Service, d.Host = "hdfs", "0" // SaslParticipant's
+	way := sasl.DigestMD5(d)
+	if _, err := c.Write(append([]byte(nil), saslMagic...)); err != nil {
+		return nil, err
+	}
+	first, err := t.round(c, transferMessage(nil))
+	if err != nil {
+		return nil, err
+	}
+	token, _, err := way.Next(first.payload)
+	if err != nil {
+		return nil, err
+	}
+	out := transferMessage(token)
+	if t.names.aes && private(d.Preferred) {
+		out = out.bytes(4, message(nil).number(1, aesOption))
+	}
+	second, err := t.round(c, out)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := way.Next(second.payload); err != nil {
+		return nil, err
+	}
+	return t.protect(c, way, second.cipher)
+}
+
+// private tells whether privacy is among the protections.
+func private(list []sasl.Protection) bool {
+	for _, p := range list {
+		if p == sasl.Privacy {
+			return true
+		}
+	}
+	return false
+}
+
+// transferMessage is a DataTransferEncryptorMessageProto that says success.
+func transferMessage(payload []byte) message { return message(nil).number(1, 0).bytes(2, payload) }
+
+// round sends a message and reads the answer.
+func (t *transfers) round(c net.Conn, m message) (transferReply, error) {
+	if _, err := c.Write(append(binary.AppendUvarint(nil, uint64(len(m))), m...)); err != nil {
+		return transferReply{}, err
+	}
+	b, err := readDelimited(c, maxMessage)
+	if err != nil {
+		return transferReply{}, noEOF(err)
+	}
+	return parseTransfer(b)
+}
+
+// readDelimited reads a message after its length, and not a byte more.
+func readDelimited(r io.Reader, limit uint64) ([]byte, error) {
+	var length uint64
+	var b [1]byte
+	for shift := 0; ; shift += 7 {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, err
+		}
+		length |= uint64(b[0]&0x7f) << shift
+		if b[0] < 0x80 {
+			break
+		}
+		if shift > 21 {
+			return nil, malformedf("a message of more than %d bytes", limit)
+		}
+	}
+	if length > limit {
+		return nil, malformedf("a message of more than %d bytes", limit)
+	}
+	m := make([]byte, length)
+	_, err := io.ReadFull(r, m)
+	return m, noEOF(err)
+}
+
+// transferReply is a DataNode's DataTransferEncryptorMessageProto.
+type transferReply struct {
+	payload []byte
+	cipher  *cipherOption
+}
+
+func parseTransfer(b []byte) (transferReply, error) {
+	var r transferReply
+	var status uint64
+	var text string
+	err := eachField(b, func(f field) (err error) {
+		switch f.key() {
+		case varintField(1):
+			status = f.number
+		case bytesField(2):
+			r.payload = f.bytes
+		case bytesField(3):
+			text = string(f.bytes)
+		case bytesField(4):
+			if r.cipher == nil {
+				r.cipher, err = parseCipher(f.bytes)
+			}
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return transferReply{}, err
+	case status == 1:
+		return transferReply{}, fmt.Errorf("%w: %s", errUnknownKey, text)
+	case status != 0:
+		return transferReply{}, fmt.Errorf("it refuses: %s", text)
+	}
+	return r, nil
+}
