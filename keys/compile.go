@@ -34,7 +34,7 @@ type step struct {
 	layout []datePart
 	zone   *time.Location // nil: UTC, and clocks as they were written
 	unit   time.Duration  // of a number that is a moment; 0: told by its digits
-	typed  values.Kind    // what a column that is used as it stands holds
+	typed  values.Kind    // what the column holds
 }
 
 // part is a term of the sum that is the key.
@@ -105,7 +105,7 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 
 // of takes from a column how its dates are written, where the function doesn't say so.
 func (s *step) of(c Column) {
-	s.unit = c.Unit
+	s.unit, s.typed = c.Unit, c.Kind
 	if s.zone == nil {
 		s.zone = c.Zone
 	}

@@ -22,7 +22,7 @@ type decimal struct {
 func parseDecimal(x []byte) (d decimal, problem string) {
 	const none = "no decimal number"
 	var rest []byte
-	d.negative, rest = sign(x)
+	d.negative, rest = CutSign(x)
 	n, point, digits := 0, -1, 0
 	for ; n < len(rest); n++ {
 		if c := rest[n]; c >= '0' && c <= '9' {
@@ -71,7 +71,7 @@ func parseExponent(x []byte) (n int64, ok bool) {
 	if x[0] != 'e' && x[0] != 'E' {
 		return 0, false
 	}
-	n, problem := parseInt64(x[1:])
+	n, problem := ParseInt64(x[1:])
 	return n, problem == "" && n >= math.MinInt32 && n <= math.MaxInt32
 }
 

@@ -8,7 +8,7 @@ import (
 
 // parseWhole reads a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
 func parseWhole(x []byte, kind Kind) (n int64, problem string) {
-	n, problem = parseInt64(x)
+	n, problem = ParseInt64(x)
 	switch {
 	case problem != "":
 	case kind == KindInt32 && n != int64(int32(n)):
@@ -19,10 +19,17 @@ func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 	return n, problem
 }
 
-func parseInt64(x []byte) (n int64, problem string) {
-	negative, digits := sign(x)
+// What ParseInt64 says of a text.
+const (
+	NoWhole      = "no whole number"
+	OutsideInt64 = "number outside int64"
+)
+
+// ParseInt64 reads a number as Long.parseLong does. The problem is "", NoWhole or OutsideInt64.
+func ParseInt64(x []byte) (n int64, problem string) {
+	negative, digits := CutSign(x)
 	if len(digits) == 0 {
-		return 0, "no whole number"
+		return 0, NoWhole
 	}
 	limit := uint64(math.MaxInt64)
 	if negative {
@@ -32,10 +39,10 @@ func parseInt64(x []byte) (n int64, problem string) {
 	for _, c := range digits {
 		d := uint64(c - '0')
 		if d > 9 {
-			return 0, "no whole number"
+			return 0, NoWhole
 		}
 		if u > (limit-d)/10 {
-			problem = "number outside int64" // unless something that is no digit follows
+			problem = OutsideInt64 // unless something that is no digit follows
 			continue
 		}
 		u = 10*u + d
@@ -46,8 +53,8 @@ func parseInt64(x []byte) (n int64, problem string) {
 	return int64(u), problem
 }
 
-// sign takes the sign off a number.
-func sign(x []byte) (negative bool, unsigned []byte) {
+// CutSign takes the sign off a number: one plus or minus may be before its digits.
+func CutSign(x []byte) (negative bool, unsigned []byte) {
 	if len(x) > 0 && (x[0] == '-' || x[0] == '+') {
 		return x[0] == '-', x[1:]
 	}

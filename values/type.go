@@ -32,7 +32,7 @@ func Formats() []string { return []string{FormatClock, FormatMillis, FormatSecon
 type Reader struct {
 	kind   Kind
 	format string
-	zone   zone
+	zone   zoneClocks
 }
 
 // NewReader makes a reader of values of a type; an error where its zone is not known.
@@ -44,13 +44,16 @@ func NewReader(t Type) (*Reader, error) {
 }
 
 // Location is the type's zone, nil for UTC; an error where it is not known.
-func (t Type) Location() (*time.Location, error) {
-	if t.Zone == "" || t.Zone == "UTC" {
+func (t Type) Location() (*time.Location, error) { return Location(t.Zone) }
+
+// Location is a zone by its name in the IANA's database, nil for UTC, which "" is too; an error where it is not known.
+func Location(zone string) (*time.Location, error) {
+	if zone == "" || zone == "UTC" {
 		return nil, nil
 	}
-	location, err := time.LoadLocation(t.Zone)
-	if err != nil || t.Zone == "Local" {
-		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", t.Zone)
+	location, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", zone)
 	}
 	return location, nil
 }

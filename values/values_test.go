@@ -105,7 +105,7 @@ func TestByHand(t *testing.T) {
 		{KindDate, "", "", "2026-11-2", "(no date such as 2026-11-20)"},
 		{KindDate, "", "", "2026-11/20", "(no date such as 2026-11-20)"},
 		{KindDate, "", "", "2026-02-29", "(a date or time that no calendar or clock shows)"},
-		{KindDate, "", "", "0000-01-01", "(a date or time that no calendar or clock shows)"},
+		{KindDate, "", "", "0000-00-00", "(a date or time that no calendar or clock shows)"},
 		{KindTimestamp, "", "", "2026-11-20", "000001a1f640bc00"},
 		{KindTimestamp, "", "", "2026-11-20 00:00", "000001a1f640bc00"},
 		{KindTimestamp, "", "", "2026-11-20T00:00:00.1239Z", "000001a1f640bc7b"},

@@ -2,8 +2,8 @@ package values
 
 import "time"
 
-// zone finds the instants at which a zone's clocks show a time. It remembers between which times the offset stays what it is.
-type zone struct {
+// zoneClocks finds the instants at which a zone's clocks show a time. It remembers between which times the offset stays what it is.
+type zoneClocks struct {
 	location *time.Location // nil: UTC
 	known    bool
 	from, to int64 // clock times, in seconds: within them offset holds, without a doubt
@@ -15,7 +15,7 @@ const forever = int64(1) << 60
 
 // instant is when the clocks show a time, given as seconds from 1970 on as if it were UTC's. At a change of the clocks
 // the offset before it counts: for the hour that is skipped and for the one that comes twice.
-func (z *zone) instant(shown int64) int64 {
+func (z *zoneClocks) instant(shown int64) int64 {
 	if z.location == nil {
 		return shown
 	}
@@ -25,7 +25,7 @@ func (z *zone) instant(shown int64) int64 {
 	return z.look(shown)
 }
 
-func (z *zone) look(shown int64) int64 {
+func (z *zoneClocks) look(shown int64) int64 {
 	_, guess := time.Unix(shown, 0).In(z.location).Zone()
 	near := time.Unix(shown-int64(guess), 0).In(z.location)
 	_, here := near.Zone()

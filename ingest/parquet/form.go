@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -46,7 +46,7 @@ func (f *Form) Check() error {
 		return errors.New("read Parquet: no columns are named")
 	}
 	for _, zone := range []string{f.Zone, f.Int96Zone} {
-		if _, err := location(zone); err != nil {
+		if _, err := values.Location(zone); err != nil {
 			return fmt.Errorf("read Parquet: %w", err)
 		}
 	}
@@ -60,18 +60,6 @@ func (f *Form) Check() error {
 		return nil
 	}
 	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
-}
-
-// location gives nil for UTC.
-func location(zone string) (*time.Location, error) {
-	if zone == "" || zone == "UTC" {
-		return nil, nil
-	}
-	l, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" {
-		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", zone)
-	}
-	return l, nil
 }
 
 // RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"bulkload/values"
+
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
@@ -137,7 +139,7 @@ func (v *decoded) showLong(f *Form, k kind, old legacy) show {
 	case timestamp, instant:
 		c := clock{julian: old.dates}
 		if k.shape == instant {
-			c.location, _ = location(f.Zone) // looked at by Check
+			c.location, _ = values.Location(f.Zone) // looked at by Check
 		}
 		return func(dst []byte, i int) ([]byte, string) {
 			seconds := floorDiv(v.longs[i], k.unit)
@@ -154,7 +156,7 @@ func (v *decoded) showInt96(f *Form, old legacy) show {
 		zone = f.Zone
 	}
 	c := clock{julian: old.int96}
-	c.location, _ = location(zone) // looked at by Check
+	c.location, _ = values.Location(zone) // looked at by Check
 	return func(dst []byte, i int) ([]byte, string) {
 		raw := v.int96s[i][:]
 		nanos := int64(binary.LittleEndian.Uint64(raw))
