@@ -8,8 +8,8 @@ import (
 	"bulkload/partition"
 )
 
-// What a run's phases take is measured where it costs nothing: a clock call for a block read or written, and a look at one
-// record of SampleEvery. What a goroutine did in all is known exactly, and so is what it read, sorted, spilled, compressed
+// SampleEvery is how many records one is timed of. What a run's phases take is measured where it costs nothing: a clock
+// call for a block read or written, and a look at one record of SampleEvery. What a goroutine did in all is known exactly, and so is what it read, sorted, spilled, compressed
 // and wrote; only the rest is shared out by the sample.
 const SampleEvery = 64
 
