@@ -363,7 +363,7 @@ func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, 
 		first := &regions[0]
 		conn, err := l.cluster.servers.region(ctx, first.Server)
 		if err == nil {
-			err = l.cluster.withTimeout(ctx, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
+			err = l.cluster.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
 		var lost *hbase.ConnError
 		if err == nil || !isPassing(err) && !errors.As(err, &lost) || !pause.wait(ctx) {

@@ -408,7 +408,7 @@ func (p *probing) ask(ctx context.Context, server string, questions []hbase.Regi
 	if p.cluster.asking != nil {
 		p.cluster.asking(server, questions)
 	}
-	err = p.cluster.withTimeout(ctx, func(ctx context.Context) (err error) {
+	err = p.cluster.withTimeout(ctx, conn, func(ctx context.Context) (err error) {
 		answers, err = conn.MultiGet(ctx, questions)
 		return err
 	})

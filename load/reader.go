@@ -63,15 +63,12 @@ func (r *reader) getOnce(ctx context.Context, tries *tries, table string, get *p
 	return row, err
 }
 
-// learn forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered: it may
-// be a dead one, of which the other side never told.
+// learn forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered.
 func (r *reader) learn(table string, region *Region, conn *hbase.Conn, err error) {
 	if remedyOf(err) == lookAgain {
 		r.locations.drop(table, region)
 	}
-	if conn != nil && errors.Is(err, context.DeadlineExceeded) {
-		r.servers.retire(conn)
-	}
+	r.servers.overdue(conn, err)
 }
 
 // tries bounds how often and how long a read that fails is tried again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,6 +278,34 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 		t.Errorf("got %s, %v; asked %s", got, err, s.log(0))
 	}
 	if n := len(s.server.Connections()); n != 3 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestOverdueCallsReplaceTheirConnection: the same holds for calls of the master, and for probes.
+func TestOverdueCallsReplaceTheirConnection(t *testing.T) {
+	var silent atomic.Bool
+	silent.Store(true)
+	server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+		return hbasetest.Answer{Silence: silent.Load(), Param: marshal(t, &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
+			{Exception: &pb.NameBytesPair{Name: proto.String("org.apache.hadoop.hbase.NotServingRegionException")}}}})}
+	})
+	limits, err := readSettings(new(siteconf.Conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits.call = 100 * time.Millisecond
+	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	t.Cleanup(c.servers.close)
+	table := &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}
+	if err := c.CheckRead(t.Context(), table, []string{"f"}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("silent: %v", err)
+	}
+	silent.Store(false)
+	if err := c.CheckRead(t.Context(), table, []string{"f"}); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	if n := len(server.Connections()); n != 2 {
 		t.Errorf("%d connections", n)
 	}
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"bulkload/internal/hbase"
@@ -69,8 +70,12 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	return conn, nil
 }
 
-// retire makes a new connection to the server of one that gives no answers. Calls that are under way may go on.
-func (s *servers) retire(conn *hbase.Conn) {
+// overdue has the next call make a new connection, where a call got no answer in its time: the old one may be dead, and the
+// other side never told. Calls that are under way may go on.
+func (s *servers) overdue(conn *hbase.Conn, err error) {
+	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
 	s.mu.Lock()
 	for key, other := range s.conns {
 		if other == conn {
