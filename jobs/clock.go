@@ -41,6 +41,9 @@ type clockedFS struct {
 	clock *ioClock
 }
 
+// Unwrap is for storage.DelegatorOf.
+func (f clockedFS) Unwrap() storage.FS { return f.FS }
+
 func (f clockedFS) Open(name string) (storage.File, error) {
 	begun := time.Now()
 	file, err := f.FS.Open(name)
