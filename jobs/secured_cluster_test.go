@@ -158,6 +158,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		want []string
 	}{
 		"no right to read":     {s.who, nil, []string{"grant 'loader', 'R', '" + s.table + "'"}},
+		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
 		"no rights":            {Kerberos{"other", s.Keytab("other")}, nil, []string{"other"}},
 		"another's keytab":     {Kerberos{"loader", s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
 		"an exchanged key":     {Kerberos{"changed", changed}, nil, []string{"changed@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
@@ -170,6 +171,10 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := s.options()
 			for property, value := range test.set {
+				if property == "right" {
+					s.oracle(t, "grant", "loader", s.table, value)
+					defer s.oracle(t, "grant", "loader", s.table, "C")
+				}
 				o.Properties[property] = value
 			}
 			j := s.job(t, date)

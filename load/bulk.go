@@ -254,6 +254,10 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 		l.token, err = conn.PrepareBulkLoad(ctx, l.table, region)
 		return err
 	})
+	if hbase.IsRemote(err, "AccessDeniedException") {
+		return fmt.Errorf("%w: %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
+			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
