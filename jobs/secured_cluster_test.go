@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"bulkload/internal/testcluster"
 
@@ -145,9 +146,10 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 	s.create(t, "C")
 	const date = "2026-11-20"
 	s.night(t, date, 100, 4)
-	changed, err := s.KDC().Keytab(t.Context(), "changed", "+requires_preauth", "changed")
+	user := fmt.Sprintf("changed%d", time.Now().UnixNano())
+	changed, err := s.KDC().Keytab(t.Context(), user, "+requires_preauth", user)
 	if err == nil {
-		err = s.KDC().Admin(t.Context(), "cpw -randkey changed")
+		err = s.KDC().Admin(t.Context(), "cpw -randkey "+user)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +163,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
 		"no rights":            {Kerberos{"other", s.Keytab("other")}, nil, []string{"other"}},
 		"another's keytab":     {Kerberos{"loader", s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
-		"an exchanged key":     {Kerberos{"changed", changed}, nil, []string{"changed@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
+		"an exchanged key":     {Kerberos{user, changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
 		"no keytab":            {Kerberos{"loader", "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
 		"no ticket":            {Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
 		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"hbase.kerberos is given, but"}},

@@ -213,7 +213,8 @@ func TestSecuredTicketsEnd(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "RWXC")
 	ctx := t.Context()
-	keytab, err := real.KDC().Keytab(ctx, fmt.Sprintf("brief%d", os.Getpid()), `+requires_preauth -maxlife "1 minute"`, fmt.Sprintf("brief%d", os.Getpid()))
+	brief := fmt.Sprintf("brief%d", time.Now().UnixNano())
+	keytab, err := real.KDC().Keytab(ctx, brief, `+requires_preauth -maxlife "1 minute"`, brief)
 	if err != nil {
 		t.Fatal(err)
 	}
