@@ -7,6 +7,8 @@ GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME  ?= 10000x
 CLUSTER   ?= $(CURDIR)/out/cluster
+SECURED   ?= $(CURDIR)/out/secured
+ALL       := authentication+integrity+privacy
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64
 
 build:
@@ -51,18 +53,20 @@ $(PYTHON)/bin/pyflakes:
 	python3 -m venv $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
-# Brings a real HBase up, runs all tests against it, and takes it down, whatever came of them. jobs comes first, since its
-# tests take the longest. golangci-lint has vetted the code.
+# Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them.
+# jobs comes first, since its tests take the longest. golangci-lint has vetted the code.
 unit: $(PYTHON)/bin/pyflakes
-	mkdir -p $(CLUSTER)
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_PYTHON=$(PYTHON)/bin/python \
+	mkdir -p $(CLUSTER) $(SECURED)
+	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER); go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER); \
+	secured=$(SECURED); go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL) || \
+	  { [ "$${CI:-}" != true ] && secured=; }; \
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python \
 	  go test -count=1 -timeout 45m -vet=off -cover -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
 
 # The packages with threads, without the cluster.
 race:
-	BULKLOAD_CLUSTER= CI= go test -race -short -count=1 -timeout 30m -vet=off ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
+	BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
 	go test -race -short -count=1 -vet=off -run 'Helpers|EveryFailedWrite|RowAtATime' ./hfilewriter
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now

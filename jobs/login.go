@@ -36,6 +36,7 @@ func (s *site) logIn(k jobfile.Kerberos) error {
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 	defer cancel()
 	login, err := kerberos.Open(ctx, kerberos.Config{Principal: k.Principal, Keytab: k.Keytab,
+		Names: s.conf.Get("hadoop.security.auth_to_local", ""),
 		Cache: os.Getenv("KRB5CCNAME"), Krb5Conf: os.Getenv("KRB5_CONFIG")})
 	if err == nil {
 		s.login, s.user = login, login.Short()

@@ -95,6 +95,9 @@ type guardedFS struct {
 	lock *lock
 }
 
+// Unwrap is for storage.DelegatorOf.
+func (g guardedFS) Unwrap() storage.FS { return g.FS }
+
 func (l *lock) guarded() storage.FS { return guardedFS{l.fsys, l} }
 
 func (g guardedFS) check(name string) error {

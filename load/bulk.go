@@ -90,6 +90,7 @@ type loading struct {
 	hooks   Hooks
 	table   hbase.TableName
 	token   string   // the staging folder's URI
+	rights  *delegation
 	regions []Region // as they were at the last look, for what does no harm where they have changed
 	left    []*pendingFile
 	lost    []Finding
@@ -136,12 +137,28 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	if err != nil {
 		return err
 	}
+	defer func() { l.cancelToken(ctx) }()
 	if err := l.prepare(ctx, table, l.cluster.limits.outage); err != nil {
 		return err
 	}
 	err = l.rounds(ctx)
 	l.cleanup(ctx)
 	return err
+}
+
+// cancelToken ends the token, unless a server may still be moving files by it: then it ends by itself, within a day.
+func (l *loading) cancelToken(ctx context.Context) {
+	if l.adrift() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	_ = l.rights.cancel(ctx) // it ends by itself, too
+}
+
+// adrift tells whether a server may still be at a file.
+func (l *loading) adrift() bool {
+	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.adrift })
 }
 
 // markKnown finds the files whose cells the table returns already: of those the cells can't show later that the file was
@@ -271,10 +288,18 @@ func (l *loading) checkSource(f *pendingFile) error {
 func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
+	err := l.delegate(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
 		l.token, err = conn.PrepareBulkLoad(ctx, l.table, region)
 		return err
 	})
+	if hbase.IsRemote(err, "AccessDeniedException") {
+		return fmt.Errorf("%w: %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
+			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
@@ -291,6 +316,14 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 		return err
 	}
 	return nil
+}
+
+// delegate gets the token for the requests, where the cluster has Kerberos.
+func (l *loading) delegate(ctx context.Context) (err error) {
+	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
+		_, err = l.rights.forRequest(ctx)
+	}
+	return err
 }
 
 func (l *loading) checkStaging(table *Table) error {
@@ -334,10 +367,8 @@ func fileTracker(table *Table) string {
 
 // cleanup has the staging folder deleted, with what is in it: only where every file is accounted for.
 func (l *loading) cleanup(ctx context.Context) {
-	for _, f := range l.left {
-		if f.adrift {
-			return
-		}
+	if l.adrift() {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

@@ -15,6 +15,7 @@ func (c *Cluster) CheckPlace(ctx context.Context, fs storage.FS, table *Table, u
 	if l.table, err = parseName(table.Name); err != nil {
 		return err
 	}
+	defer func() { l.cancelToken(ctx) }()
 	if err = l.prepare(ctx, table, patience); err == nil {
 		l.cleanup(ctx)
 		return nil

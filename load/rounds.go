@@ -160,10 +160,17 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 		}
 	}
 	conn, err := l.cluster.servers.region(ctx, g.region.Server)
+	if isLogin(err) {
+		return outcome{left: g.files, err: err}
+	}
 	if err != nil {
 		return outcome{left: g.files, passing: err}
 	}
-	request := &hbase.BulkLoadHFileRequest{Region: g.region.Name, Bulk: l.token}
+	token, err := l.rights.forRequest(ctx)
+	if err != nil {
+		return outcome{left: g.files, err: err}
+	}
+	request := &hbase.BulkLoadHFileRequest{Region: g.region.Name, Bulk: l.token, Token: token}
 	for _, f := range g.files {
 		request.Files = append(request.Files, hbase.FamilyPath{Family: f.Family, Path: f.URI})
 	}

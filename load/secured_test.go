@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testcluster/kdc"
 )
@@ -211,7 +213,8 @@ func TestSecuredTicketsEnd(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "RWXC")
 	ctx := t.Context()
-	keytab, err := real.KDC().Keytab(ctx, fmt.Sprintf("brief%d", os.Getpid()), `+requires_preauth -maxlife "1 minute"`, fmt.Sprintf("brief%d", os.Getpid()))
+	brief := fmt.Sprintf("brief%d", time.Now().UnixNano())
+	keytab, err := real.KDC().Keytab(ctx, brief, `+requires_preauth -maxlife "1 minute"`, brief)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,4 +245,150 @@ func TestSecuredTicketsEnd(t *testing.T) {
 	if _, err := rowsOf(t, again, table); err != nil {
 		t.Error(err)
 	}
+}
+
+// delegator is a file system whose tokens live for a while, of which it counts.
+type delegator struct {
+	storage.FS
+	life             time.Duration
+	given, cancelled int
+	failing          error
+}
+
+func (d *delegator) Delegates() bool { return true }
+
+func (d *delegator) DelegationToken(_ context.Context, renewer string) (storage.Token, error) {
+	if d.failing != nil {
+		return storage.Token{}, d.failing
+	}
+	d.given++
+	return storage.Token{Identifier: []byte(fmt.Sprint(renewer, d.given)), Password: []byte("p"), Kind: "HDFS_DELEGATION_TOKEN", Service: "127.0.0.1:1"}, nil
+}
+
+func (d *delegator) RenewToken(context.Context, storage.Token) (time.Time, error) {
+	return time.Now().Add(d.life), nil
+}
+
+func (d *delegator) CancelToken(context.Context, storage.Token) error {
+	d.cancelled++
+	return nil
+}
+
+// above is a file system around another one.
+type above struct{ storage.FS }
+
+func (a above) Unwrap() storage.FS { return a.FS }
+
+// TestTokens: a fresh token serves all requests, one that is half old none, and all are cancelled; without one nothing goes.
+func TestTokens(t *testing.T) {
+	ctx := t.Context()
+	d := &delegator{life: time.Hour}
+	rights, err := newDelegation(&Cluster{user: "tina", secured: true}, above{above{d}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		token, err := rights.forRequest(ctx)
+		if err != nil || string(token.Identifier) != "tina1" || token.Service != "127.0.0.1:1" {
+			t.Fatalf("got %v, %v", token, err)
+		}
+	}
+	rights.change = time.Now() // half an hour later
+	if token, err := rights.forRequest(ctx); err != nil || string(token.Identifier) != "tina2" {
+		t.Errorf("got %v, %v", token, err)
+	}
+	if left := time.Until(rights.change); left < 25*time.Minute || left > 30*time.Minute {
+		t.Errorf("the token is half old in %v", left)
+	}
+	if err := rights.cancel(ctx); err != nil || d.cancelled != 2 {
+		t.Errorf("%d cancelled, %v", d.cancelled, err)
+	}
+	d.failing = errors.New("no tokens today")
+	if token, err := rights.forRequest(ctx); err == nil || token != nil || !strings.Contains(err.Error(), "no tokens today") {
+		t.Errorf("got %v, %v", token, err)
+	}
+	if _, err := newDelegation(&Cluster{secured: true}, above{storage.Local}); !errors.Is(err, ErrRefused) {
+		t.Errorf("HBase with Kerberos, files without: %v", err)
+	}
+	if rights, err := newDelegation(&Cluster{}, storage.Local); err != nil || rights != nil {
+		t.Errorf("got %v, %v", rights, err)
+	}
+}
+
+// TestSecuredLoad: loader, who is no superuser of anything, loads files that are its own and that hbase may not write.
+func TestSecuredLoad(t *testing.T) {
+	real := testcluster.UseSecured(t)
+	for _, protection := range []string{"authentication", "privacy"} {
+		t.Run(protection, func(t *testing.T) {
+			table := granted(t, real, "CR")
+			conf := secured(t, real, "hbase.rpc.protection", protection)
+			login := loginAs(t, real, "loader")
+			c, err := ConnectAs(t.Context(), conf, Identity{Login: login})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			dir := fmt.Sprintf("%s/secured-load-%d", real.FS(), time.Now().UnixNano())
+			fsys, name, err := storage.ResolveAs(dir, "/", conf, storage.Identity{Login: login})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fsys.Close()
+			defer fsys.RemoveAll(name)
+			var files []HFile
+			for _, rows := range [][]string{{"row0001", "row0002"}, {"row1500", "row1501", "row1502"}} {
+				files = append(files, putFile(t, real, fsys, name, rows))
+			}
+			described, err := c.Table(t.Context(), table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.CheckPlace(t.Context(), fsys, described, dir); err != nil {
+				t.Error(err)
+			}
+			report, err := c.LoadFrom(t.Context(), fsys, table, files, Hooks{})
+			if err != nil || report.Files != 2 || report.Staging != "" {
+				t.Errorf("got %+v, %v", report, err)
+			}
+			if n, err := rowsOf(t, c, table); err != nil || n != 5 {
+				t.Errorf("%d rows, %v", n, err)
+			}
+			if out := ask(t, real, "scan", table); strings.Count(out, "\n") != 5 {
+				t.Errorf("HBase's client finds %s", out)
+			}
+		})
+	}
+}
+
+// putFile writes an HFile with HBase's writer and copies it to HDFS as its owner.
+func putFile(t *testing.T, real *testcluster.Cluster, fsys storage.FS, dir string, rows []string) HFile {
+	t.Helper()
+	var cells strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&cells, "%x\tf\t%x\t1000\tPut\t%x\n", row, "q", "value of "+row)
+	}
+	local := t.TempDir()
+	if err := os.WriteFile(local+"/cells", []byte(cells.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	written := strings.TrimSpace(ask(t, real, "write", local+"/cells", "file://"+local+"/file"))
+	text, err := os.ReadFile(strings.TrimPrefix(written, "file:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := dir + "/f/" + rows[0]
+	if err := fsys.MkdirAll(dir+"/f", 0); err != nil {
+		t.Fatal(err)
+	}
+	w, err := fsys.Create(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return HFile{Family: "f", URI: fsys.URI(name), FirstRow: []byte(rows[0]), LastRow: []byte(rows[len(rows)-1])}
 }

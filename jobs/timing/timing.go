@@ -45,6 +45,9 @@ type clockedFS struct {
 // FS measures the files that are opened through it.
 func FS(fsys storage.FS, clock *Clock) storage.FS { return clockedFS{fsys, clock} }
 
+// Unwrap is for storage.DelegatorOf.
+func (f clockedFS) Unwrap() storage.FS { return f.FS }
+
 func (f clockedFS) Open(name string) (storage.File, error) {
 	begun := time.Now()
 	file, err := f.FS.Open(name)
