@@ -5,9 +5,13 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/verify"
 )
 
 // UsageError makes an error one of the command line.
@@ -78,3 +82,42 @@ var Read = jobfile.Read
 
 // ReadOptions is jobfile.ReadOptions.
 type ReadOptions = jobfile.ReadOptions
+
+// VerifyDir is verify.Dir.
+var VerifyDir = verify.Dir
+
+// VerifyJob is verify.Job.
+var VerifyJob = verify.Job
+
+// VerifyReport is verify.Report.
+type VerifyReport = verify.Report
+
+// Get is lookup.Get.
+var Get = lookup.Get
+
+// GetReport is lookup.GetReport.
+type GetReport = lookup.GetReport
+
+// Inspect is lookup.Inspect.
+var Inspect = lookup.Inspect
+
+// InspectReport is lookup.InspectReport.
+type InspectReport = lookup.InspectReport
+
+// Plan is plan.Make.
+var Plan = plan.Make
+
+// PlanOptions is plan.Options.
+type PlanOptions = plan.Options
+
+// PlanReport is plan.Report.
+type PlanReport = plan.Report
+
+// LoadDir is loading.Directory.
+var LoadDir = loading.Directory
+
+// LoadReport is loading.Report.
+type LoadReport = loading.Report
+
+// LoadSummary is loading.Summary.
+type LoadSummary = loading.Summary

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/entry"
@@ -23,9 +23,12 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/output"
 	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -110,7 +113,7 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local}
 	fsys.listed = func(string) { put("part-1"); put(source.SuccessName) }
 	j := &jobfile.Job{}
-	j.Input.RequireSuccess = true
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	s := &source.Source{Job: j, FS: fsys}
 	if err := s.Find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
 		t.Errorf("%d files, %v", len(s.Files), err)
@@ -132,7 +135,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 		}
 	}
 	j := &jobfile.Job{}
-	j.Input.RequireSuccess = true
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	find := func(name string) (int, error) {
 		s := &source.Source{Job: j, FS: storage.Local}
 		err := s.Find(filepath.Join(dir, name))
@@ -177,10 +180,10 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&workplace{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
+		if err := (&output.Dir{Fsys: killed, Dir: dir}).RemoveUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&workplace{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
+		if err := (&output.Dir{Fsys: storage.Local, Dir: dir}).RemoveUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -247,7 +250,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}),
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
@@ -265,9 +268,9 @@ func TestFaultIsNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
-	_, inspected := Inspect(context.Background(), name, options.Options{}, false, nil)
+	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
@@ -288,7 +291,7 @@ func TestVerifyingStops(t *testing.T) {
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := verifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verify.VerifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
@@ -311,8 +314,8 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
-	if err := errors.Join(w.save(), l.Touch()); err != nil {
+	w := &output.Dir{Fsys: l.Guarded(), Dir: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	if err := errors.Join(w.Save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
@@ -324,17 +327,17 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
-	if err := w.save(); failure.KindOf(err) != failure.Later {
+	if err := w.Save(); failure.KindOf(err) != failure.Later {
 		t.Errorf("save after a long time: %v", err)
 	}
-	if err := errors.Join(l.Touch(), w.save()); err != nil {
+	if err := errors.Join(l.Touch(), w.Save()); err != nil {
 		t.Errorf("touched in time after all: %v", err)
 	}
 	saved, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = "changed"
+	w.Manifest.State = "changed"
 	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
 		if err := os.Remove(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Fatal(err)
@@ -342,7 +345,7 @@ func TestLostLock(t *testing.T) {
 		if text != "" {
 			err = os.WriteFile(filepath.Join(dir, dirlock.LockName), []byte(text), 0o600)
 		}
-		if got := w.save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
+		if got := w.Save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
 		if got := l.Touch(); failure.KindOf(got) != failure.Later {
@@ -390,17 +393,4 @@ func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	crash(t, dir, failpoint.Recorded, 4)
 	mustRun(t, readCheck(t, dir, out), small)
 	sameFiles(t, "with another size", base, out)
-}
-
-// TestKeySamplesComeFromAllOver: the first keys of every n-th block, the last of them too.
-func TestKeySamplesComeFromAllOver(t *testing.T) {
-	for blocks, want := range map[int]string{1: "0", 8: "0 1 2 3 4 5 6 7", 9: "0 2 4 6 8", 16: "0 2 4 6 8 10 12 14", 17: "0 4 8 12 16"} {
-		var k keySamples
-		for i := range blocks {
-			k.takeKey(func() string { return fmt.Sprint(i) })
-		}
-		if got := strings.Join(k.keys, " "); got != want {
-			t.Errorf("of %d blocks: %s, want %s", blocks, got, want)
-		}
-	}
 }

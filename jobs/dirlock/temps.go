@@ -45,7 +45,7 @@ func (l *Lock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// clearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
+// ClearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
 // What is no such folder is left to the run that knows the directory for its own.
 func (l *Lock) clearTemps() error {
 	folders, err := storage.List(l.Fsys, path.Join(l.dir, TempDir))

@@ -1,0 +1,253 @@
+package loading
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"bulkload/cell"
+	"bulkload/hfilewriter"
+	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/target"
+	"bulkload/jobs/timing"
+	"bulkload/load"
+)
+
+// Regions split while files wait for their load, or while they are loaded. A file with rows of two regions is then cut at
+// the boundary. The steps are such that a process may be killed between any two of them:
+//
+//  1. the parts are written under temporary names and read back; together they must have the file's digest;
+//  2. the manifest records the cut;
+//  3. the parts get their names;
+//  4. the manifest has the parts in the file's place;
+//  5. the file is deleted, and then the record of the cut.
+//
+// A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
+
+// cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
+func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
+	splits := table.Splits()
+	cuts := 0
+	for _, f := range w.Out.Manifest.Files() {
+		if f.Loaded {
+			continue
+		}
+		at, err := crossed(f, splits)
+		if err != nil {
+			return err
+		}
+		if len(at) == 0 {
+			continue
+		}
+		if err := w.cutFile(ctx, f, at, table); err != nil {
+			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.Uri(f.Path), err)
+		}
+		cuts++
+	}
+	if cuts == 0 {
+		return nil
+	}
+	w.Out.Options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	return w.Out.FinishCuts()
+}
+
+// crossed are the boundaries between a file's first and last row.
+func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
+	h, err := f.Loadable()
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(h.FirstRow), 0), bytes.Compare)
+	to := from
+	for to < len(splits) && bytes.Compare(splits[to], h.LastRow) <= 0 {
+		to++
+	}
+	return splits[from:to], nil
+}
+
+// cutFile does steps 1 to 4 for one file.
+func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
+	settings, err := w.liveFamily(table, f.Family)
+	if err != nil {
+		return err
+	}
+	c := &cutting{loader: w, of: *f, at: at, settings: settings}
+	if err := c.write(ctx); err != nil {
+		return errors.Join(err, c.abort())
+	}
+	record := manifest.Cut{Of: f.Path}
+	var sum digest.Sum
+	for _, p := range c.parts {
+		if err := p.ReadBack(ctx); err != nil {
+			return errors.Join(err, c.abort())
+		}
+		sum.Add(p.Digest)
+		record.Parts = append(record.Parts, p.Summary)
+	}
+	if sum != f.Digest {
+		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
+	}
+	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
+	if err := w.Out.Save(); err != nil {
+		return err
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.Cut)
+	if err := w.Out.CheckLock(); err != nil {
+		return err
+	}
+	for _, p := range c.parts {
+		if err := w.Out.Fsys.Rename(p.Temp, path.Join(w.Out.Dir, p.Path)); err != nil {
+			return err
+		}
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.PartsNamed)
+	w.Out.Manifest.ReplaceFile(record)
+	if err := w.Out.Save(); err != nil {
+		return err
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
+	return nil
+}
+
+// cutting writes the parts of one file.
+type cutting struct {
+	loader   *Loader
+	of       hfile.Summary
+	at       [][]byte // the boundaries
+	settings hfilewriter.Settings
+	parts    []*hfile.File
+	open     *hfile.File
+	row      []byte
+}
+
+// write copies the file's cells into its parts.
+func (c *cutting) write(ctx context.Context) (err error) {
+	in, err := c.loader.Out.Fsys.Open(path.Join(c.loader.Out.Dir, c.of.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	r, err := hfilewriter.Open(in, in.Size())
+	if err != nil {
+		return failure.Damagedf("%w", err)
+	}
+	scan := r.Seek(r.FirstRow())
+	for n := 1; scan.Next(); n++ {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := c.add(scan.Cell()); err != nil {
+			return err
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return failure.Damagedf("%w", err)
+	}
+	return c.finishPart()
+}
+
+// add writes a cell, into the next part where its row is the first one of another region.
+func (c *cutting) add(next *cell.Cell) error {
+	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
+		c.row = append(c.row[:0], next.Row...)
+		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
+			if err := c.nextPart(next.Row); err != nil {
+				return err
+			}
+		}
+		c.open.CountRow(next.Timestamp)
+	}
+	return c.open.Writer.Append(next)
+}
+
+// nextPart begins the part whose first row is given.
+func (c *cutting) nextPart(row []byte) error {
+	if c.open != nil {
+		if err := c.finishPart(); err != nil {
+			return err
+		}
+	}
+	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
+		c.at = c.at[1:]
+	}
+	name := hfile.PartName(c.of.Path, row)
+	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
+	instant := c.loader.Out.Manifest.Instant()
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
+		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
+	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.Fsys, Dir: c.loader.Out.Dir, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	if err != nil {
+		return err
+	}
+	c.open = f
+	return nil
+}
+
+func (c *cutting) finishPart() error {
+	f := c.open
+	c.open = nil
+	if err := f.Finish(); err != nil {
+		return err
+	}
+	c.parts = append(c.parts, f)
+	return nil
+}
+
+// abort deletes what was written.
+func (c *cutting) abort() error {
+	var errs []error
+	if c.open != nil {
+		errs = append(errs, c.open.Abort())
+	}
+	for _, p := range c.parts {
+		errs = append(errs, storage.RemoveIfThere(c.loader.Out.Fsys, p.Temp))
+	}
+	return errors.Join(errs...)
+}
+
+// liveFamily are the settings that files of a family have now.
+func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
+	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
+	if i < 0 {
+		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
+	}
+	settings, err := target.LiveSettings(&table.Families[i])
+	if err == nil {
+		err = w.Out.Site.Adjust(&settings)
+	}
+	if err == nil {
+		err = settings.Check()
+	}
+	if err != nil {
+		return settings, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
+	}
+	return settings, nil
+}
+
+// checkSettings refuses to load files whose family has other settings than when they were written.
+func (w *Loader) checkSettings(table *load.Table) error {
+	if len(w.Out.Manifest.NotLoaded()) == 0 {
+		return nil
+	}
+	for name, written := range w.Out.Manifest.Families {
+		live, err := w.liveFamily(table, name)
+		if err != nil {
+			return err
+		}
+		if now := jobfile.SettingsText(live); now != written {
+			return failure.Refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
+				name, table.Name, written, now)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package loading
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
+	"bulkload/jobs/site"
+	"bulkload/load"
+)
+
+// Report says what was handed over.
+type Report struct {
+	outcome.Outcome
+	Directory string  `json:"directory"`
+	Table     string  `json:"table"`
+	Files     int     `json:"files_found"`
+	Load      Summary `json:"load"`
+}
+
+// Directory hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
+// records what HBase took.
+func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
+	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Wanted: true}}
+	if !jobfile.ValidTable(table) {
+		return report, failure.Usagef("%q is not a table's name; write namespace:name or name", table)
+	}
+	if !storage.IsHDFS(dir) {
+		return report, failure.Usagef("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+	}
+	if o, err = o.WithDefaults(); err != nil {
+		return report, err
+	}
+	s, err := site.Open(o, jobfile.HBase{}, true)
+	if err != nil {
+		return report, err
+	}
+	fsys, name, err := s.Resolve(dir, ".")
+	if err != nil {
+		return report, fmt.Errorf("open the directory %s: %w", dir, err)
+	}
+	w := &Loader{Out: &output.Dir{Fsys: fsys, Dir: name, Site: s, Options: o}}
+	defer func() {
+		if w.Cluster != nil {
+			err = errors.Join(err, w.Cluster.Close())
+		}
+		if w.Ledger != nil {
+			err = errors.Join(err, w.Ledger.Close())
+		}
+		err = errors.Join(err, w.Out.Close())
+	}()
+	report.Directory = fsys.URI(name)
+	d, err := hfiledir.Open(fsys, name)
+	if err != nil {
+		return report, err
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err = w.Out.TakeLock(running, func(err error) { cancel(err) }); err != nil {
+		return report, err
+	}
+	err = w.LoadFiles(running, d, report)
+	switch cause := context.Cause(running); {
+	case err == nil || ctx.Err() != nil:
+	case cause != nil:
+		err = cause // the lock was lost
+	default:
+		err = w.Out.Lock.Explain(err)
+	}
+	return report, err
+}
+
+func loadable(d *hfiledir.Directory) []load.HFile {
+	var files []load.HFile
+	for _, f := range d.Files {
+		files = append(files, load.HFile{Family: f.Family, URI: d.Fsys.URI(path.Join(d.Dir, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
+	}
+	return files
+}
+
+func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
+	var err error
+	if w.Out.Manifest, err = manifest.Read(w.Out.Fsys, w.Out.Dir); err != nil {
+		return err
+	}
+	recorded := w.Out.Manifest
+	if err := w.checkState(report.Table); err != nil {
+		return err
+	}
+	if len(d.Files) == 0 && recorded != nil && w.Out.Manifest == nil {
+		return failure.Refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
+			w.Out.Fsys.URI(w.Out.Dir), recorded.Run.Table, report.Table)
+	}
+	if len(d.Files) == 0 && (w.Out.Manifest == nil || w.Out.Manifest.State == manifest.Loaded) {
+		if err := w.checkEmpty(); err != nil {
+			return err
+		}
+		return w.loadedBefore(ctx, report)
+	}
+	if err := w.reach(ctx); err != nil {
+		return err
+	}
+	if w.Out.Manifest == nil {
+		if err := w.recoverDirectory(ctx, report.Table); err != nil {
+			return err
+		}
+	}
+	if w.Out.Manifest != nil {
+		if err := w.Out.FinishCuts(); err != nil {
+			return err
+		}
+		if err := w.RecoverLoad(ctx, report.Table); err != nil {
+			return err
+		}
+	}
+	if d, err = hfiledir.Open(w.Out.Fsys, w.Out.Dir); err != nil { // anew: some files may have come back
+		return err
+	}
+	if err := w.checkComplete(d); err != nil {
+		return err
+	}
+	report.Files = len(d.Files)
+	var handed *load.Report
+	if w.Out.Manifest != nil {
+		if handed, err = w.HandOver(ctx, report.Table); err == nil {
+			err = w.Confirm(ctx, report.Table)
+		}
+	} else {
+		handed, err = w.handOverDirectory(ctx, report.Table, d)
+	}
+	report.Load.Take(handed)
+	if err == nil {
+		report.Status = outcome.Done
+	}
+	return err
+}
+
+// reach connects to HBase and opens the ledger.
+func (w *Loader) reach(ctx context.Context) (err error) {
+	if w.Cluster, err = w.Out.Site.Connect(ctx); err == nil {
+		w.Ledger, err = OpenLedger(w.Out.Site)
+	}
+	return err
+}
+
+// loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
+func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
+	if err := w.reach(ctx); err != nil {
+		return err
+	}
+	if w.Out.Manifest != nil {
+		err = w.CheckServed(ctx, report.Table)
+	} else {
+		err = w.checkDirectoryServed(ctx, report.Table)
+	}
+	if err == nil {
+		report.Status = outcome.Nothing
+	}
+	return err
+}
+
+// checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
+func (w *Loader) checkEmpty() error {
+	infos, err := storage.List(w.Out.Fsys, w.Out.Dir)
+	if err != nil || w.Out.Manifest != nil {
+		return err
+	}
+	for _, info := range infos {
+		if !info.Dir && !hfile.Hidden(info.Name) {
+			return failure.Refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+				w.Out.Fsys.URI(w.Out.Dir), info.Name, w.Out.Fsys.URI(path.Dir(w.Out.Dir)))
+		}
+	}
+	return nil
+}
+
+// checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for
+// nothing here.
+func (w *Loader) checkState(table string) error {
+	m := w.Out.Manifest
+	switch {
+	case m == nil:
+	case m.State == manifest.Writing:
+		return failure.Refusef("%s is not finished: run its job %s first", w.Out.Fsys.URI(w.Out.Dir), m.Run.Job)
+	case m.Run.Table == table:
+	case m.State == manifest.Loading:
+		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.Out.Fsys.URI(w.Out.Dir), m.Run.Table, m.Run.Job)
+	default:
+		w.Out.Manifest = nil
+	}
+	return nil
+}
+
+// checkComplete wants every recorded file that the table does not have in the directory.
+func (w *Loader) checkComplete(d *hfiledir.Directory) error {
+	if w.Out.Manifest == nil {
+		return nil
+	}
+	present := map[string]bool{}
+	for _, f := range d.Files {
+		present[f.Path] = true
+	}
+	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
+	if len(missing) > 0 {
+		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+			w.Out.Fsys.URI(w.Out.Dir), w.Out.Manifest.Run.Job, failure.Some(missing))
+	}
+	return nil
+}

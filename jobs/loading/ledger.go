@@ -1,0 +1,253 @@
+package loading
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/internal/program"
+	"bulkload/internal/seal"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/site"
+	"bulkload/load"
+)
+
+// ledgerProperty names the ledger's folder; by default it is .bulkload/ledger in the user's home folder in HDFS.
+const ledgerProperty = "bulkload.ledger.dir"
+
+// OpenLedger opens the ledger of loads, which a run must be able to write before it loads anything.
+func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
+	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
+	fsys, name, err := s.Resolve(dir, "/")
+	if err != nil {
+		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
+	}
+	l, err := ledger.Open(fsys, name)
+	if err != nil {
+		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		return nil, errors.Join(err, fsys.Close())
+	}
+	return l, nil
+}
+
+// Entry is what the ledger remembers of this job and date; nil where that is nothing.
+func (w *Loader) Entry() (*ledger.Entry, error) {
+	if w.Ledger == nil {
+		return nil, nil
+	}
+	m := w.Out.Manifest
+	e, err := w.Ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+	return e, damagedRecord(err)
+}
+
+// note writes the state of a load into the ledger.
+func (w *Loader) note(state string) error {
+	if w.Ledger == nil {
+		return nil
+	}
+	if err := w.Out.CheckLock(); err != nil {
+		return err
+	}
+	e, err := w.newEntry(state)
+	if err != nil {
+		return err
+	}
+	return w.Ledger.Write(e)
+}
+
+// noteUnserved remembers, beyond this output, files that HBase took and does not serve.
+func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+	if w.Ledger == nil {
+		return nil
+	}
+	table, err := site.LookUp(ctx, w.Cluster, lost.Table)
+	if err != nil {
+		return err
+	}
+	all, err := w.Ledger.Unserved(lost.Table)
+	if err != nil {
+		return damagedRecord(err)
+	}
+	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
+	for _, f := range lost.Files {
+		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
+			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
+	}
+	if err := w.Out.CheckLock(); err != nil {
+		return err
+	}
+	return w.Ledger.SetUnserved(lost.Table, all)
+}
+
+// opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
+func opened(table *load.Table, u ledger.Unserved) bool {
+	row, err := printable.Parse(u.Row)
+	return err == nil && table.OpenedSince(row, u.Opening)
+}
+
+func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
+	m := w.Out.Manifest
+	books, err1 := json.Marshal(m.Books)
+	inputs, err2 := json.Marshal(m.Inputs)
+	program, err3 := program.Hash()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("write the ledger: %w", err)
+	}
+	host, _ := os.Hostname() // for people
+	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
+		Output: w.Out.Fsys.URI(w.Out.Dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
+		Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	for _, f := range m.Files() {
+		e.Files = append(e.Files, ledger.File{URI: w.Out.Uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
+	}
+	return e, nil
+}
+
+// LoadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
+// table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
+// whether it is to be loaded again.
+func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
+	e, err := w.Entry()
+	if e == nil || err != nil {
+		return false, err
+	}
+	const advice = "--force writes and loads it again"
+	same, err := w.sameAs(ctx, e)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case e.State != ledger.Loaded:
+		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
+	case !same:
+		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
+			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
+	}
+	return true, w.Adopt(ctx, e)
+}
+
+// Adopt asks whether the table serves what an entry says was loaded, and takes its account over.
+func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
+		return err
+	}
+	w.Out.Options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
+	w.Out.Manifest.State, w.Out.Manifest.Digest, w.Out.Manifest.Table, w.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
+	return json.Unmarshal(e.Books, &w.Out.Manifest.Books)
+}
+
+// sameAs tells whether an entry is of this very input, or of one that held the same.
+func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+	if e.Run == w.Out.Manifest.Run.ID {
+		return true, nil
+	}
+	var inputs []manifest.Input
+	var books books.Books
+	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
+		return false, fmt.Errorf("read the ledger: %w", err)
+	}
+	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), books.Differing)
+}
+
+// loadedFiles are the files of an entry as the cluster is asked for them.
+func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
+	var files []load.HFile
+	for _, f := range e.Files {
+		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		h, err := record.Loadable()
+		if err != nil {
+			return nil, fmt.Errorf("read the ledger: %w", err)
+		}
+		h.URI, h.Known = f.URI, f.ServedBefore
+		files = append(files, h)
+	}
+	return files, nil
+}
+
+// checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
+// opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
+// timestamps. Once the region was opened since, that can't happen any more.
+func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+	if w.Ledger == nil {
+		return nil
+	}
+	all, err := w.Ledger.Unserved(name)
+	if err != nil || len(all) == 0 {
+		return damagedRecord(err)
+	}
+	for _, u := range all {
+		table, err := site.LookUp(ctx, w.Cluster, name) // anew: the region of the one before may have been moved
+		if err != nil {
+			return err
+		}
+		if u.Run == run || u.Digest == cells || opened(table, u) {
+			continue
+		}
+		if err := w.openAgain(ctx, table, &u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openAgain moves a region so that it finds what is in its folder.
+func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+	row, err := printable.Parse(u.Row)
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	err = w.Cluster.OpenAgain(ctx, table, row)
+	if err == nil || !errors.Is(err, load.ErrRefused) {
+		return err
+	}
+	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
+}
+
+// askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
+// identity is what it was.
+func (w *Loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := site.LookUp(ctx, w.Cluster, name)
+	if err != nil {
+		return err
+	}
+	asked, same := slices.Clone(files), identity != "" && identity == table.Identity()
+	if same {
+		asked = oneOfEachRegion(files, table)
+	}
+	findings, err := w.Cluster.ProbeTable(ctx, table, asked)
+	if err == nil {
+		err = w.refuseUnreadable(name, findings)
+	}
+	if err == nil && !same {
+		err = checkKnown(name, files)
+	}
+	return err
+}
+
+// damagedRecord gives the error of a record that was read the kind that says what to do: one with a changed content is a
+// difference, a malformed one is for a person to look at.
+func damagedRecord(err error) error {
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+	case errors.Is(err, seal.ErrMalformed):
+		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package loading
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"bulkload/internal/parallel"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Reread verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
+// a table should not take them. They are read in full and held against the digests in the manifest.
+func (w *Loader) Reread(ctx context.Context) error {
+	var doubtful []*hfile.Summary
+	for _, f := range w.Out.Manifest.Files() {
+		if !f.Loaded && (w.Out.Earlier == nil || w.Out.Earlier[f.Path]) {
+			doubtful = append(doubtful, f)
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	w.Out.Options.Sayf("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, f := range doubtful {
+		group.Go(func() error { return w.rereadFile(running, f) })
+	}
+	return group.Wait()
+}
+
+func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	name := path.Join(w.Out.Dir, f.Path)
+	in, err := w.Out.Fsys.Open(name)
+	if err != nil {
+		return fmt.Errorf("read %s again before the load: %w", w.Out.Fsys.URI(name), err)
+	}
+	defer in.Close()
+	report, sum, probes, err := hfile.Verify(ctx, in)
+	if err != nil {
+		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.Fsys.URI(name), err)
+	}
+	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
+		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
+			w.Out.Fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
+	}
+	f.Probes = probes // an older bulkload recorded none
+	return nil
+}

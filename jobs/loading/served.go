@@ -1,0 +1,73 @@
+package loading
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/load"
+)
+
+// CheckServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
+// change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
+func (w *Loader) CheckServed(ctx context.Context, name string) error {
+	loaded, err := w.Out.Manifest.Hfiles(w.Out.Fsys, w.Out.Dir, func(f *hfile.Summary) bool { return f.Loaded })
+	if err != nil || len(loaded) == 0 {
+		return err
+	}
+	identity := ""
+	if w.Out.Manifest.State == manifest.Loaded {
+		identity = w.Out.Manifest.Table
+	}
+	return w.askServed(ctx, name, identity, loaded)
+}
+
+// oneOfEachRegion picks a file of each region.
+func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
+	splits := table.Splits()
+	seen := map[int]bool{}
+	return slices.DeleteFunc(slices.Clone(files), func(f load.HFile) bool {
+		region, found := slices.BinarySearchFunc(splits, f.FirstRow, bytes.Compare)
+		if found {
+			region++
+		}
+		again := seen[region]
+		seen[region] = true
+		return again
+	})
+}
+
+// refuseUnreadable refuses files whose rows can't be read in the table now.
+func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
+	all := len(findings)
+	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
+	if len(lost) == 0 {
+		return nil
+	}
+	return failure.Refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+}
+
+// adviceFor says what to do about rows that can't be read.
+func adviceFor(s load.Serving) string {
+	switch s {
+	case load.Deleted:
+		return "Rows were deleted in the table. The marker hides whatever is loaded with these timestamps until a major compaction removes both; after that --force loads the rows again"
+	case load.Expired:
+		return "The family's TTL hides them; only a longer TTL makes them readable"
+	}
+	return "Most likely the table was truncated, made anew or restored since they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
+}
+
+// checkKnown refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
+// before: a snapshot of that time has them too.
+func checkKnown(table string, files []load.HFile) error {
+	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.Known })
+	if known < 0 {
+		return nil
+	}
+	return failure.Refusef("table %s was changed since the load (made anew, restored, disabled or split), and had cells like the first and last ones of %s before that load: they don't show whether the load is in it still; compare the table with bulkload verify --live, or write and load again with --force",
+		table, files[known].URI)
+}

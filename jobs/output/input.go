@@ -1,0 +1,81 @@
+package output
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"bulkload/jobs/books"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
+)
+
+// SameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
+// holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
+// duplicates that differ their order counts, and so their names.
+func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+	var read []int // of now
+	var want, gone books.Content
+	byPath := map[string]*manifest.Input{}
+	for i := range old {
+		if old[i].Content == nil {
+			return false, nil // an older bulkload has recorded none
+		}
+		byPath[old[i].Path] = &old[i]
+	}
+	left := maps.Clone(byPath)
+	paths := len(old) == len(now)
+	for i := range now {
+		was := left[now[i].Path]
+		delete(left, now[i].Path)
+		switch {
+		case was != nil && was.SameFile(&now[i]):
+			now[i].Content = was.Content
+			continue
+		case was != nil:
+			want.Add(was.Content)
+		default:
+			paths = false
+		}
+		read = append(read, i)
+	}
+	for _, was := range left {
+		gone.Add(was.Content)
+	}
+	if !paths && differing > 0 || len(read) == 0 && len(left) > 0 {
+		return false, nil
+	}
+	want.Add(&gone)
+	found, err := sorting.ReadContents(ctx, w.Source, w.Job, read, w.Options)
+	if err != nil {
+		return false, err
+	}
+	var sum books.Content
+	for _, i := range read {
+		now[i].Content = found.Of(i)
+		sum.Add(now[i].Content)
+		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
+			return false, nil
+		}
+	}
+	return sum == want, nil
+}
+
+// adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
+// renamed, and hold the same still: it has that one's ID then.
+func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
+	if old == nil || w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+		return nil
+	}
+	same, err := w.SameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
+	if err != nil || !same {
+		return err
+	}
+	fresh.Run.ID = old.Run.ID
+	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
+		w.Options.Sayf("the input holds the same records as when it was read")
+		old.Inputs = fresh.Inputs
+		return w.saveManifest(old)
+	}
+	return nil
+}
