@@ -35,6 +35,7 @@ type Piece struct {
 	After  int64 // the records up to this offset are sorted already; -1: none
 }
 
+// NewKeptState is the state of a run of which nothing is kept, with so many regions of each output.
 func NewKeptState(regions []int) *keptState {
 	s := &keptState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
@@ -43,6 +44,7 @@ func NewKeptState(regions []int) *keptState {
 	return s
 }
 
+// ParseLine reads a line of the journal after the first.
 func ParseLine(text []byte) (line Line, err error) {
 	err = json.Unmarshal(text, &line)
 	kinds := 0

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	LockName    = "_lock"
+	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it
 	LockStale   = 10 * time.Minute // untouched for this long, the lock of an owner that can't be seen is given up
 	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
@@ -258,6 +258,7 @@ func (l *Lock) fresh() error {
 	return nil
 }
 
+// SetTouched says when the lock was last written.
 func (l *Lock) SetTouched(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

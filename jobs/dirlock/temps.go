@@ -136,4 +136,4 @@ func (g guardedFS) RemoveAll(name string) error {
 	return g.FS.RemoveAll(name)
 }
 
-const TempDir = ".tmp"
+const TempDir = ".tmp" // in an output directory

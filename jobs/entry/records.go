@@ -38,6 +38,7 @@ type Reader struct {
 	Busy    func() time.Duration // what the visitor did of another phase so far
 }
 
+// NewReader is for one goroutine.
 func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
 	t := new(timing.ReadTimes)
 	return Reader{Form: form, Fsys: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
@@ -134,8 +135,11 @@ const (
 // CountedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
 type CountedRejects struct{ n atomic.Int64 }
 
+// Add counts a record that can't be used.
 func (c *CountedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 
+// Count is how many there were.
 func (c *CountedRejects) Count() int64 { return c.n.Load() }
 
+// Close does nothing.
 func (c *CountedRejects) Close(int64) error { return nil }

@@ -99,6 +99,7 @@ func (d *Directory) add(f *File) error {
 	return in.File.Close()
 }
 
+// Open opens a file for one reader.
 func (d *Directory) Open(f *File) (*openedFile, error) {
 	file, err := d.Fsys.Open(path.Join(d.Dir, f.Path))
 	if err != nil {

@@ -89,6 +89,7 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 	return files
 }
 
+// LoadFiles loads what is in a directory, which is locked, and fills the report.
 func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	var err error
 	if w.Out.Manifest, err = manifest.Read(w.Out.Fsys, w.Out.Dir); err != nil {

@@ -17,6 +17,7 @@ type RewriteError struct {
 	Lost *load.LostError
 }
 
+// Error says which files were lost.
 func (e *RewriteError) Error() string {
 	return fmt.Sprintf("%v. The same command writes and loads them again", e.Lost)
 }

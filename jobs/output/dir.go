@@ -223,8 +223,10 @@ func (w *Dir) Blank() bool {
 	return w.WantsLoad() && !w.Options.Force && !w.found
 }
 
+// WantsLoad tells whether the run is to load the files.
 func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
+// ClearRejects deletes the rejects of earlier runs.
 func (w *Dir) ClearRejects() error {
 	if err := w.Fsys.RemoveAll(path.Join(w.Dir, manifest.RejectsDir)); err != nil {
 		return fmt.Errorf("clean the output: %w", err)

@@ -258,6 +258,7 @@ func (s *Stage) addUp(feeders []*feeder) []*Rows {
 // RowsError says that the input does not hold as many records as the job wants. What was sorted of it is good.
 type RowsError struct{ error }
 
+// Unwrap is the error that says how many records there are.
 func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows holds the number of records against input.empty and input.expect_rows. The error is a *RowsError.

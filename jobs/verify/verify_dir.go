@@ -60,6 +60,7 @@ func Dir(ctx context.Context, dir string, o options.Options) (report *Report, er
 	return report, err
 }
 
+// VerifyDirectory checks a directory that is open, and fills the report.
 func VerifyDirectory(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	m, err := manifest.Read(d.Fsys, d.Dir)
 	if err != nil {
@@ -113,6 +114,7 @@ func verifyFiles(ctx context.Context, d *hfiledir.Directory, report *Report) err
 	return group.Wait()
 }
 
+// VerifyFile checks one file in itself.
 func VerifyFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (found *File, err error) {
 	name := path.Join(d.Dir, f.Path)
 	in, err := d.Open(f)
