@@ -30,7 +30,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 		w := newOutputRun(&output.Dir{Job: out, Options: o, Site: s})
 		w.report = summary.output(i)
 		r.places = append(r.places, w)
-		if w.out.Fsys, w.out.Dir, err = s.Resolve(out.Output, out.Dir); err != nil {
+		if w.out.FS, w.out.Path, err = s.Resolve(out.Output, out.Dir); err != nil {
 			return err
 		}
 		if r.ledger == nil {

@@ -357,7 +357,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.out.Manifest.Unloaded(w.out.Fsys, w.out.Dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.loader.Cluster.LoadFrom(ctx, w.out.Fsys, l.table, files[:4], load.Hooks{}); err != nil {
+	if _, err := w.loader.Cluster.LoadFrom(ctx, w.out.FS, l.table, files[:4], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(ctx, j, l.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "is locked by process") {
@@ -394,7 +394,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.out.Manifest.Unloaded(w.out.Fsys, w.out.Dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.Fsys, l.table, files[:3], load.Hooks{}); err != nil {
+	if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files[:3], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.out.Close(); err != nil {
@@ -440,7 +440,7 @@ func TestLostFile(t *testing.T) {
 				lost = lost[:1]
 			}
 			for _, f := range lost {
-				if err := w.out.Fsys.Remove(path.Join(w.out.Dir, f.Path)); err != nil {
+				if err := w.out.FS.Remove(path.Join(w.out.Path, f.Path)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -473,7 +473,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 		}
 	})
 	w := r.places[0]
-	if w.out.Manifest, err = manifest.Read(w.out.Fsys, w.out.Dir); err != nil {
+	if w.out.Manifest, err = manifest.Read(w.out.FS, w.out.Path); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -58,13 +58,13 @@ func TestFilesLeftInStaging(t *testing.T) {
 	l.correct(t, date)
 	w := l.written(t, date)
 	// What a process leaves that dies with its request under way.
-	staging := path.Join(path.Dir(w.out.Dir), "staging")
-	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.Fsys.URI(staging)
-	if err := errors.Join(w.out.Save(), w.out.Fsys.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
+	staging := path.Join(path.Dir(w.out.Path), "staging")
+	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.FS.URI(staging)
+	if err := errors.Join(w.out.Save(), w.out.FS.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range w.out.Manifest.Files() {
-		if err := w.out.Fsys.Rename(path.Join(w.out.Dir, f.Path), path.Join(staging, f.Path)); err != nil {
+		if err := w.out.FS.Rename(path.Join(w.out.Path, f.Path), path.Join(staging, f.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	const date = "2026-11-20"
 	l.night(t, date, 1000, 22)
 	w := l.written(t, date)
-	files, err := w.out.Manifest.Unloaded(w.out.Fsys, w.out.Dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +95,14 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
-		m, failed := manifest.Read(w.out.Fsys, w.out.Dir)
+		m, failed := manifest.Read(w.out.FS, w.out.Path)
 		if failed != nil || !strings.HasPrefix(m.Staging, "hdfs://") || len(m.NotLoaded()) == len(m.Files()) {
 			t.Errorf("recorded: staging folder %q, %d files not loaded (%v)", m.Staging, len(m.NotLoaded()), failed)
 		}
 		saves++
 		return err
 	}
-	report, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.Fsys, l.table, files, hooks)
+	report, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files, hooks)
 	if err != nil || saves != report.Regions {
 		t.Errorf("%d records for %d requests: %v", saves, report.Regions, err)
 	}
@@ -129,7 +129,7 @@ func TestLoadDirSettlesFirst(t *testing.T) {
 			l.table10(t)
 			l.night(t, date, 1000, 23)
 			w := l.written(t, date)
-			files, err := w.out.Manifest.Unloaded(w.out.Fsys, w.out.Dir)
+			files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 			if err != nil || len(files) != 10 {
 				t.Fatal(len(files), err)
 			}
@@ -137,7 +137,7 @@ func TestLoadDirSettlesFirst(t *testing.T) {
 			if err := w.out.Save(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.Fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
+			if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files[:loaded], load.Hooks{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.out.Close(); err != nil {
@@ -167,7 +167,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	l.night(t, date, 1000, 24)
 	w := l.written(t, date)
 	lost := w.out.Manifest.Files()[3].Path
-	if err := w.out.Fsys.Remove(path.Join(w.out.Dir, lost)); err != nil {
+	if err := w.out.FS.Remove(path.Join(w.out.Path, lost)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -183,11 +183,11 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
-		m, err := manifest.Read(w.out.Fsys, w.out.Dir)
+		m, err := manifest.Read(w.out.FS, w.out.Path)
 		if err != nil || m.State != state {
 			t.Errorf("%s: the manifest says %+v now (%v)", state, m, err)
 		}
-		w.out.Fsys = w.out.Lock.Fsys
+		w.out.FS = w.out.Lock.FS
 		if err = w.out.TakeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}

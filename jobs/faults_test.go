@@ -180,10 +180,10 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&output.Dir{Fsys: killed, Dir: dir}).RemoveUnrecorded(m, "f"); err == nil {
+		if err := (&output.Dir{FS: killed, Path: dir}).RemoveUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&output.Dir{Fsys: storage.Local, Dir: dir}).RemoveUnrecorded(m, "f"); err != nil {
+		if err := (&output.Dir{FS: storage.Local, Path: dir}).RemoveUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -250,7 +250,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}),
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
@@ -270,7 +270,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
 	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
@@ -287,11 +287,11 @@ func TestVerifyingStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Dir, d.Files[0].Path)}
+	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := verify.VerifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verify.CheckFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
@@ -314,7 +314,7 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &output.Dir{Fsys: l.Guarded(), Dir: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	w := &output.Dir{FS: l.Guarded(), Path: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
 	if err := errors.Join(w.Save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}

@@ -198,10 +198,10 @@ func (l *live) orphan(t *testing.T, date string, n int) {
 			region = part[3]
 		}
 	}
-	staging := path.Join(path.Dir(w.out.Dir), "staging")
-	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.Fsys.URI(staging)
+	staging := path.Join(path.Dir(w.out.Path), "staging")
+	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.FS.URI(staging)
 	to := path.Join("/hbase/data/default", l.table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_") // HBase's cache knows blocks by the names of files
-	if err := errors.Join(w.out.Save(), w.out.Fsys.Rename(path.Join(w.out.Dir, f.Path), to), w.out.Close()); err != nil {
+	if err := errors.Join(w.out.Save(), w.out.FS.Rename(path.Join(w.out.Path, f.Path), to), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

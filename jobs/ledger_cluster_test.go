@@ -206,8 +206,8 @@ func TestForceRecoversStaging(t *testing.T) {
 		t.Fatalf("staging folder %q, %+v", staging, f)
 	}
 	to := path.Join(staging, f.Path)
-	_ = w.out.Fsys.MkdirAll(path.Dir(to), 0o777)
-	if err := errors.Join(w.out.Fsys.Rename(path.Join(w.out.Dir, f.Path), to), w.out.Close()); err != nil {
+	_ = w.out.FS.MkdirAll(path.Dir(to), 0o777)
+	if err := errors.Join(w.out.FS.Rename(path.Join(w.out.Path, f.Path), to), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	o := l.options()
@@ -215,7 +215,7 @@ func TestForceRecoversStaging(t *testing.T) {
 	mustRun(t, l.job(t, night20), o)
 	l.wantDigest(t, "with --force", night20)
 	w = l.work(t, l.job(t, night20))
-	if _, err := w.out.Fsys.Stat(staging); err == nil {
+	if _, err := w.out.FS.Stat(staging); err == nil {
 		t.Errorf("%s is still there", staging)
 	}
 	if err := w.out.Close(); err != nil {
@@ -227,7 +227,7 @@ func TestForceRecoversStaging(t *testing.T) {
 func TestLoadDirRemembers(t *testing.T) {
 	l := changedTable(t, nil)
 	w := l.written(t, night20)
-	if err := errors.Join(storage.RemoveIfThere(w.out.Fsys, w.out.Dir, manifest.Name), w.out.Close()); err != nil {
+	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{outcome.Done, outcome.Nothing} {

@@ -99,7 +99,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return (&loading.Loader{Out: &output.Dir{Fsys: storage.Local, Dir: out}}).LoadFiles(context.Background(), d, &loading.Report{Table: "tinawang:check"})
+			return (&loading.Loader{Out: &output.Dir{FS: storage.Local, Path: out}}).LoadFiles(context.Background(), d, &loading.Report{Table: "tinawang:check"})
 		},
 		"get --from": func() error {
 			_, err := lookup.Get(t.Context(), job(), options.Options{}, []string{"x"}, out)

@@ -29,9 +29,9 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := func() *loading.Loader {
-		return &loading.Loader{Out: &output.Dir{Fsys: storage.Local, Dir: dir, Options: o, Manifest: m}}
+		return &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}}
 	}
-	if err := work().Reread(context.Background()); err != nil {
+	if err := work().ReadAgain(context.Background()); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
 	name := filepath.Join(dir, m.Files()[0].Path)
@@ -48,7 +48,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	}
 	w := work()
 	w.Out.Earlier = map[string]bool{}
-	if err := w.Reread(context.Background()); err != nil {
+	if err := w.ReadAgain(context.Background()); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
 	if m.State != manifest.Written {
@@ -63,7 +63,7 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &loading.Loader{Out: &output.Dir{Fsys: storage.Local, Dir: dir}}
+	w := &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir}}
 	if err := w.LoadFiles(context.Background(), d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
 		t.Errorf("a family's folder: %v", err)
 	}

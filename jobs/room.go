@@ -118,9 +118,9 @@ func (r *jobRun) warnOfSpillsInMemory(todo []*outputRun) {
 
 // outputRoom is what the files take that are not written yet; false where what is free is not known.
 func (w *outputRun) outputRoom() (room, bool) {
-	output := room{what: "writing HFiles to", where: w.out.Fsys.URI(w.out.Dir), fsys: w.out.Fsys, dir: w.out.Dir, need: w.outputNeed(w.target)}
+	output := room{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
-	if output.free, err = w.out.Fsys.Free(w.out.Dir); err != nil {
+	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
 		w.out.Options.Sayf("the room for the output is not known: %v", err)
 		return output, false
 	}
@@ -154,5 +154,5 @@ func (r *jobRun) spillNeed(todo []*outputRun) int64 {
 
 func sameDisk(a, b string) bool {
 	var x, y unix.Stat_t
-	return unix.Stat(sorting.Present(a), &x) == nil && unix.Stat(sorting.Present(b), &y) == nil && x.Dev == y.Dev
+	return unix.Stat(sorting.NearestFolder(a), &x) == nil && unix.Stat(sorting.NearestFolder(b), &y) == nil && x.Dev == y.Dev
 }

@@ -287,7 +287,7 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	if _, err := w.out.Resume(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	w.out.Fsys = unmeasured{w.out.Fsys}
+	w.out.FS = unmeasured{w.out.FS}
 	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
 		t.Fatal(err)
 	}

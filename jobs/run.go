@@ -98,7 +98,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	var todo []*outputRun
 	for i, w := range r.places {
 		w.report = summary.output(i)
-		w.report.Output = w.out.Fsys.URI(w.out.Dir)
+		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
 		finished, err := w.out.Resume(ctx)
 		if err == nil && !finished && w.out.Blank() {
@@ -217,7 +217,7 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 func (r *jobRun) purposes() []checkpoint.Output {
 	var all []checkpoint.Output
 	for _, w := range r.places {
-		p := checkpoint.Output{URI: w.out.Fsys.URI(w.out.Dir), Run: w.out.Manifest.Run.ID}
+		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
 		}
@@ -230,7 +230,7 @@ func (r *jobRun) purposes() []checkpoint.Output {
 func (r *jobRun) uris() []string {
 	var all []string
 	for _, w := range r.places {
-		all = append(all, w.out.Fsys.URI(w.out.Dir))
+		all = append(all, w.out.FS.URI(w.out.Path))
 	}
 	return all
 }
@@ -266,7 +266,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.out.Fsys, path.Join(at.out.Dir, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
 	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
 		Rejects: rejects}
@@ -331,7 +331,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and closes its books.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.Fsys, Dir: w.out.Dir, Temps: w.out.TempFolder},
+	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Say: w.out.Options.Say, Failpoint: w.out.Options.Failpoint}, w.out.Options.Watch)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.Run(ctx)
@@ -403,8 +403,8 @@ func (w *outputRun) sumRejects(summary *Summary, records int64) {
 	if records == 0 {
 		return
 	}
-	dir := path.Join(w.out.Dir, manifest.RejectsDir)
-	summary.Rejects = []RejectFile{{w.out.Fsys.URI(path.Join(dir, ingest.RejectsFile)), records}}
+	dir := path.Join(w.out.Path, manifest.RejectsDir)
+	summary.Rejects = []RejectFile{{w.out.FS.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
 // liveTable looks the table up; nil without a cluster.
@@ -427,7 +427,7 @@ func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
 	if err := w.loader.Cluster.CheckRead(ctx, table, families); err != nil {
 		return err
 	}
-	return w.loader.Cluster.CheckPlace(ctx, w.out.Fsys, table, w.out.Fsys.URI(w.out.Dir))
+	return w.loader.Cluster.CheckPlace(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
 }
 
 // outputRun is one output of a run: its directory, what loads it, and what it is made for.

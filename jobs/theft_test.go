@@ -183,7 +183,7 @@ func (r *replacingFS) Replace(from, to string) error {
 func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *output.Dir {
-		w := &output.Dir{Fsys: &replacingFS{FS: storage.Local}, Dir: dir, Site: &site.Site{User: "tina"},
+		w := &output.Dir{FS: &replacingFS{FS: storage.Local}, Path: dir, Site: &site.Site{User: "tina"},
 			Manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
 		if err := w.TakeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	var second *output.Dir
 	first := take()
 	s := &theft{out: dir, old: true}
-	first.Lock.Fsys.(*replacingFS).before = func(to string) {
+	first.Lock.FS.(*replacingFS).before = func(to string) {
 		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}

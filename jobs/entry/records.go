@@ -26,7 +26,7 @@ type Rejects interface {
 // Reader reads splits in one goroutine, and tells the records that can be used from those that can't.
 type Reader struct {
 	Form    ingest.Form
-	Fsys    storage.FS
+	FS      storage.FS
 	rejects Rejects
 	meter   *progress.Meter
 	Read    int64 // records so far, rejected ones too
@@ -41,7 +41,7 @@ type Reader struct {
 // NewReader is for one goroutine.
 func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
 	t := new(timing.ReadTimes)
-	return Reader{Form: form, Fsys: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
+	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
@@ -55,7 +55,7 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 		r.Times.Total += time.Since(begun)
 		r.Times.Sorting += r.Busy() - before
 	}()
-	in, err := r.Form.Open(r.Fsys, split)
+	in, err := r.Form.Open(r.FS, split)
 	if err != nil {
 		return 0, fmt.Errorf("open the input: %w", err)
 	}

@@ -106,7 +106,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		return err
 	}
 	for _, p := range c.parts {
-		if err := w.Out.Fsys.Rename(p.Temp, path.Join(w.Out.Dir, p.Path)); err != nil {
+		if err := w.Out.FS.Rename(p.Temp, path.Join(w.Out.Path, p.Path)); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ type cutting struct {
 
 // write copies the file's cells into its parts.
 func (c *cutting) write(ctx context.Context) (err error) {
-	in, err := c.loader.Out.Fsys.Open(path.Join(c.loader.Out.Dir, c.of.Path))
+	in, err := c.loader.Out.FS.Open(path.Join(c.loader.Out.Path, c.of.Path))
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (c *cutting) nextPart(row []byte) error {
 	instant := c.loader.Out.Manifest.Instant()
 	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.Fsys, Dir: c.loader.Out.Dir, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (c *cutting) abort() error {
 		errs = append(errs, c.open.Abort())
 	}
 	for _, p := range c.parts {
-		errs = append(errs, storage.RemoveIfThere(c.loader.Out.Fsys, p.Temp))
+		errs = append(errs, storage.RemoveIfThere(c.loader.Out.FS, p.Temp))
 	}
 	return errors.Join(errs...)
 }

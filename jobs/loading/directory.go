@@ -50,7 +50,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	w := &Loader{Out: &output.Dir{Fsys: fsys, Dir: name, Site: s, Options: o}}
+	w := &Loader{Out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}}
 	defer func() {
 		if w.Cluster != nil {
 			err = errors.Join(err, w.Cluster.Close())
@@ -84,7 +84,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 func loadable(d *hfiledir.Directory) []load.HFile {
 	var files []load.HFile
 	for _, f := range d.Files {
-		files = append(files, load.HFile{Family: f.Family, URI: d.Fsys.URI(path.Join(d.Dir, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
+		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
 	}
 	return files
 }
@@ -92,7 +92,7 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 // LoadFiles loads what is in a directory, which is locked, and fills the report.
 func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	var err error
-	if w.Out.Manifest, err = manifest.Read(w.Out.Fsys, w.Out.Dir); err != nil {
+	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
 		return err
 	}
 	recorded := w.Out.Manifest
@@ -101,7 +101,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 	}
 	if len(d.Files) == 0 && recorded != nil && w.Out.Manifest == nil {
 		return failure.Refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
-			w.Out.Fsys.URI(w.Out.Dir), recorded.Run.Table, report.Table)
+			w.Out.FS.URI(w.Out.Path), recorded.Run.Table, report.Table)
 	}
 	if len(d.Files) == 0 && (w.Out.Manifest == nil || w.Out.Manifest.State == manifest.Loaded) {
 		if err := w.checkEmpty(); err != nil {
@@ -125,7 +125,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 			return err
 		}
 	}
-	if d, err = hfiledir.Open(w.Out.Fsys, w.Out.Dir); err != nil { // anew: some files may have come back
+	if d, err = hfiledir.Open(w.Out.FS, w.Out.Path); err != nil { // anew: some files may have come back
 		return err
 	}
 	if err := w.checkComplete(d); err != nil {
@@ -173,14 +173,14 @@ func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
 func (w *Loader) checkEmpty() error {
-	infos, err := storage.List(w.Out.Fsys, w.Out.Dir)
+	infos, err := storage.List(w.Out.FS, w.Out.Path)
 	if err != nil || w.Out.Manifest != nil {
 		return err
 	}
 	for _, info := range infos {
 		if !info.Dir && !hfile.Hidden(info.Name) {
 			return failure.Refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
-				w.Out.Fsys.URI(w.Out.Dir), info.Name, w.Out.Fsys.URI(path.Dir(w.Out.Dir)))
+				w.Out.FS.URI(w.Out.Path), info.Name, w.Out.FS.URI(path.Dir(w.Out.Path)))
 		}
 	}
 	return nil
@@ -193,10 +193,10 @@ func (w *Loader) checkState(table string) error {
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return failure.Refusef("%s is not finished: run its job %s first", w.Out.Fsys.URI(w.Out.Dir), m.Run.Job)
+		return failure.Refusef("%s is not finished: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.Out.Fsys.URI(w.Out.Dir), m.Run.Table, m.Run.Job)
+		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
 	default:
 		w.Out.Manifest = nil
 	}
@@ -215,7 +215,7 @@ func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			w.Out.Fsys.URI(w.Out.Dir), w.Out.Manifest.Run.Job, failure.Some(missing))
+			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.Some(missing))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 
 // directoryKey takes the place of a job's hash in the ledger.
 func (w *Loader) directoryKey() string {
-	sum := sha256.Sum256([]byte("directory " + w.Out.Fsys.URI(w.Out.Dir)))
+	sum := sha256.Sum256([]byte("directory " + w.Out.FS.URI(w.Out.Path)))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -46,7 +46,7 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 		return err
 	}
 	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
-	_, err = w.Cluster.RecoverStaging(ctx, w.Out.Fsys, table, e.Staging, files)
+	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
 	return w.lostForeign(ctx, err)
 }
 
@@ -60,7 +60,7 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 		return err
 	}
 	for _, f := range e.Files {
-		if _, err := w.Out.Fsys.Stat(path.Join(w.Out.Dir, f.Family, path.Base(f.URI))); err == nil {
+		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, f.Family, path.Base(f.URI))); err == nil {
 			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
@@ -108,7 +108,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return nil, err
 	}
-	report, err := w.Cluster.LoadFrom(ctx, w.Out.Fsys, name, files, w.directoryHooks(e))
+	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
 	if err != nil {
 		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
 	}
@@ -161,7 +161,7 @@ func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.En
 	}
 	host, _ := os.Hostname() // for people
 	program, err := program.Hash()
-	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.Out.Dir), JobHash: w.directoryKey(), Table: table, Output: w.Out.Fsys.URI(w.Out.Dir),
+	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.Out.Path), JobHash: w.directoryKey(), Table: table, Output: w.Out.FS.URI(w.Out.Path),
 		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {

@@ -105,7 +105,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: w.Out.Fsys.URI(w.Out.Dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
+		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
 		Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.Out.Uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})

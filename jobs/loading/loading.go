@@ -21,7 +21,7 @@ import (
 
 // HandOver loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
 func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, error) {
-	if err := w.Reread(ctx); err != nil {
+	if err := w.ReadAgain(ctx); err != nil {
 		return nil, err
 	}
 	live, err := site.LookUp(ctx, w.Cluster, table)
@@ -46,7 +46,7 @@ func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, erro
 		return report, w.stopped(ctx, err)
 	}
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
-		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.Fsys.URI(w.Out.Dir), failure.Some(missing))
+		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.Some(missing))
 	}
 	return report, nil
 }
@@ -57,7 +57,7 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.Out.Manifest.Table != table.Identity() {
 		return w.CheckServed(ctx, table.Name)
 	}
-	loaded, err := w.Out.Manifest.Hfiles(w.Out.Fsys, w.Out.Dir, func(f *hfile.Summary) bool { return f.Loaded })
+	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
@@ -86,11 +86,11 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 		if err := w.cutFiles(ctx, table); err != nil {
 			return report, err
 		}
-		files, err := w.Out.Manifest.Unloaded(w.Out.Fsys, w.Out.Dir)
+		files, err := w.Out.Manifest.Unloaded(w.Out.FS, w.Out.Path)
 		if err != nil {
 			return report, err
 		}
-		one, err := w.Cluster.LoadFrom(ctx, w.Out.Fsys, name, files, w.RecordLoad(len(files)))
+		one, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.RecordLoad(len(files)))
 		report.Add(one)
 		if failed := w.saveLoaded(); failed != nil {
 			return report, errors.Join(err, failed)
@@ -129,7 +129,7 @@ func (w *Loader) serve(ctx context.Context, t *load.Table, files []load.HFile) (
 
 // Confirm ends a load: every file must be served, and every row readable.
 func (w *Loader) Confirm(ctx context.Context, name string) error {
-	files, err := w.Out.Manifest.Hfiles(w.Out.Fsys, w.Out.Dir, func(*hfile.Summary) bool { return true })
+	files, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(*hfile.Summary) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ const savesALoad = 64
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
-		byURI[w.Out.Fsys.URI(path.Join(w.Out.Dir, f.Path))] = f
+		byURI[w.Out.FS.URI(path.Join(w.Out.Path, f.Path))] = f
 	}
 	var mu sync.Mutex
 	return load.Hooks{
@@ -231,12 +231,12 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	if m.State != manifest.Loading {
 		return nil
 	}
-	files, err := m.Unloaded(w.Out.Fsys, w.Out.Dir)
+	files, err := m.Unloaded(w.Out.FS, w.Out.Path)
 	if err != nil || len(files) == 0 {
 		return err
 	}
 	w.Out.Options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
-	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.Fsys, table, m.Staging, files)
+	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
 	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -248,7 +248,7 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 
 // WasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
 func (w *Loader) WasLoaded() (bool, error) {
-	m, err := manifest.Read(w.Out.Fsys, w.Out.Dir)
+	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
 		return false, err
 	}

@@ -51,7 +51,7 @@ func loadOf(t *testing.T, n int) (*Loader, *countedSaves) {
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
-	return &Loader{Out: &output.Dir{Fsys: fsys, Dir: t.TempDir(), Options: o, Manifest: m}}, fsys
+	return &Loader{Out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
@@ -69,7 +69,7 @@ func TestSavesOfALoad(t *testing.T) {
 		if err := w.saveLoaded(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := manifest.Read(w.Out.Fsys, w.Out.Dir)
+		m, err := manifest.Read(w.Out.FS, w.Out.Path)
 		if err != nil || m.NotLoaded() != nil {
 			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
@@ -94,12 +94,12 @@ func TestServedBeforeIsSaved(t *testing.T) {
 	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.Uri(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Read(w.Out.Fsys, w.Out.Dir)
+	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
-		text, _ := storage.ReadFile(w.Out.Fsys, path.Join(w.Out.Dir, manifest.Name), 1<<20)
+		text, _ := storage.ReadFile(w.Out.FS, path.Join(w.Out.Path, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
 }

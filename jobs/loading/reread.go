@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Reread verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
+// ReadAgain verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
 // a table should not take them. They are read in full and held against the digests in the manifest.
-func (w *Loader) Reread(ctx context.Context) error {
+func (w *Loader) ReadAgain(ctx context.Context) error {
 	var doubtful []*hfile.Summary
 	for _, f := range w.Out.Manifest.Files() {
 		if !f.Loaded && (w.Out.Earlier == nil || w.Out.Earlier[f.Path]) {
@@ -38,19 +38,19 @@ func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	name := path.Join(w.Out.Dir, f.Path)
-	in, err := w.Out.Fsys.Open(name)
+	name := path.Join(w.Out.Path, f.Path)
+	in, err := w.Out.FS.Open(name)
 	if err != nil {
-		return fmt.Errorf("read %s again before the load: %w", w.Out.Fsys.URI(name), err)
+		return fmt.Errorf("read %s again before the load: %w", w.Out.FS.URI(name), err)
 	}
 	defer in.Close()
 	report, sum, probes, err := hfile.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.Fsys.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.FS.URI(name), err)
 	}
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
 		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
-			w.Out.Fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
+			w.Out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none
 	return nil

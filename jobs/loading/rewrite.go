@@ -80,11 +80,11 @@ func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 		w.Out.Options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 		return nil
 	}
-	files, err := old.Unloaded(w.Out.Fsys, w.Out.Dir)
+	files, err := old.Unloaded(w.Out.FS, w.Out.Path)
 	if err != nil {
 		return err
 	}
-	_, err = w.Cluster.RecoverStaging(ctx, w.Out.Fsys, old.Run.Table, old.Staging, files)
+	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, old.Run.Table, old.Staging, files)
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err

@@ -14,7 +14,7 @@ import (
 // CheckServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
 // change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
 func (w *Loader) CheckServed(ctx context.Context, name string) error {
-	loaded, err := w.Out.Manifest.Hfiles(w.Out.Fsys, w.Out.Dir, func(f *hfile.Summary) bool { return f.Loaded })
+	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
 func (w *Dir) checkContent() error {
-	infos, err := storage.List(w.Fsys, w.Dir)
+	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
@@ -41,11 +41,11 @@ func (w *Dir) checkContent() error {
 	}
 	if foreign != nil {
 		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
-			w.Fsys.URI(w.Dir), failure.Some(foreign))
+			w.FS.URI(w.Path), failure.Some(foreign))
 	}
 	if changed != nil {
 		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
-			w.Fsys.URI(w.Dir), failure.Some(changed))
+			w.FS.URI(w.Path), failure.Some(changed))
 	}
 	return w.checkKnown(known)
 }
@@ -55,7 +55,7 @@ func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (fo
 	if err := w.RemoveUnrecorded(w.Present(), family); err != nil {
 		return nil, nil, err
 	}
-	infos, err := storage.List(w.Fsys, path.Join(w.Dir, family))
+	infos, err := storage.List(w.FS, path.Join(w.Path, family))
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the output: %w", err)
 	}
@@ -80,7 +80,7 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
 	}
-	infos, err := storage.List(w.Fsys, path.Join(w.Dir, family))
+	infos, err := storage.List(w.FS, path.Join(w.Path, family))
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
@@ -114,7 +114,7 @@ func (w *Dir) removeFrom(family string, name func(sequence int) string, present 
 	}
 	for n > 0 {
 		n--
-		if err := storage.RemoveIfThere(w.Fsys, w.Dir, family, name(n)); err != nil {
+		if err := storage.RemoveIfThere(w.FS, w.Path, family, name(n)); err != nil {
 			return fmt.Errorf("clean the output: %w", err)
 		}
 	}
@@ -133,5 +133,5 @@ func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 		return nil
 	}
 	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
-		w.Fsys.URI(w.Dir), failure.Some(gone))
+		w.FS.URI(w.Path), failure.Some(gone))
 }

@@ -28,8 +28,8 @@ type Dir struct {
 	Options  options.Options
 	Site     *site.Site
 	Source   *source.Source
-	Fsys     storage.FS
-	Dir      string
+	FS       storage.FS
+	Path     string
 	Lock     *dirlock.Lock
 	Manifest *manifest.Manifest
 	Replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
@@ -39,13 +39,13 @@ type Dir struct {
 
 // Open locks the output.
 func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
-	if w.Fsys, w.Dir, err = w.Site.Resolve(w.Job.Output, w.Job.Dir); err != nil {
+	if w.FS, w.Path, err = w.Site.Resolve(w.Job.Output, w.Job.Dir); err != nil {
 		return fmt.Errorf("open the output %s: %w", w.Job.Output, err)
 	}
-	if err = w.Source.CheckApart(w.Fsys, w.Dir); err != nil {
+	if err = w.Source.CheckApart(w.FS, w.Path); err != nil {
 		return err
 	}
-	if err = w.Fsys.MkdirAll(w.Dir, storage.DirPerm); err != nil {
+	if err = w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
 	return w.TakeLock(ctx, lost)
@@ -53,8 +53,8 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 
 // dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.Lock, err = dirlock.Take(ctx, w.Fsys, w.Dir, w.Site.User, lost); err == nil {
-		w.Fsys = w.Lock.Guarded()
+	if w.Lock, err = dirlock.Take(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
+		w.FS = w.Lock.Guarded()
 	}
 	return err
 }
@@ -64,11 +64,11 @@ func (w *Dir) Close() error {
 	var errs []error
 	if w.Lock != nil {
 		errs = append(errs, w.Lock.Release())
-		_ = w.Lock.Fsys.Remove(path.Join(w.Dir, dirlock.TempDir)) // succeeds only where it is empty, as wanted
-		_ = w.Lock.Fsys.Remove(w.Dir)                             // likewise
+		_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+		_ = w.Lock.FS.Remove(w.Path)                             // likewise
 	}
-	if w.Fsys != nil {
-		errs = append(errs, w.Fsys.Close())
+	if w.FS != nil {
+		errs = append(errs, w.FS.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -78,14 +78,14 @@ func (w *Dir) TempFolder() (string, error) {
 	if w.Lock != nil {
 		return w.Lock.TempFolder()
 	}
-	folder := path.Join(w.Dir, dirlock.TempDir)
-	return folder, w.Fsys.MkdirAll(folder, storage.DirPerm)
+	folder := path.Join(w.Path, dirlock.TempDir)
+	return folder, w.FS.MkdirAll(folder, storage.DirPerm)
 }
 
 // ClearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
 // deleted when the lock was taken, if the owner is gone.
 func (w *Dir) ClearTemps() error {
-	all, err := storage.List(w.Fsys, path.Join(w.Dir, dirlock.TempDir))
+	all, err := storage.List(w.FS, path.Join(w.Path, dirlock.TempDir))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (w *Dir) ClearTemps() error {
 		if f.Dir && dirlock.IsToken(f.Name) {
 			continue
 		}
-		if err := w.Fsys.RemoveAll(path.Join(w.Dir, dirlock.TempDir, f.Name)); err != nil {
+		if err := w.FS.RemoveAll(path.Join(w.Path, dirlock.TempDir, f.Name)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
 	fresh.Run = w.Job.Info()
 	fresh.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
-	old, err := manifest.Read(w.Fsys, w.Dir)
+	old, err := manifest.Read(w.FS, w.Path)
 	if err != nil {
 		return false, err
 	}
@@ -130,10 +130,10 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		w.Replaced = old
 	case old.Run.ID != fresh.Run.ID:
 		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
-			w.Fsys.URI(w.Dir), strings.Join(old.Differences(fresh), "; "))
+			w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
 		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
-			w.Fsys.URI(w.Dir), strings.Join(old.ChangedProperties(fresh), "; "))
+			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.Manifest = old
 		if old.State == manifest.Written {
@@ -161,7 +161,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 }
 
 // Uri names a file of the output.
-func (w *Dir) Uri(name string) string { return w.Fsys.URI(path.Join(w.Dir, name)) }
+func (w *Dir) Uri(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
 // Save records the state of things, as long as the output is still this run's to change.
 func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
@@ -171,7 +171,7 @@ func (w *Dir) saveManifest(m *manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
-	return m.Save(w.Fsys, w.Dir, temps)
+	return m.Save(w.FS, w.Path, temps)
 }
 
 // Present is the manifest of what is in the output now.
@@ -187,21 +187,21 @@ func (w *Dir) Clean(m *manifest.Manifest) error {
 	if err := w.CleanFiles(m); err != nil {
 		return err
 	}
-	return storage.RemoveIfThere(w.Fsys, w.Dir, manifest.Name)
+	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }
 
 // CleanFiles deletes what a manifest names.
 func (w *Dir) CleanFiles(m *manifest.Manifest) error {
-	errs := []error{storage.RemoveIfThere(w.Fsys, w.Dir, source.SuccessName)}
+	errs := []error{storage.RemoveIfThere(w.FS, w.Path, source.SuccessName)}
 	for _, f := range m.Files() {
-		errs = append(errs, storage.RemoveIfThere(w.Fsys, w.Dir, f.Path))
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, f.Path))
 	}
 	for _, name := range m.CutNames() {
-		errs = append(errs, storage.RemoveIfThere(w.Fsys, w.Dir, name))
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, name))
 	}
 	for family := range m.Families {
 		errs = append(errs, w.RemoveUnrecorded(m, family))
-		_ = w.Fsys.Remove(path.Join(w.Dir, family)) // succeeds only where it is empty, as wanted
+		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only where it is empty, as wanted
 	}
 	errs = append(errs, w.ClearTemps())
 	if err := errors.Join(errs...); err != nil {
@@ -228,7 +228,7 @@ func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
 // ClearRejects deletes the rejects of earlier runs.
 func (w *Dir) ClearRejects() error {
-	if err := w.Fsys.RemoveAll(path.Join(w.Dir, manifest.RejectsDir)); err != nil {
+	if err := w.FS.RemoveAll(path.Join(w.Path, manifest.RejectsDir)); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
 	return nil
@@ -243,7 +243,7 @@ func (w *Dir) forget(region int) error {
 	if err := w.Save(); err != nil {
 		return err
 	}
-	return writing.RemoveFiles(w.Fsys, w.Dir, files)
+	return writing.RemoveFiles(w.FS, w.Path, files)
 }
 
 // FinishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
@@ -269,7 +269,7 @@ func (w *Dir) FinishCuts() error {
 			}
 		}
 		for _, name := range surplus {
-			if err := storage.RemoveIfThere(w.Fsys, w.Dir, name); err != nil {
+			if err := storage.RemoveIfThere(w.FS, w.Path, name); err != nil {
 				return fmt.Errorf("finish the cut of %s: %w", w.Uri(c.Of), err)
 			}
 		}
@@ -287,7 +287,7 @@ func (w *Dir) checkWritten(m *manifest.Manifest) error {
 	}
 	if family, region, n := m.MostFiles(); n > limit {
 		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
-			w.Fsys.URI(w.Dir), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
+			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}
 	return nil
 }

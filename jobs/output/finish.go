@@ -75,8 +75,8 @@ func (w *Dir) Succeed() error {
 
 // MarkSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
 func (w *Dir) MarkSuccess() error {
-	name := path.Join(w.Dir, source.SuccessName)
-	if _, err := w.Fsys.Stat(name); err == nil {
+	name := path.Join(w.Path, source.SuccessName)
+	if _, err := w.FS.Stat(name); err == nil {
 		return nil
 	}
 	temps, err := w.TempFolder()
@@ -85,7 +85,7 @@ func (w *Dir) MarkSuccess() error {
 		text, err = json.Marshal(w.Manifest.Run)
 	}
 	if err == nil {
-		err = storage.ReplaceFile(w.Fsys, name, path.Join(temps, source.SuccessName), append(text, '\n'))
+		err = storage.ReplaceFile(w.FS, name, path.Join(temps, source.SuccessName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", source.SuccessName, err)

@@ -173,7 +173,7 @@ func (s *Stage) addAll(ctx context.Context, lanes int) ([]*Rows, error) {
 // left is what earlier processes have not sorted. Their rejects are taken over.
 func (s *Stage) left() ([]checkpoint.Piece, error) {
 	if s.Keeper == nil {
-		return checkpoint.NewKeptState(nil).Pieces(s.Splits), nil
+		return checkpoint.NewState(nil).Pieces(s.Splits), nil
 	}
 	state := s.Keeper.State
 	_, whole := state.Bytes()
