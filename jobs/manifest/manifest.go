@@ -430,7 +430,7 @@ type Cut struct {
 	Parts []hfile.Summary `json:"parts"`
 }
 
-// storage.ReplaceFile puts the parts of a file in its place.
+// ReplaceFile puts the parts of a file in its place.
 func (m *Manifest) ReplaceFile(c Cut) {
 	for i := range m.Slices {
 		r := &m.Slices[i]

@@ -51,7 +51,7 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 	return w.TakeLock(ctx, lost)
 }
 
-// dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
+// TakeLock locks the directory. From here on nothing in it is changed without the lock.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
 	if w.Lock, err = dirlock.Take(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
 		w.FS = w.Lock.Guarded()
