@@ -9,12 +9,13 @@ import (
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
 // the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input.
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, summary *Summary, cause error) (err error) {
-	s, err := openSite(o, j.HBase, true)
+	s, err := site.Open(o, j.HBase, true)
 	if err != nil {
 		return err
 	}
@@ -26,11 +27,11 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 		}
 		w := &workplace{job: out, options: o, site: s, report: summary.output(i)}
 		r.places = append(r.places, w)
-		if w.fsys, w.dir, err = s.resolve(out.Output, out.Dir); err != nil {
+		if w.fsys, w.dir, err = s.Resolve(out.Output, out.Dir); err != nil {
 			return err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = s.openLedger(); err != nil {
+			if r.ledger, err = openLedger(s); err != nil {
 				return err
 			}
 		}
@@ -40,7 +41,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 			return errors.Join(cause, err)
 		}
 	}
-	if r.cluster, err = s.connect(ctx); err != nil {
+	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
 	}
 	for _, w := range r.places {

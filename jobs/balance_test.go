@@ -10,6 +10,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
@@ -23,7 +24,7 @@ func falsify(t *testing.T, output string, change func(*manifest)) {
 		t.Fatal(m, err)
 	}
 	change(m)
-	temps := filepath.Join(output, tempDir)
+	temps := filepath.Join(output, dirlock.TempDir)
 	if err := os.MkdirAll(temps, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +92,10 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		if p != failpoint.Sorted {
 			return
 		}
-		family := &r.places[0].target.layout.families[0] // whose last cell goes into another column from now on
-		names := append([][]byte{}, family.qualifiers...)
+		family := &r.places[0].target.Layout.Families[0] // whose last cell goes into another column from now on
+		names := append([][]byte{}, family.Qualifiers...)
 		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
-		if family.columns, err = hfilewriter.NewColumns(family.bytes, names); err != nil {
+		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {
 			t.Error(err)
 		}
 	}

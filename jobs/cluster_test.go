@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 	"bulkload/keys"
 	"bulkload/load"
 )
@@ -483,11 +484,11 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	o.NoLoad = true
 	j := l.job(t, "2026-11-20")
 	mustRun(t, j, o)
-	s, err := openSite(o, jobfile.HBase{}, true)
+	s, err := site.Open(o, jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(j.Output, j.Dir)
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

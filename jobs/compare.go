@@ -8,6 +8,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/printable"
+	"bulkload/jobs/sorting"
 )
 
 // maxDifferences bounds how many differences are listed; all are counted.
@@ -85,7 +86,7 @@ func cellText(c *cell.Cell) string {
 
 // joiner walks over the expected and the present cells of one region side by side.
 type joiner struct {
-	want       *expected
+	want       *sorting.Cells
 	next       *cell.Cell // of want
 	found      *differences
 	extraCells int64
@@ -96,7 +97,7 @@ type joiner struct {
 	matched    int64
 }
 
-func newJoiner(want *expected, found *differences, strict bool) (*joiner, error) {
+func newJoiner(want *sorting.Cells, found *differences, strict bool) (*joiner, error) {
 	j := &joiner{want: want, found: found, strict: strict}
 	return j, j.advance()
 }
@@ -106,7 +107,7 @@ func (j *joiner) advance() error {
 		j.ours = append(j.ours[:0], j.next.Row...)
 	}
 	var err error
-	j.next, err = j.want.cell()
+	j.next, err = j.want.Next()
 	return err
 }
 

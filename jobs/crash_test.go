@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/source"
 )
 
 const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
@@ -67,7 +68,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
-			if _, err := os.Stat(filepath.Join(out, successName)); err != nil {
+			if _, err := os.Stat(filepath.Join(out, source.SuccessName)); err != nil {
 				t.Error(err)
 			}
 		})

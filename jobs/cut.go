@@ -15,9 +15,11 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
@@ -207,7 +209,7 @@ func (c *cutting) write(ctx context.Context) (err error) {
 	}
 	scan := r.Seek(r.FirstRow())
 	for n := 1; scan.Next(); n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err := c.add(scan.Cell()); err != nil {
@@ -309,9 +311,9 @@ func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Sett
 	if i < 0 {
 		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
 	}
-	settings, err := liveSettings(&table.Families[i])
+	settings, err := target.LiveSettings(&table.Families[i])
 	if err == nil {
-		err = w.site.adjust(&settings)
+		err = w.site.Adjust(&settings)
 	}
 	if err == nil {
 		err = settings.Check()

@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
 )
 
 // damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
@@ -33,11 +34,11 @@ func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
 
 func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, name, err := s.resolve(uri, "/")
+	fsys, name, err := s.Resolve(uri, "/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/load"
 
@@ -196,7 +197,7 @@ func oneRow(start, end []byte) bool {
 // merge visits the cells of scans that stand at a cell each, up to end.
 func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		i := first(open)

@@ -174,7 +174,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}{{stateWritten, "nothing was loaded", failure.Refused}, {stateLoading, "does not serve 1 files that HBase took", failure.Later}} {
 		state, want := c.state, c.want
 		w.manifest.State = state
-		if err := errors.Join(w.save(), w.lock.release()); err != nil {
+		if err := errors.Join(w.save(), w.lock.Release()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
@@ -185,7 +185,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 		if err != nil || m.State != state {
 			t.Errorf("%s: the manifest says %+v now (%v)", state, m, err)
 		}
-		w.fsys = w.lock.fsys
+		w.fsys = w.lock.Fsys
 		if err = w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}

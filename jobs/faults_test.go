@@ -16,10 +16,13 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/source"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -102,18 +105,18 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	}
 	put("part-0")
 	fsys := &watchedFS{FS: storage.Local}
-	fsys.listed = func(string) { put("part-1"); put(successName) }
+	fsys.listed = func(string) { put("part-1"); put(source.SuccessName) }
 	j := &jobfile.Job{}
 	j.Input.RequireSuccess = true
-	s := &source{job: j, fsys: fsys}
-	if err := s.find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
-		t.Errorf("%d files, %v", len(s.files), err)
+	s := &source.Source{Job: j, FS: fsys}
+	if err := s.Find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
+		t.Errorf("%d files, %v", len(s.Files), err)
 	}
 	put("part-1")
-	put(successName)
-	s = &source{job: j, fsys: storage.Local}
-	if err := s.find(dir); err != nil || len(s.files) != 2 {
-		t.Errorf("finished: %d files, %v", len(s.files), err)
+	put(source.SuccessName)
+	s = &source.Source{Job: j, FS: storage.Local}
+	if err := s.Find(dir); err != nil || len(s.Files) != 2 {
+		t.Errorf("finished: %d files, %v", len(s.Files), err)
 	}
 }
 
@@ -128,9 +131,9 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 	j := &jobfile.Job{}
 	j.Input.RequireSuccess = true
 	find := func(name string) (int, error) {
-		s := &source{job: j, fsys: storage.Local}
-		err := s.find(filepath.Join(dir, name))
-		return len(s.files), err
+		s := &source.Source{Job: j, FS: storage.Local}
+		err := s.Find(filepath.Join(dir, name))
+		return len(s.Files), err
 	}
 	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
 	for name := range names {
@@ -139,7 +142,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, successName), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, source.SuccessName), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +289,7 @@ func TestVerifyingStops(t *testing.T) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
-	if err := d.scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
+	if err := d.scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= entry.CheckEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
 	}
 }
@@ -301,27 +304,27 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := takeLock(context.Background(), fsys, dir, "tina", func(error) {})
+	l, err := dirlock.Take(context.Background(), fsys, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: l.guarded(), dir: dir, lock: l, manifest: &manifest{Schema: manifestSchema}}
-	if err := errors.Join(w.save(), l.touch()); err != nil {
+	w := &workplace{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest{Schema: manifestSchema}}
+	if err := errors.Join(w.save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
-	if err := l.touch(); err != nil {
+	if err := l.Touch(); err != nil {
 		t.Errorf("one failure to touch: %v", err)
 	}
-	l.setTouched(time.Now().Add(-lockStale/2 - time.Second))
-	if err := l.touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
+	l.SetTouched(time.Now().Add(-dirlock.LockStale/2 - time.Second))
+	if err := l.Touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
 	if err := w.save(); failure.KindOf(err) != failure.Later {
 		t.Errorf("save after a long time: %v", err)
 	}
-	if err := errors.Join(l.touch(), w.save()); err != nil {
+	if err := errors.Join(l.Touch(), w.save()); err != nil {
 		t.Errorf("touched in time after all: %v", err)
 	}
 	saved, err := os.ReadFile(filepath.Join(dir, manifestName))
@@ -330,26 +333,26 @@ func TestLostLock(t *testing.T) {
 	}
 	w.manifest.State = "changed"
 	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
-		if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Fatal(err)
 		}
 		if text != "" {
-			err = os.WriteFile(filepath.Join(dir, lockName), []byte(text), 0o600)
+			err = os.WriteFile(filepath.Join(dir, dirlock.LockName), []byte(text), 0o600)
 		}
 		if got := w.save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
-		if got := l.touch(); failure.KindOf(got) != failure.Later {
+		if got := l.Touch(); failure.KindOf(got) != failure.Later {
 			t.Errorf("touch with the lock %s: %v", what, got)
 		}
-		if err := os.WriteFile(filepath.Join(dir, lockName), l.text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, dirlock.LockName), l.Text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if now, err := os.ReadFile(filepath.Join(dir, manifestName)); err != nil || string(now) != string(saved) {
 		t.Errorf("the manifest was written without the lock (%v)", err)
 	}
-	if err := l.release(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }

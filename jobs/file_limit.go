@@ -9,7 +9,10 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
 	"bulkload/load"
 	"bulkload/partition"
 
@@ -18,21 +21,6 @@ import (
 
 // HBase's loader refuses a region that gets more files of a family than the site's limit. So how many files a region gets is
 // known before the first of them is written.
-
-// maxFiles is how many files of a family a region may get.
-func (s *site) maxFiles() (int64, error) {
-	n, err := load.MaxFiles(s.conf)
-	if err != nil {
-		return 0, failure.Refusef("%w", err)
-	}
-	return int64(n), nil
-}
-
-// fileLimitHelp says what to do about too many files of so many KeyValue bytes: the largest number of them in a region.
-func (t *target) fileLimitHelp(raw int64) string {
-	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site files, or with -D), or split the region",
-		load.MaxFilesProperty, t.maxFiles, bytesize.Format(t.maxSize), bytesize.Format(raw/t.maxFiles+1))
-}
 
 // inputShrinks is how many times smaller the cells of a row may be than its text, at most. Mostly they are larger: each
 // cell has the row key and 20 bytes beside its value.
@@ -46,31 +34,31 @@ func (w *workplace) checkInputSize() error {
 		return nil
 	}
 	part := min(w.part, float64(len(w.job.CellColumns()))/float64(columns))
-	raw := int64(part*float64(w.source.text)) / inputShrinks
-	regions, families := int64(t.regions.Len()), int64(len(t.families))
-	if raw/t.maxSize <= regions*t.maxFiles*families {
+	raw := int64(part*float64(w.source.Text)) / inputShrinks
+	regions, families := int64(t.Regions.Len()), int64(len(t.Families))
+	if raw/t.MaxSize <= regions*t.MaxFiles*families {
 		return nil
 	}
 	return failure.Refusef("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
-		bytesize.Format(w.source.text), raw/t.maxSize, bytesize.Format(t.maxSize), regions, familyNames(t), w.job.Table, t.maxFiles, t.fileLimitHelp(raw/regions))
+		bytesize.Format(w.source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), regions, familyNames(t), w.job.Table, t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 
-func familyNames(t *target) string {
-	names := make([]string, len(t.families))
-	for i, f := range t.families {
-		names[i] = f.name
+func familyNames(t *target.Target) string {
+	names := make([]string, len(t.Families))
+	for i, f := range t.Families {
+		names[i] = f.Name
 	}
 	return some(names)
 }
 
 // checkFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
 // told, since the limit is its loader's.
-func (w *workplace) checkFileCounts(ctx context.Context, rows *sortedRows) error {
+func (w *workplace) checkFileCounts(ctx context.Context, rows *sorting.Rows) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	for region := range rows.regions {
-		raw := rawSize(&rows.regions[region], w.target)
-		if raw/w.target.maxSize < w.target.maxFiles { // slicesOf sees to the rest
+	for region := range rows.Regions {
+		raw := sorting.RawSize(&rows.Regions[region], w.target)
+		if raw/w.target.MaxSize < w.target.MaxFiles { // slicesOf sees to the rest
 			continue
 		}
 		group.Go(func() error {
@@ -88,7 +76,7 @@ func (w *workplace) checkFileCounts(ctx context.Context, rows *sortedRows) error
 func (w *workplace) tooManyFiles(region int, family string, raw int64) error {
 	t := w.target
 	err := fmt.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
-		region, w.job.Table, printable.Bytes(t.regions.Start(region)), printable.Bytes(t.regions.End(region)), t.maxFiles, family, t.fileLimitHelp(raw))
+		region, w.job.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
 	if w.job.Load {
 		return failure.New(failure.Refused, err)
 	}
@@ -98,34 +86,34 @@ func (w *workplace) tooManyFiles(region int, family string, raw int64) error {
 
 // overfull names a family of which a region gets too many files; "" where there is none. It merges the region's rows as
 // writing does, as far as it must.
-func (w *workplace) overfull(ctx context.Context, rows *sortedRows, region int) (family string, err error) {
+func (w *workplace) overfull(ctx context.Context, rows *sorting.Rows, region int) (family string, err error) {
 	t := w.target
-	all, err := newExpected(w.job, t, rows.sorted, partition.Slice{Region: region}, allFamilies)
+	all, err := sorting.NewCells(w.job, t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
 	if err != nil {
 		return "", fmt.Errorf("region %d: merge: %w", region, err)
 	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	count := fileCount{maxSize: t.maxSize, families: make([]familyCount, len(t.families))}
+	defer func() { err = errors.Join(err, all.Close()) }()
+	count := fileCount{maxSize: t.MaxSize, families: make([]familyCount, len(t.Families))}
 	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		cell, err := all.cell()
+		cell, err := all.Next()
 		if err != nil {
 			return "", fmt.Errorf("region %d: merge: %w", region, err)
 		}
 		if cell == nil {
 			return "", nil
 		}
-		i := t.layout.familyNamed(cell.Family)
-		size := keyValueOverhead + len(cell.Row) + len(cell.Family) + len(cell.Qualifier) + len(cell.Value)
-		if count.add(i, cell.Row, int64(size)) > t.maxFiles {
-			return t.families[i].name, nil
+		i := t.Layout.FamilyNamed(cell.Family)
+		size := target.KeyValueOverhead + len(cell.Row) + len(cell.Family) + len(cell.Qualifier) + len(cell.Value)
+		if count.add(i, cell.Row, int64(size)) > t.MaxFiles {
+			return t.Families[i].Name, nil
 		}
 	}
 }
 
-// fileCount counts the files that cells go to, as sliceWriter ends them: a file that has reached maxSize ends with its row.
+// fileCount counts the files that cells go to, as sliceWriter ends them: a file that has reached MaxSize ends with its row.
 type fileCount struct {
 	maxSize  int64
 	row      []byte
@@ -176,7 +164,7 @@ func (m *manifest) mostFiles() (family string, region int, n int64) {
 
 // checkWritten refuses to load what was written under a higher limit.
 func (w *workplace) checkWritten(m *manifest) error {
-	limit, err := w.site.maxFiles()
+	limit, err := w.site.MaxFiles()
 	if err != nil || !w.job.Load {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +62,7 @@ func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string,
 		return report, err
 	}
 	report.Scans = len(q.prefixes)
-	s, err := openSite(o, j.HBase, from == "" || storage.IsHDFS(from))
+	s, err := site.Open(o, j.HBase, from == "" || storage.IsHDFS(from))
 	if err != nil {
 		return report, err
 	}
@@ -147,8 +148,8 @@ func after(prefix []byte) []byte {
 	return nil
 }
 
-func (q *query) fromTable(ctx context.Context, s *site, table string) error {
-	c, err := s.connect(ctx)
+func (q *query) fromTable(ctx context.Context, s *site.Site, table string) error {
+	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -157,8 +158,8 @@ func (q *query) fromTable(ctx context.Context, s *site, table string) error {
 	}), c.Close())
 }
 
-func (q *query) fromDirectory(ctx context.Context, s *site, from string, report *GetReport) error {
-	fsys, dir, err := s.resolve(from, ".")
+func (q *query) fromDirectory(ctx context.Context, s *site.Site, from string, report *GetReport) error {
+	fsys, dir, err := s.Resolve(from, ".")
 	if err != nil {
 		return fmt.Errorf("open the directory %s: %w", from, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/target"
 	"bulkload/jobs/timing"
 )
 
@@ -56,14 +57,14 @@ type hfile struct {
 	times hfilewriter.Times
 }
 
-func createHFile(w *writing, region, slice int, family *targetFamily, sequence int, clock *timing.Clock) (*hfile, error) {
-	name := fileName(w.manifest.Run.ID, region, slice, family.name, sequence)
+func createHFile(w *writing, region, slice int, family *target.Family, sequence int, clock *timing.Clock) (*hfile, error) {
+	name := fileName(w.manifest.Run.ID, region, slice, family.Name, sequence)
 	temps, err := w.tempFolder()
 	if err != nil {
 		return nil, err
 	}
 	f := &hfile{fsys: w.fsys, temp: path.Join(temps, name)}
-	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Slice: slice, Sequence: sequence}
+	f.FileSummary = FileSummary{Path: path.Join(family.Name, name), Family: family.Name, Region: region, Slice: slice, Sequence: sequence}
 	if err := storage.RemoveIfThere(w.fsys, f.temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
@@ -73,8 +74,8 @@ func createHFile(w *writing, region, slice int, family *targetFamily, sequence i
 	}
 	f.out = timing.Writer(out, clock)
 	instant := w.job.Instant()
-	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.name, sequence)}
-	if f.w, err = hfilewriter.NewWriter(f.out, family.settings, stamp); err != nil {
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	if f.w, err = hfilewriter.NewWriter(f.out, family.Settings, stamp); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.fsys.URI(f.temp), err), f.out.Abort())
 	}
 	return f, nil

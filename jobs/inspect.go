@@ -12,10 +12,12 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // InspectReport says what is in an HFile.
@@ -88,11 +90,11 @@ type InfoRow struct {
 // Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
 func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: outcome.New(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
-	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(name))
+	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(name))
 	if err != nil {
 		return report, err
 	}
-	fsys, path, err := s.resolve(name, ".")
+	fsys, path, err := s.Resolve(name, ".")
 	if err != nil {
 		return report, fmt.Errorf("open %s: %w", name, err)
 	}
@@ -214,7 +216,7 @@ func (k *keySamples) takeKey(key func() string) {
 func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*cell.Cell) error) error {
 	scanner := r.Seek(nil)
 	for n := 1; scanner.Next(); n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err := visit(scanner.Cell()); err != nil {

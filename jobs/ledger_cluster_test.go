@@ -16,16 +16,17 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // withoutOutput deletes the output of a night.
 func (l *live) withoutOutput(t *testing.T, date string) {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(l.out+"/"+date, "/")
+	fsys, dir, err := s.Resolve(l.out+"/"+date, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +37,11 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 
 func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := s.openLedger()
+	book, err := openLedger(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -37,11 +38,11 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
 	}
-	s, err := openSite(o, jobfile.HBase{}, true)
+	s, err := site.Open(o, jobfile.HBase{}, true)
 	if err != nil {
 		return report, err
 	}
-	fsys, name, err := s.resolve(dir, ".")
+	fsys, name, err := s.Resolve(dir, ".")
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
@@ -71,7 +72,7 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	case cause != nil:
 		err = cause // the lock was lost
 	default:
-		err = w.lock.explain(err)
+		err = w.lock.Explain(err)
 	}
 	return report, err
 }
@@ -143,8 +144,8 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 
 // reach connects to HBase and opens the ledger.
 func (w *workplace) reach(ctx context.Context) (err error) {
-	if w.cluster, err = w.site.connect(ctx); err == nil {
-		w.ledger, err = w.site.openLedger()
+	if w.cluster, err = w.site.Connect(ctx); err == nil {
+		w.ledger, err = openLedger(w.site)
 	}
 	return err
 }

@@ -12,8 +12,10 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -113,7 +115,7 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	if err != nil {
 		return report, err
 	}
-	table, err := lookUp(ctx, w.cluster, name)
+	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return report, err
 	}
@@ -157,9 +159,9 @@ func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, e
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
-	program, err := programHash()
+	program, err := program.Hash()
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.dir), JobHash: w.directoryKey(), Table: table, Output: w.fsys.URI(w.dir),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.files {
 		uri := w.uri(f.path)

@@ -10,6 +10,7 @@ import (
 
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -39,7 +40,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if err := w.reread(ctx); err != nil {
 		return nil, err
 	}
-	live, err := lookUp(ctx, w.cluster, table)
+	live, err := site.LookUp(ctx, w.cluster, table)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ const maxCuts = 10
 func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
 	for cuts := 0; len(w.manifest.notLoaded()) > 0; cuts++ {
-		table, err := lookUp(ctx, w.cluster, name)
+		table, err := site.LookUp(ctx, w.cluster, name)
 		if err != nil {
 			return report, err
 		}
@@ -148,7 +149,7 @@ func (w *workplace) confirm(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	table, err := lookUp(ctx, w.cluster, name)
+	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (w *workplace) checkLock() error {
 	if w.lock == nil {
 		return nil
 	}
-	return w.lock.check()
+	return w.lock.Check()
 }
 
 // notLoaded lists the recorded files that the table does not have.

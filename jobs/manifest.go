@@ -20,14 +20,14 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
 // The names in an output directory. HBase's loader takes every other folder for a family.
 const (
 	manifestName = "_manifest.json"
-	successName  = "_SUCCESS"
-	tempDir      = ".tmp"
 	rejectsDir   = ".rejects"
 )
 
@@ -246,7 +246,7 @@ func (m *manifest) differences(other *manifest) []string {
 // changedProperties says which site properties differ from those that the files were made with.
 func (m *manifest) changedProperties(other *manifest) []string {
 	var out []string
-	for _, name := range byteProperties {
+	for _, name := range site.ByteProperties {
 		if was, is := m.Site[name], other.Site[name]; m.Site != nil && was != is {
 			out = append(out, fmt.Sprintf("property %s was %q and is %q", name, was, is))
 		}
@@ -254,30 +254,51 @@ func (m *manifest) changedProperties(other *manifest) []string {
 	return out
 }
 
+// planned are the boundaries that the run was given; nil where it was given none yet.
+func (m *manifest) planned() (*target.Known, error) {
+	if m.MaxSize == 0 {
+		return nil, nil
+	}
+	splits, err := m.boundaries()
+	return &target.Known{Splits: splits}, err
+}
+
+// boundaries are the run's splits.
+func (m *manifest) boundaries() (splits [][]byte, err error) {
+	for _, text := range m.Splits {
+		split, err := printable.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("take region boundaries from the manifest: %w", err)
+		}
+		splits = append(splits, split)
+	}
+	return splits, nil
+}
+
 // sameTable tells whether the boundaries and the family settings are still those the files were made for.
-func (m *manifest) sameTable(t *target) bool {
-	if m.MaxSize != t.maxSize || m.MaxFiles != recordedFiles(t.maxFiles) || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printable.All(t.splits)) {
+func (m *manifest) sameTable(t *target.Target) bool {
+	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) || !slices.Equal(m.Splits, printable.All(t.Splits)) {
 		return false
 	}
-	for _, f := range t.families {
-		if m.Families[f.name] != jobfile.SettingsText(f.settings) {
+	for _, f := range t.Families {
+		if m.Families[f.Name] != jobfile.SettingsText(f.Settings) {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *manifest) setTable(t *target) {
-	m.Splits, m.MaxSize, m.MaxFiles = printable.All(t.splits), t.maxSize, recordedFiles(t.maxFiles)
+func (m *manifest) setTable(t *target.Target) {
+	m.Splits, m.MaxSize, m.MaxFiles = printable.All(t.Splits), t.MaxSize, recordedFiles(t.MaxFiles)
 	m.Families = map[string]string{}
-	for _, f := range t.families {
-		m.Families[f.name] = jobfile.SettingsText(f.settings)
+	for _, f := range t.Families {
+		m.Families[f.Name] = jobfile.SettingsText(f.Settings)
 	}
 }
 
 // recordedFiles is the limit of files as it is recorded: not at all where it is HBase's default.
 func recordedFiles(limit int64) int64 {
-	if limit == defaultMaxFiles {
+	if limit == target.DefaultMaxFiles {
 		return 0
 	}
 	return limit

@@ -8,10 +8,16 @@ import (
 	"strings"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
@@ -19,12 +25,12 @@ import (
 type jobRun struct {
 	job     *jobfile.Job
 	options options.Options
-	site    *site
-	source  *source
+	site    *site.Site
+	source  *source.Source
 	cluster *load.Cluster  // nil where the job needs none
 	ledger  *ledger.Ledger // nil where nothing is loaded
 	places  []*workplace
-	keeper  *keeper // from the sort on
+	keeper  *checkpoint.Keeper // from the sort on
 }
 
 // openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
@@ -35,14 +41,14 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.site, err = openSite(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
+	if r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		return r, err
 	}
-	if r.source, err = openSource(j, r.site); err != nil {
+	if r.source, err = source.Open(j, r.site); err != nil {
 		return r, err
 	}
 	if j.Connects(!o.NoLoad) {
-		if r.cluster, err = r.site.connect(ctx); err != nil {
+		if r.cluster, err = r.site.Connect(ctx); err != nil {
 			return r, err
 		}
 	}
@@ -53,7 +59,7 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 		}
 		if out.Load && !o.NoLoad {
 			if r.ledger == nil {
-				if r.ledger, err = r.site.openLedger(); err != nil {
+				if r.ledger, err = openLedger(r.site); err != nil {
 					return r, err
 				}
 			}
@@ -85,7 +91,7 @@ func (r *jobRun) closeShared() error {
 		errs = append(errs, r.ledger.Close())
 	}
 	if r.source != nil {
-		errs = append(errs, r.source.close())
+		errs = append(errs, r.source.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -94,18 +100,18 @@ func (r *jobRun) closeShared() error {
 type workplace struct {
 	job      *jobfile.Job
 	options  options.Options
-	site     *site
-	source   *source
+	site     *site.Site
+	source   *source.Source
 	fsys     storage.FS
 	dir      string
-	lock     *lock
+	lock     *dirlock.Lock
 	manifest *manifest
 	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
 	found    bool            // the output had a manifest
 	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
 	cluster  *load.Cluster   // nil where the output needs none
 	ledger   *ledger.Ledger  // nil where nothing is loaded
-	target   *target         // nil where the output is written
+	target   *target.Target  // nil where the output is written
 	part     float64         // of the input's bytes that it takes, about
 	report   *OutputReport
 	unsaved  int // load requests whose end the manifest on the disk does not show yet
@@ -113,10 +119,10 @@ type workplace struct {
 
 // open locks the output.
 func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
-	if w.fsys, w.dir, err = w.site.resolve(w.job.Output, w.job.Dir); err != nil {
+	if w.fsys, w.dir, err = w.site.Resolve(w.job.Output, w.job.Dir); err != nil {
 		return fmt.Errorf("open the output %s: %w", w.job.Output, err)
 	}
-	if err = w.source.checkApart(w.fsys, w.dir); err != nil {
+	if err = w.source.CheckApart(w.fsys, w.dir); err != nil {
 		return err
 	}
 	if err = w.fsys.MkdirAll(w.dir, storage.DirPerm); err != nil {
@@ -125,35 +131,35 @@ func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
 	return w.takeLock(ctx, lost)
 }
 
-// takeLock locks the directory. From here on nothing in it is changed without the lock.
+// dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
 func (w *workplace) takeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost); err == nil {
-		w.fsys = w.lock.guarded()
+	if w.lock, err = dirlock.Take(ctx, w.fsys, w.dir, w.site.User, lost); err == nil {
+		w.fsys = w.lock.Guarded()
 	}
 	return err
 }
 
-// tempFolder is where files are written before they get their names.
+// TempFolder is where files are written before they get their names.
 func (w *workplace) tempFolder() (string, error) {
 	if w.lock != nil {
-		return w.lock.tempFolder()
+		return w.lock.TempFolder()
 	}
-	folder := path.Join(w.dir, tempDir)
+	folder := path.Join(w.dir, dirlock.TempDir)
 	return folder, w.fsys.MkdirAll(folder, storage.DirPerm)
 }
 
 // clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
 // deleted when the lock was taken, if the owner is gone.
 func (w *workplace) clearTemps() error {
-	all, err := storage.List(w.fsys, path.Join(w.dir, tempDir))
+	all, err := storage.List(w.fsys, path.Join(w.dir, dirlock.TempDir))
 	if err != nil {
 		return err
 	}
 	for _, f := range all {
-		if f.Dir && isToken(f.Name) {
+		if f.Dir && dirlock.IsToken(f.Name) {
 			continue
 		}
-		if err := w.fsys.RemoveAll(path.Join(w.dir, tempDir, f.Name)); err != nil {
+		if err := w.fsys.RemoveAll(path.Join(w.dir, dirlock.TempDir, f.Name)); err != nil {
 			return err
 		}
 	}
@@ -164,9 +170,9 @@ func (w *workplace) clearTemps() error {
 func (w *workplace) close() error {
 	var errs []error
 	if w.lock != nil {
-		errs = append(errs, w.lock.release())
-		_ = w.lock.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
-		_ = w.lock.fsys.Remove(w.dir)                     // likewise
+		errs = append(errs, w.lock.Release())
+		_ = w.lock.Fsys.Remove(path.Join(w.dir, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+		_ = w.lock.Fsys.Remove(w.dir)                             // likewise
 	}
 	if w.fsys != nil {
 		errs = append(errs, w.fsys.Close())
@@ -177,10 +183,10 @@ func (w *workplace) close() error {
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
 func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.Hash(),
-		Timestamp: w.job.Timestamp, Site: w.site.properties()}
+	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.Files), JobHash: w.job.Hash(),
+		Timestamp: w.job.Timestamp, Site: w.site.Properties()}
 	fresh.Run = w.job.Info()
-	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.files))
+	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.Files))
 	old, err := readManifest(w.fsys, w.dir)
 	if err != nil {
 		return false, err
@@ -254,7 +260,7 @@ func (w *workplace) replace(ctx context.Context) error {
 	if w.replaced == nil {
 		return nil
 	}
-	if err := w.lock.check(); err != nil {
+	if err := w.lock.Check(); err != nil {
 		return err
 	}
 	if err := w.recoverReplaced(ctx); err != nil {
@@ -286,7 +292,7 @@ func (w *workplace) clean(m *manifest) error {
 
 // cleanFiles deletes what a manifest names.
 func (w *workplace) cleanFiles(m *manifest) error {
-	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, successName)}
+	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, source.SuccessName)}
 	for _, f := range m.files() {
 		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
 	}
@@ -384,7 +390,7 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 		present[info.Name] = true
 	}
 	for region := range len(m.Splits) + 1 {
-		for slice := range maxSlices {
+		for slice := range sorting.MaxSlices {
 			if m.done(region, slice) != nil {
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/source"
 )
 
 // ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
@@ -300,7 +301,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 				if s.Outputs[i].Status == outcome.Nothing {
 					nothing++
 				}
-				if _, err := os.Stat(filepath.Join(dir, "out", name, successName)); err != nil {
+				if _, err := os.Stat(filepath.Join(dir, "out", name, source.SuccessName)); err != nil {
 					t.Error(err)
 				}
 			}

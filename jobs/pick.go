@@ -8,6 +8,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 )
 
 // pickFor chooses the output that a query is for: the one whose files are in the directory from; else the one whose query
@@ -29,11 +30,11 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 
 // tableIn is the table that the files of a directory of ours are for; "" where that is not known.
 func tableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
-	s, err := openSite(o, j.HBase, storage.IsHDFS(from))
+	s, err := site.Open(o, j.HBase, storage.IsHDFS(from))
 	if err != nil {
 		return "", err
 	}
-	fsys, dir, err := s.resolve(from, ".")
+	fsys, dir, err := s.Resolve(from, ".")
 	if err != nil {
 		return "", fmt.Errorf("open the directory %s: %w", from, err)
 	}

@@ -13,6 +13,9 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/planning"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 	"bulkload/keys"
 	"bulkload/load"
 )
@@ -125,8 +128,8 @@ type planner struct {
 	PlanOptions
 	job        *jobfile.Job
 	options    options.Options
-	site       *site
-	source     *source
+	site       *site.Site
+	source     *source.Source
 	cluster    *load.Cluster
 	status     *load.Status // nil without a cluster, or where it does not say
 	unknown    error        // why it does not say
@@ -141,7 +144,7 @@ type candidate struct {
 	report    *PlanReport
 	proposed  bool        // another key than the job's: its regions are suggestions
 	table     *load.Table // nil: it is not there, or nobody asked
-	target    *target
+	target    *target.Target
 	open      bool // the regions are suggestions, and may follow from what is read
 	beginning beginning
 	stats     *planStatistics
@@ -155,10 +158,10 @@ func (p *planner) run(ctx context.Context) (err error) {
 	for _, c := range p.candidates {
 		live = live || c.job.Regions.From == "table"
 	}
-	if p.site, err = openSite(p.options, j.HBase, live || j.Remote(false)); err != nil {
+	if p.site, err = site.Open(p.options, j.HBase, live || j.Remote(false)); err != nil {
 		return err
 	}
-	if p.source, err = openSource(j, p.site); err != nil {
+	if p.source, err = source.Open(j, p.site); err != nil {
 		return err
 	}
 	if live {
@@ -188,7 +191,7 @@ func (p *planner) close() error {
 		errs = append(errs, p.cluster.Close())
 	}
 	if p.source != nil {
-		errs = append(errs, p.source.close())
+		errs = append(errs, p.source.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -213,11 +216,11 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 // create makes the table as it was planned.
 func (p *planner) create(ctx context.Context, c *candidate) error {
 	var families []load.Family
-	for _, f := range c.target.families {
-		families = append(families, load.Family{Name: f.name, Compression: f.settings.Compression.String(),
-			DataBlockEncoding: f.settings.Encoding.String(), BloomFilter: f.settings.Bloom.String(), BlockSize: f.settings.BlockSize})
+	for _, f := range c.target.Families {
+		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
+			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
 	}
-	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.splits); err != nil {
+	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits); err != nil {
 		return fmt.Errorf("create table %s: %w", c.job.Table, err)
 	}
 	c.report.Created = true

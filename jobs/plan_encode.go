@@ -12,6 +12,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
 	"bulkload/internal/parallel"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/planning"
 	"bulkload/partition"
 	"bulkload/values"
@@ -70,7 +71,7 @@ type familySize struct {
 
 // estimate fills in how large the HFiles will be.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.layout.sources))}
+	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
 	report := &c.report.HFiles
 	report.Families = []planning.FamilyEstimate{}
 	if e.sample.Len() == 0 {
@@ -85,7 +86,7 @@ func (c *candidate) estimate(unique float64) error {
 	if err := e.sorted.measure(e.replay); err != nil {
 		return fmt.Errorf("sort a sample: %w", err)
 	}
-	for i := range c.target.families {
+	for i := range c.target.Families {
 		if err := e.encode(i, scatter); err != nil {
 			return fmt.Errorf("encode a sample: %w", err)
 		}
@@ -97,8 +98,8 @@ func (c *candidate) estimate(unique float64) error {
 		raw := c.stats.counts.raw[i]
 		size := int64(s.of(float64(raw)*unique, c.files()))
 		report.Bytes += size
-		settings := c.target.families[i].settings
-		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.families[i].name, RawBytes: raw, Bytes: size,
+		settings := c.target.Families[i].Settings
+		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.Families[i].Name, RawBytes: raw, Bytes: size,
 			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, bytesize.Format(int64(settings.BlockSize)))})
 	}
 	if c.report.RawBytes > 0 {
@@ -174,11 +175,11 @@ func (e *encoding) encode(i int, scatter float64) error {
 // write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
 // where there is no cell. Rows that only does not have are left out, unless it is nil.
 func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
-	w, err := hfilewriter.NewWriter(out, e.target.families[i].settings, hfilewriter.Stamp{Created: 1, Loaded: 1, Task: "plan"})
+	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Stamp{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
 	}
-	family := &e.target.layout.families[i]
+	family := &e.target.Layout.Families[i]
 	var before []byte
 	for at := 0; at < e.sample.Len() && rows > 0; at++ {
 		key, payload := e.sample.Row(at)
@@ -186,11 +187,11 @@ func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int
 			continue
 		}
 		before = key
-		timestamp, err := e.target.layout.unpack(payload, e.values)
+		timestamp, err := e.target.Layout.Unpack(payload, e.values)
 		if err != nil {
 			return 0, 0, err
 		}
-		if family.count(e.values) == 0 {
+		if family.Count(e.values) == 0 {
 			continue
 		}
 		rows--
@@ -209,16 +210,16 @@ func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int
 }
 
 // append writes the cells of one family of a record, whose values are unpacked.
-func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byte, timestamp int64) error {
-	if !e.target.layout.wide {
-		return w.AppendRow(family.columns, key, timestamp, e.values[family.first:family.last])
+func (e *encoding) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
+	if !e.target.Layout.Wide {
+		return w.AppendRow(family.Columns, key, timestamp, e.values[family.First:family.Last])
 	}
-	row, named, err := e.target.splitKey(key)
+	row, named, err := e.target.SplitKey(key)
 	if err != nil {
 		return err
 	}
-	return e.target.layout.cells(row, named, e.values, timestamp, func(c *cell.Cell) error {
-		if string(c.Family) != family.name {
+	return e.target.Layout.Cells(row, named, e.values, timestamp, func(c *cell.Cell) error {
+		if string(c.Family) != family.Name {
 			return nil
 		}
 		return w.Append(c)
@@ -231,7 +232,7 @@ func (e *encoding) replay() (all int64, err error) {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.sorted, Memory: 4*all + 1<<20, Lanes: 1})
+	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Lanes: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -240,13 +241,13 @@ func (e *encoding) replay() (all int64, err error) {
 	for i := range e.sample.Len() {
 		// The sample is sorted, a run's rows are not.
 		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
-		row, named, err := e.target.splitKey(key)
+		row, named, err := e.target.SplitKey(key)
 		var timestamp int64
 		if err == nil {
-			timestamp, err = e.target.layout.unpack(payload, e.values)
+			timestamp, err = e.target.Layout.Unpack(payload, e.values)
 		}
 		if err == nil {
-			e.target.layout.digestValues(&sum, row, named, e.values, timestamp)
+			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
 			entry := append(append(lane.Buffer(), key...), payload...)
 			err = lane.CommitWide(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}

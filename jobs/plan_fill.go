@@ -9,6 +9,8 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
 )
 
 // fill turns what was read into a candidate's report.
@@ -16,7 +18,7 @@ func (p *planner) fill(c *candidate) error {
 	r, s, reading := c.report, c.stats, &p.reading
 	counts := &s.counts
 	r.Key, r.Wide, r.Sample, r.How = c.job.RowKey.String(), c.job.Wide != nil, reading.sample, reading.how
-	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.files), p.source.bytes, reading.bytes, reading.rows
+	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.Files), p.source.Bytes, reading.bytes, reading.rows
 	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
 	r.Filtered = s.filtered
 	if c.proposed {
@@ -45,10 +47,10 @@ func (p *planner) fill(c *candidate) error {
 	}
 	c.fillRegions()
 	c.fillQueries()
-	for _, f := range c.target.families {
-		r.Families = append(r.Families, f.name)
+	for _, f := range c.target.Families {
+		r.Families = append(r.Families, f.Name)
 	}
-	r.Splits = printable.All(c.target.splits)
+	r.Splits = printable.All(c.target.Splits)
 	r.Create = c.createStatement()
 	return nil
 }
@@ -66,7 +68,7 @@ func (c *candidate) keyBytes(rows int64) planning.KeyBytes {
 
 // suggest says how many regions there should be, and where they begin.
 func (p *planner) suggest(c *candidate) {
-	wanted := planning.Wanted{Source: p.source.text, Compressed: p.source.text != p.source.bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+	wanted := planning.Wanted{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
 		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
@@ -76,16 +78,16 @@ func (p *planner) suggest(c *candidate) {
 
 // maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
 func (p *planner) maxFileSize() int64 {
-	return p.site.number("hbase.hregion.max.filesize", defaultMaxSize)
+	return p.site.Number("hbase.hregion.max.filesize", target.DefaultMaxSize)
 }
 
 // reopen puts the suggested regions in the place of those that were made up before the reading.
 func (c *candidate) reopen() error {
 	splits := c.report.Suggestion.Keys
-	if !c.open || sameSplits(splits, c.target.splits) {
+	if !c.open || sameSplits(splits, c.target.Splits) {
 		return nil
 	}
-	if err := c.target.setSplits(splits, c.job.Wide != nil); err != nil {
+	if err := c.target.SetSplits(splits, c.job.Wide != nil); err != nil {
 		return err
 	}
 	old := c.stats.counts.regions
@@ -114,12 +116,12 @@ func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 		all.raw += r.raw
 		all.entries += r.entries
 	}
-	regions := make([]regionCounts, c.target.regions.Len())
+	regions := make([]regionCounts, c.target.Regions.Len())
 	weights := make([]int64, len(regions))
 	var sum int64
 	for i := range c.stats.keys.Len() {
 		key, _ := c.stats.keys.Row(i)
-		weights[c.target.regions.Find(key)] += c.stats.keys.Weight(i)
+		weights[c.target.Regions.Find(key)] += c.stats.keys.Weight(i)
 		sum += c.stats.keys.Weight(i)
 	}
 	for i, w := range weights {
@@ -131,7 +133,7 @@ func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 
 // fillRegions says what each region gets.
 func (c *candidate) fillRegions() {
-	r, regions := c.report, c.target.regions
+	r, regions := c.report, c.target.Regions
 	var all, largest, entries int64
 	for _, counted := range c.stats.counts.regions {
 		all += counted.raw
@@ -150,14 +152,14 @@ func (c *candidate) fillRegions() {
 // plannedFiles is about how many files a run writes for a region, of the family that has the most: so many slices, as slicesOf
 // has them, and in each as many files as max_size makes. total is of all regions.
 func (c *candidate) plannedFiles(region regionCounts, total int64) int {
-	t, size := c.target, max(sliceSize(&c.job.HFile), total/slicesOfAll)
-	n := min((region.entries+size-1)/size, max(1, t.maxFiles-region.raw/t.maxSize), maxSlices)
+	t, size := c.target, max(sorting.SliceSize(&c.job.HFile), total/sorting.SlicesOfAll)
+	n := min((region.entries+size-1)/size, max(1, t.MaxFiles-region.raw/t.MaxSize), sorting.MaxSlices)
 	if n == 0 {
 		return 0
 	}
 	largest := slices.Max(c.stats.counts.raw)
 	share := float64(largest) / math.Max(float64(c.report.RawBytes), 1)
-	return int(n * (1 + scaled(region.raw, share)/n/t.maxSize))
+	return int(n * (1 + scaled(region.raw, share)/n/t.MaxSize))
 }
 
 // fillQueries says what reading takes.
@@ -197,9 +199,9 @@ func (p keyPath) found(regions int) (prefix string, scans int, full bool, why st
 
 func (c *candidate) createStatement() string {
 	var families []planning.CreateFamily
-	for _, f := range c.target.families {
-		families = append(families, planning.CreateFamily{Name: f.name, Compression: f.settings.Compression.String(), Encoding: f.settings.Encoding.String(),
-			Bloom: f.settings.Bloom.String(), BloomPrefix: f.settings.BloomPrefix, BlockSize: f.settings.BlockSize})
+	for _, f := range c.target.Families {
+		families = append(families, planning.CreateFamily{Name: f.Name, Compression: f.Settings.Compression.String(), Encoding: f.Settings.Encoding.String(),
+			Bloom: f.Settings.Bloom.String(), BloomPrefix: f.Settings.BloomPrefix, BlockSize: f.Settings.BlockSize})
 	}
 	return planning.CreateStatement(c.job.Table, families, c.report.Splits)
 }
@@ -214,12 +216,12 @@ func (p *planner) forecast(c *candidate) {
 	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.Parse
 	c.rates.Read = rate(p.reading.bytes, reading)
 	f.Rates = c.rates
-	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
+	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sorting.SortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
 	if storage.IsHDFS(c.job.Output) {
-		f.Replication = int(p.site.number("dfs.replication", 3))
+		f.Replication = int(p.site.Number("dfs.replication", 3))
 	}
 	if f.SortNeeds > f.SortMemory {
-		f.Spill = int64(spillRatio * float64(r.SortBytes))
+		f.Spill = int64(sorting.SpillRatio * float64(r.SortBytes))
 	}
 	f.SetTime(r.InputBytes, r.SortBytes, r.RawBytes, r.HFiles.Bytes)
 	f.SetMeasured(append(c.measured, reading.Seconds())...)
@@ -236,7 +238,7 @@ const (
 func (p *planner) forecastGrowth(c *candidate, f *planning.Forecast) {
 	r := c.report
 	f.MaxFileSize = p.maxFileSize()
-	f.BlockingFiles = int(p.site.number("hbase.hstore.blockingStoreFiles", 16))
+	f.BlockingFiles = int(p.site.Number("hbase.hstore.blockingStoreFiles", 16))
 	f.Nights, f.DaysToSplit = -1, -1
 	daily := p.Growth > 0 || c.job.Input.Dated
 	grow := 1.0

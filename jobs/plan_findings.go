@@ -11,8 +11,8 @@ import (
 // facts are what the checks need beside the report.
 func (p *planner) facts(c *candidate) *planning.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.maxFiles),
-		MajorPeriod: time.Duration(p.site.number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
+	f := &planning.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
+		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
 		read := max(c.report.RowsRead, 1)
 		over := limit.Percent > 0 && 100*float64(c.report.Rejected)/float64(read) > limit.Percent

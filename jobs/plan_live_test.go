@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -97,11 +98,11 @@ func TestPlanWithoutStatus(t *testing.T) {
 // seconds.
 func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.connect(t.Context())
+	c, err := s.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

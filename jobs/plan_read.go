@@ -11,24 +11,25 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/planning"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/source"
 	"bulkload/jobs/timing"
 
 	"golang.org/x/sync/errgroup"
 )
 
 const (
-	samplePlaces   = 64       // where a sample is taken
-	fewestPlaces   = 8        // below which all of the input is read: some beginnings say little of it
-	smallestPlace  = 64 << 10 // bytes of the input that a place stands for, at least
-	rejectedShown  = 10       // reasons
-	rejectedLanes  = 1000     // different reasons that are told apart
-	batchedSeen    = 512      // row keys that are compared at a time
-	frequentKept   = 4096     // counters for the most frequent query keys
-	frequentShown  = 10
-	groupsKept     = 1 << 18 // query keys whose rows are counted exactly
-	keySampleBytes = 8 << 20
+	samplePlaces  = 64       // where a sample is taken
+	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
+	smallestPlace = 64 << 10 // bytes of the input that a place stands for, at least
+	rejectedShown = 10       // reasons
+	rejectedLanes = 1000     // different reasons that are told apart
+	batchedSeen   = 512      // row keys that are compared at a time
+	frequentKept  = 4096     // counters for the most frequent query keys
+	frequentShown = 10
+	groupsKept    = 1 << 18 // query keys whose rows are counted exactly
 )
 
 // planPiece is a part of the input that one goroutine reads: a split, or its first rows.
@@ -58,19 +59,19 @@ type rejectReason struct{ column, reason string }
 
 // choosePieces takes all splits, or with a sample the first rows of some that are spread over all of the input.
 func (p *planner) choosePieces() error {
-	r, form, files := &p.reading, p.job.Input.Form, p.source.files
+	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*planning.RejectReason{}
-	size := int64(splitSize)
+	size := int64(source.SplitSize)
 	if p.Sample > 0 {
-		size = max(p.source.bytes/samplePlaces, smallestPlace)
+		size = max(p.source.Bytes/samplePlaces, smallestPlace)
 	}
-	splits, err := form.Splits(p.source.fsys, files, size)
+	splits, err := form.Splits(p.source.FS, files, size)
 	if err != nil {
 		return fmt.Errorf("look into the input: %w", err)
 	}
 	switch {
 	case p.Sample > 0 && len(splits) >= fewestPlaces:
-		r.pieces, r.sample = spread(splits, p.Sample, p.source.bytes), true
+		r.pieces, r.sample = spread(splits, p.Sample, p.source.Bytes), true
 		r.stands = make([]float64, len(r.pieces))
 		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", planning.Count(p.Sample),
 			planning.Count(r.pieces[0].rows), len(r.pieces))
@@ -113,7 +114,7 @@ func (p *planner) read(ctx context.Context) error {
 	for _, c := range p.candidates {
 		c.stats = newPlanStatistics(c, p.options.Memory/int64(len(p.candidates)))
 	}
-	p.meter = progress.NewMeter(p.options.Watch, "plan", p.source.bytes, true)
+	p.meter = progress.NewMeter(p.options.Watch, "plan", p.source.Bytes, true)
 	group, running := errgroup.WithContext(ctx)
 	pieces := make(chan planPiece)
 	group.Go(func() error {
@@ -146,7 +147,7 @@ func (p *planner) read(ctx context.Context) error {
 // planLane is one goroutine of the reading.
 type planLane struct {
 	*planner
-	records recordReader
+	records entry.Reader
 	rejects planRejects
 	tables  []*tableLane
 	bytes   int64 // of the input that the records read take
@@ -155,7 +156,7 @@ type planLane struct {
 func (p *planner) newLane() *planLane {
 	l := &planLane{planner: p}
 	l.rejects.reasons = map[rejectReason]*planning.RejectReason{}
-	l.records = newRecordReader(p.job.Input.Form, p.source.fsys, &l.rejects, p.meter)
+	l.records = entry.NewReader(p.job.Input.Form, p.source.FS, &l.rejects, p.meter)
 	for _, c := range p.candidates {
 		l.tables = append(l.tables, newTableLane(c, p.timedEvery()))
 	}
@@ -177,7 +178,7 @@ func (l *planLane) read(ctx context.Context, piece planPiece) error {
 	if piece.rows > 0 {
 		return l.readPlace(ctx, piece)
 	}
-	bytes, err := l.records.readSplit(ctx, piece.split, l.add)
+	bytes, err := l.records.ReadSplit(ctx, piece.split, l.add)
 	l.bytes += bytes
 	return err
 }
@@ -199,19 +200,19 @@ func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
 
 // readFirst counts the first rows of a split, and how many of its bytes they take.
 func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
-	in, err := l.records.form.Open(l.records.fsys, piece.split)
+	in, err := l.records.Form.Open(l.records.Fsys, piece.split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	last := l.records.read + piece.rows
-	for n := 1; l.records.read < last; n++ {
-		err = l.records.nextTimed(in, l.add)
+	last := l.records.Read + piece.rows
+	for n := 1; l.records.Read < last; n++ {
+		err = l.records.NextTimed(in, l.add)
 		if errors.Is(err, io.EOF) {
 			l.bytes += in.Bytes()
 			return ctx.Err()
 		}
-		if err == nil && n%checkEvery == 0 {
+		if err == nil && n%entry.CheckEvery == 0 {
 			err = ctx.Err()
 		}
 		if err != nil {
@@ -270,7 +271,7 @@ func (l *planLane) add(r *ingest.Record) error {
 			continue
 		}
 		if err != nil {
-			return l.records.reject(err)
+			return l.records.Reject(err)
 		}
 	}
 	for _, t := range l.tables {
@@ -287,11 +288,11 @@ func (l *planLane) close() {
 	r := &l.reading
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rows += l.records.read
+	r.rows += l.records.Read
 	r.bytes += l.bytes
 	r.rejected += l.rejects.count
 	mergeReasons(r.rejects, l.rejects.reasons)
-	r.times.Add(l.records.times)
+	r.times.Add(l.records.Times)
 	for _, t := range l.tables {
 		t.close()
 	}

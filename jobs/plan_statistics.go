@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/target"
 	"bulkload/jobs/timing"
 	"bulkload/keys"
 	"bulkload/values"
@@ -63,7 +65,7 @@ type tableCounts struct {
 type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
-	counts := tableCounts{regions: make([]regionCounts, c.target.regions.Len()), raw: make([]int64, len(c.target.layout.families)),
+	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
 		shortest: math.MaxInt, widths: make([]planning.Widths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
 	for i := range counts.widths {
 		counts.widths[i] = planning.Widths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
@@ -123,7 +125,7 @@ func (t *tableCounts) scale(by float64) {
 // newPlanStatistics shares out the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
-		rows: planning.NewSample(int(memory / 16)), keys: planning.NewSample(int(min(memory/64, keySampleBytes))),
+		rows: planning.NewSample(int(memory / 16)), keys: planning.NewSample(int(min(memory/64, target.KeySampleBytes))),
 		groups: planning.NewGroups(groupsKept), seen: planning.NewSeen(memory / 4), frequent: planning.NewFrequent(frequentKept),
 		counts: newTableCounts(c), rejects: map[rejectReason]*planning.RejectReason{},
 	}
@@ -136,7 +138,7 @@ func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 // tableLane is what one goroutine adds to a table's statistics.
 type tableLane struct {
 	*candidate
-	key      recordKey
+	key      entry.Key
 	counts   tableCounts
 	places   tableCounts // of the places of a sample that have been read, each with its weight
 	place    int
@@ -174,8 +176,8 @@ type askLane struct {
 }
 
 func newTableLane(c *candidate, timedEvery int64) *tableLane {
-	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
-		values: make([]values.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
+	t := &tableLane{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
+		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -212,17 +214,17 @@ func (t *tableLane) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
 	begun := timing.NowIf(timed)
-	t.key.fault = nil
-	err := t.key.build(t.entry[:0], r)
+	t.key.Fault = nil
+	err := t.key.Build(t.entry[:0], r)
 	if timed {
 		t.counts.keyTime += time.Since(begun)
 		t.counts.keyTimed++
 	}
-	t.usable, t.unwanted = err == nil, errors.Is(err, errFiltered)
+	t.usable, t.unwanted = err == nil, errors.Is(err, entry.ErrFiltered)
 	if t.unwanted {
 		return nil
 	}
-	if fault := t.key.fault; fault != nil && fault.Beyond {
+	if fault := t.key.Fault; fault != nil && fault.Beyond {
 		t.counts.beyond[columnOrRest(fault.Column, len(t.job.Columns))]++
 	}
 	return err
@@ -240,27 +242,27 @@ func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // 
 
 // commit counts the record whose key was made.
 func (t *tableLane) commit(r *ingest.Record) {
-	n := len(t.key.key)
-	t.entry = t.target.layout.pack(t.key.key, t.key.values, t.key.timestamp)
+	n := len(t.key.Key)
+	t.entry = t.target.Layout.Pack(t.key.Key, t.key.Values, t.key.Timestamp)
 	payload := t.entry[n:]
 	raw := t.count(payload)
 	t.follow(r.Fields)
 	hash := planning.Hash(t.entry[:n])
 	t.compare(hash, payload)
 	row := hash
-	if t.target.layout.wide {
-		row = planning.Hash(t.key.row)
+	if t.target.Layout.Wide {
+		row = planning.Hash(t.key.Row)
 	}
 	group := row
 	if len(t.query) > 0 {
 		t.ask(r.Fields)
 		group = t.hash
 	}
-	t.counts.oldest, t.counts.newest = min(t.counts.oldest, t.key.timestamp), max(t.counts.newest, t.key.timestamp)
+	t.counts.oldest, t.counts.newest = min(t.counts.oldest, t.key.Timestamp), max(t.counts.newest, t.key.Timestamp)
 	t.stats.rows.AddAt(t.place, group, hash, t.entry, n, raw)
-	t.stats.keys.AddAt(t.place, row, row, t.key.row, len(t.key.row), raw)
+	t.stats.keys.AddAt(t.place, row, row, t.key.Row, len(t.key.Row), raw)
 	for _, a := range t.asks {
-		a.add(r.Fields, t.key.row, &t.next)
+		a.add(r.Fields, t.key.Row, &t.next)
 	}
 	for _, i := range t.columns {
 		w := &t.counts.widths[i]
@@ -268,34 +270,30 @@ func (t *tableLane) commit(r *ingest.Record) {
 	}
 }
 
-// keyValueOverhead is a KeyValue's length without row, family, qualifier and value (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE
-// and the key's own fields).
-const keyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
-
 // count adds up the record's cells, and gives their KeyValue bytes.
 func (t *tableLane) count(payload []byte) int64 {
-	c, layout, row, named := &t.counts, t.target.layout, t.key.row, len(t.key.named())
-	if _, err := layout.unpack(payload, t.values); err != nil {
+	c, layout, row, named := &t.counts, t.target.Layout, t.key.Row, len(t.key.Named())
+	if _, err := layout.Unpack(payload, t.values); err != nil {
 		return 0 // it was packed a moment ago
 	}
 	var raw, cells int64
-	for i := range layout.families {
-		f := &layout.families[i]
+	for i := range layout.Families {
+		f := &layout.Families[i]
 		var own, values, qualifiers int64
-		for j := f.first; j < f.last; j++ {
+		for j := f.First; j < f.Last; j++ {
 			if v := t.values[j]; !v.Null() {
 				own++
 				values += int64(v.Len())
-				qualifiers += int64(len(f.qualifiers[j-f.first]) + named)
+				qualifiers += int64(len(f.Qualifiers[j-f.First]) + named)
 			}
 		}
-		rows, family := own*int64(len(row)), own*int64(len(f.name))
+		rows, family := own*int64(len(row)), own*int64(len(f.Name))
 		c.shares.Row += rows
 		c.shares.Family += family
 		c.shares.Qualifier += qualifiers
-		c.shares.Frame += own * keyValueOverhead
+		c.shares.Frame += own * target.KeyValueOverhead
 		c.shares.Value += values
-		all := rows + family + qualifiers + own*keyValueOverhead + values
+		all := rows + family + qualifiers + own*target.KeyValueOverhead + values
 		c.raw[i] += all
 		raw += all
 		cells += own
@@ -304,7 +302,7 @@ func (t *tableLane) count(payload []byte) int64 {
 	c.keys += int64(len(row))
 	c.entries += int64(len(t.entry))
 	c.shortest, c.longest = min(c.shortest, len(row)), max(c.longest, len(row))
-	region := &c.regions[t.target.regions.Find(row)]
+	region := &c.regions[t.target.Regions.Find(row)]
 	region.rows++
 	region.cells += cells
 	region.raw += raw
@@ -334,7 +332,7 @@ func beginningOf(e *keys.Expr) (b beginning) {
 // follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
 // keys are compared, of records in which its columns differ.
 func (t *tableLane) follow(fields []values.Value) {
-	row := t.key.row
+	row := t.key.Row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
 	} else {

@@ -11,13 +11,14 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
 // connect reaches the cluster and asks how it is. A plan can do without the answer, which is a large one where the cluster
 // has many regions.
 func (p *planner) connect(ctx context.Context) (err error) {
-	if p.cluster, err = p.site.connect(ctx); err != nil {
+	if p.cluster, err = p.site.Connect(ctx); err != nil {
 		return err
 	}
 	ask := p.askStatus
@@ -56,7 +57,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	}
 	c.beginning = beginningOf(j.RowKey)
 	var err error
-	c.target, err = planTarget(&suggested, p.site, table)
+	c.target, err = target.New(&suggested, p.site, table)
 	return err
 }
 
@@ -78,15 +79,6 @@ func suggestedHFile(h jobfile.HFile) jobfile.HFile {
 		h.Settings.Encoding = hfilewriter.EncodeFastDiff
 	}
 	return h
-}
-
-// number is a property that is a whole number; def where it is not set or none.
-func (s *site) number(name string, def int64) int64 {
-	n, err := strconv.ParseInt(s.conf.Get(name, ""), 10, 64)
-	if err != nil || n <= 0 {
-		return def
-	}
-	return n
 }
 
 const liveKeys = 2000 // row keys that are looked up in the table

@@ -21,7 +21,9 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/planning"
-	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 )
 
 // opinionTable is the job of the opinion table.
@@ -350,9 +352,13 @@ func TestPlanFinds(t *testing.T) {
 func TestRunWithPlannedRegions(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 4) + id"), made(20_000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	splits, err := planSplits(context.Background(), j, inputOf(t, j), options.Options{Watch: func(progress.Progress) {}})
-	if err != nil || len(splits) != 0 {
-		t.Fatalf("20,000 small rows are cut at %q, %v", splits, err)
+	here, err := site.Open(options.Options{}, jobfile.HBase{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned, err := target.Of(context.Background(), j, here, inputOf(t, j), nil, nil, options.Options{Say: func(string) {}})
+	if err != nil || len(planned.Splits) != 0 {
+		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
 	}
 	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
 		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
@@ -374,17 +380,17 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	}
 }
 
-func inputOf(t *testing.T, j *jobfile.Job) *source {
+func inputOf(t *testing.T, j *jobfile.Job) *source.Source {
 	t.Helper()
-	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := openSource(j, s)
+	src, err := source.Open(j, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = src.close() }) // it was only read
+	t.Cleanup(func() { _ = src.Close() }) // it was only read
 	return src
 }
 

@@ -11,10 +11,12 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/internal/seal"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -22,15 +24,15 @@ import (
 const ledgerProperty = "bulkload.ledger.dir"
 
 // openLedger opens the ledger of loads, which a run must be able to write before it loads anything.
-func (s *site) openLedger() (*ledger.Ledger, error) {
-	dir := s.conf.Get(ledgerProperty, "hdfs:///user/"+s.user+"/.bulkload/ledger")
-	fsys, name, err := s.resolve(dir, "/")
+func openLedger(s *site.Site) (*ledger.Ledger, error) {
+	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
+	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = beforehand(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -66,7 +68,7 @@ func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run 
 	if w.ledger == nil {
 		return nil
 	}
-	table, err := lookUp(ctx, w.cluster, lost.Table)
+	table, err := site.LookUp(ctx, w.cluster, lost.Table)
 	if err != nil {
 		return err
 	}
@@ -95,14 +97,14 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 	m := w.manifest
 	books, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
-	program, err3 := programHash()
+	program, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
+		Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.files() {
 		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
@@ -187,7 +189,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 		return damagedRecord(err)
 	}
 	for _, u := range all {
-		table, err := lookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
+		table, err := site.LookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
 		if err != nil {
 			return err
 		}
@@ -218,7 +220,7 @@ func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.
 // askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
 func (w *workplace) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
-	table, err := lookUp(ctx, w.cluster, name)
+	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return err
 	}

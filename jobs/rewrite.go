@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"bulkload/internal/printable"
 	"bulkload/load"
 )
 
@@ -88,7 +87,7 @@ func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 		return err
 	}
 	if w.ledger == nil { // --no-load
-		if w.ledger, err = w.site.openLedger(); err != nil {
+		if w.ledger, err = openLedger(w.site); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.ledger.Close()); w.ledger = nil }()
@@ -114,13 +113,9 @@ func (w *workplace) keepSplits() error {
 	if len(m.Kept) == 0 && !slices.ContainsFunc(m.files(), func(f *FileSummary) bool { return f.Loaded }) {
 		return nil
 	}
-	var splits [][]byte
-	for _, text := range m.Splits {
-		split, err := printable.Parse(text)
-		if err != nil {
-			return fmt.Errorf("read the manifest: %w", err)
-		}
-		splits = append(splits, split)
+	splits, err := m.boundaries()
+	if err != nil {
+		return err
 	}
-	return w.target.setSplits(splits, w.job.Wide != nil)
+	return w.target.SetSplits(splits, w.job.Wide != nil)
 }

@@ -15,6 +15,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/sample"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -128,13 +129,13 @@ func sameFiles(t *testing.T, what, a, b string) {
 // nothingLeft wants no lock, no temporary file and no reject in an output.
 func nothingLeft(t *testing.T, output string) {
 	t.Helper()
-	for _, name := range []string{lockName, rejectsDir} {
+	for _, name := range []string{dirlock.LockName, rejectsDir} {
 		if _, err := os.Stat(filepath.Join(output, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left in the output (%v)", name, err)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Join(output, tempDir)); err == nil && len(left) > 0 {
-		t.Errorf("%s still holds %v", tempDir, left)
+	if left, err := os.ReadDir(filepath.Join(output, dirlock.TempDir)); err == nil && len(left) > 0 {
+		t.Errorf("%s still holds %v", dirlock.TempDir, left)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -34,13 +35,13 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 // TestPayloadDamageIsOfTheSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
-	l, err := newLayout(j)
+	l, err := entry.NewLayout(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]values.Value, len(l.sources))
+	values := make([]values.Value, len(l.Sources))
 	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
-		if _, err := l.unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
+		if _, err := l.Unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
 			t.Errorf("payload %x: %v", payload, err)
 		}
 	}
@@ -53,12 +54,12 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	plain.Wide = nil
 	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
 	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
-		key := newRecordKey(j)
-		if err := key.build([]byte("of the record before"), record); err != nil {
+		key := entry.NewKey(j)
+		if err := key.Build([]byte("of the record before"), record); err != nil {
 			t.Fatal(err)
 		}
-		if string(key.key) != want || key.rowLen != len(strings.TrimSuffix(want, "fo")) {
-			t.Errorf("key %q, %d bytes of it the row's, want %q", key.key, key.rowLen, want)
+		if string(key.Key) != want || key.RowLen != len(strings.TrimSuffix(want, "fo")) {
+			t.Errorf("key %q, %d bytes of it the row's, want %q", key.Key, key.RowLen, want)
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
@@ -83,7 +85,7 @@ func TestSkewIsDeterministic(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 70_000, sample.Options{Skew: 90})
 	base := filepath.Join(dir, "base")
 	s := mustRun(t, readCheck(t, dir, base), options.Options{Memory: 2 << 30})
-	wantSliced(t, s, hotRegion, maxSlices)
+	wantSliced(t, s, hotRegion, sorting.MaxSlices)
 	if s.Sort.Runs != 0 {
 		t.Errorf("%d runs were spilled", s.Sort.Runs)
 	}
@@ -172,7 +174,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 			}
 		}
 		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
-		if files["f"] > max(defaultMaxFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
+		if files["f"] > max(target.DefaultMaxFiles, alone) || files["g"] > sorting.MaxSlices || maxSize >= 1<<20 && files["f"] < 5 {
 			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", bytesize.Format(maxSize), files, alone)
 		}
 	}
@@ -252,7 +254,7 @@ func TestSiteLimitOfFiles(t *testing.T) {
 		}
 		return mustRun(t, readCheck(t, dir, filepath.Join(dir, "limit-"+limit)), o)
 	}
-	for limit, want := range map[string]int{"": maxSlices, "32": maxSlices, "8": 8, "1": 1} {
+	for limit, want := range map[string]int{"": sorting.MaxSlices, "32": sorting.MaxSlices, "8": 8, "1": 1} {
 		if n := run(limit).Regions[hotRegion].Files; n != want {
 			t.Errorf("with a limit of %q files the region has %d, want %d", limit, n, want)
 		}
@@ -402,7 +404,7 @@ func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 		return r
 	}
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	for limit, want := range map[string]int{"32": maxSlices, "8": 8} {
+	for limit, want := range map[string]int{"32": sorting.MaxSlices, "8": 8} {
 		if r := plan(j, limit); r.Regions[hotRegion].Files != want || slices.Contains(found(r), "region-files") {
 			t.Errorf("limit %s: %d files, %v", limit, r.Regions[hotRegion].Files, found(r))
 		}

@@ -15,8 +15,10 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/partition"
 	"bulkload/values"
@@ -25,7 +27,7 @@ import (
 // sliceWriter writes one slice's files.
 type sliceWriter struct {
 	*writing
-	unit
+	sorting.Unit
 	open     []*hfile // a family each; nil where no cell came yet
 	sequence []int    // a family each: the next file's
 	finished []*hfile
@@ -41,7 +43,7 @@ type sliceWriter struct {
 
 // writeRows merges the slice's sorted runs, keeps one record a row and appends it.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
-	run, err := r.rows.sorted.Slice(r.unit.Slice)
+	run, err := r.rows.Sorted.Slice(r.Unit.Slice)
 	if err != nil {
 		return fmt.Errorf("merge: %w", err)
 	}
@@ -50,33 +52,33 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	for {
 		timed := r.entries%timing.SampleEvery == timing.SampleEvery-1
 		calls, begun := r.times.File.Calls, timing.NowIf(timed)
-		entry, err := run.Next()
-		merged := timing.NowIf(timed)
+		merged, err := run.Next()
+		mergedAt := timing.NowIf(timed)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		if !r.alone {
-			if err := r.digestEntry(&r.merged, entry); err != nil {
+		if !r.Alone {
+			if err := r.digestEntry(&r.merged, merged); err != nil {
 				return err
 			}
 		}
-		if err := r.settle(last, entry); err != nil {
+		if err := r.settle(last, merged); err != nil {
 			return err
 		}
 		if timed && calls == r.times.File.Calls { // else a block was compressed and written
-			r.times.Merge += merged.Sub(begun)
-			r.times.Append += time.Since(merged)
+			r.times.Merge += mergedAt.Sub(begun)
+			r.times.Append += time.Since(mergedAt)
 		}
-		last = entry
-		r.times.Entries += int64(len(entry.Key) + len(entry.Payload))
-		if r.entries++; r.entries%checkEvery == 0 {
+		last = merged
+		r.times.Entries += int64(len(merged.Key) + len(merged.Payload))
+		if r.entries++; r.entries%entry.CheckEvery == 0 {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			r.writes.Add(checkEvery)
+			r.writes.Add(entry.CheckEvery)
 		}
 	}
 	if last == nil {
@@ -108,16 +110,16 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 
 // digestEntry adds a record's cells to a sum.
 func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
-	row, named, err := r.target.splitKey(e.Key)
+	row, named, err := r.target.SplitKey(e.Key)
 	if err != nil {
 		return err
 	}
-	return r.target.layout.digestPayload(sum, row, named, e.Payload)
+	return r.target.Layout.DigestPayload(sum, row, named, e.Payload)
 }
 
 // keyText shows a key of the sort.
 func (r *sliceWriter) keyText(key []byte) string {
-	row, named, err := r.target.splitKey(key)
+	row, named, err := r.target.SplitKey(key)
 	switch {
 	case err != nil:
 		return printable.Bytes(key)
@@ -136,7 +138,7 @@ func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 }
 
 func (r *sliceWriter) place(e *partition.Entry) Place {
-	return Place{r.source.files[e.File].Path, e.Offset, r.source.job.Input.Form.RowOffsets()}
+	return Place{r.source.Files[e.File].Path, e.Offset, r.source.Job.Input.Form.RowOffsets()}
 }
 
 // String is the file and the byte or, counted from 1, the row.
@@ -147,37 +149,37 @@ func (p Place) String() string {
 // append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
 	r.books.Rows++
-	if r.target.layout.wide {
-		timestamp, err := r.target.layout.unpack(e.Payload, r.values)
+	if r.target.Layout.Wide {
+		timestamp, err := r.target.Layout.Unpack(e.Payload, r.values)
 		if err != nil {
 			return err
 		}
 		return r.appendWide(e.Key, timestamp)
 	}
-	timestamp, packed, err := r.target.layout.cutTimestamp(e.Payload)
+	timestamp, packed, err := r.target.Layout.CutTimestamp(e.Payload)
 	if err != nil {
 		return err
 	}
-	for i := range r.target.layout.families {
+	for i := range r.target.Layout.Families {
 		if packed, err = r.appendFamily(i, e.Key, timestamp, packed); err != nil {
 			return err
 		}
 	}
 	if len(packed) != 0 {
-		return errPayload
+		return entry.ErrPayload
 	}
 	return nil
 }
 
 // appendFamily writes a row's cells of a family, and gives the packed values of the families behind it.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
-	family := &r.target.layout.families[i]
-	columns := family.last - family.first
+	family := &r.target.Layout.Families[i]
+	columns := family.Last - family.First
 	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
 		cells, rest, err := hfilewriter.CountPacked(packed, columns)
 		switch {
 		case err != nil:
-			return nil, errPayload
+			return nil, entry.ErrPayload
 		case cells == 0:
 			r.books.Nulls += int64(columns)
 			return rest, nil
@@ -187,17 +189,17 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	if err != nil {
 		return nil, err
 	}
-	cells, rest, err := f.w.AppendPacked(family.columns, row, timestamp, packed)
+	cells, rest, err := f.w.AppendPacked(family.Columns, row, timestamp, packed)
 	switch {
 	case errors.Is(err, hfilewriter.ErrPacked):
-		return nil, errPayload
+		return nil, entry.ErrPayload
 	case err != nil:
 		return nil, fmt.Errorf("row %s: %w", printable.Bytes(row), err)
 	}
 	r.books.Cells += int64(cells)
 	r.books.Nulls += int64(columns - cells)
 	f.took(timestamp)
-	if f.w.RawSize() >= r.target.maxSize {
+	if f.w.RawSize() >= r.target.MaxSize {
 		return rest, r.finish(i)
 	}
 	return rest, nil
@@ -208,7 +210,7 @@ func (r *sliceWriter) file(i int) (*hfile, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
 	}
-	f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.File)
+	f, err := createHFile(r.writing, r.Region, r.Number, &r.target.Families[i], r.sequence[i], &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -261,9 +263,9 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	held := r.digest
 	held.Add(r.dropped)
-	if !r.alone && held != r.merged {
+	if !r.Alone && held != r.merged {
 		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
-			r.number, held.Cells, held, r.merged.Cells, r.merged)
+			r.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -282,7 +284,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 
 // commit gives the files their names and records the slice.
 func (r *sliceWriter) commit() error {
-	record := sliceRecord{Region: r.Region, Slice: r.number, Start: printable.Bytes(r.start), Entries: r.entries,
+	record := sliceRecord{Region: r.Region, Slice: r.Number, Start: printable.Bytes(r.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
 		if kept := r.keptFile(f); kept != nil {

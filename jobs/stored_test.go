@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -83,7 +84,7 @@ func unpackEntry(h *tar.Header, content io.Reader) error {
 		return err
 	}
 	modified := h.ModTime // that of an input file is a part of the run's identity
-	if filepath.Base(h.Name) == lockName {
+	if filepath.Base(h.Name) == dirlock.LockName {
 		modified = time.Now().Add(-time.Hour) // another machine's lock, untouched for long
 	}
 	return os.Chtimes(h.Name, modified, modified)

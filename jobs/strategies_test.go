@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 	"bulkload/values"
 )
 
@@ -159,7 +160,7 @@ func randomSalted(t *testing.T, j *jobfile.Job, records [][]values.Value) (want 
 func rowsOf(t *testing.T, output string) (rows []string) {
 	t.Helper()
 	q := &query{prefixes: [][]byte{nil}}
-	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,10 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/load"
 	"bulkload/partition"
@@ -15,14 +17,14 @@ import (
 // Summary is what a run did, for people and programs. It is given on failure too, with what there is.
 type Summary struct {
 	outcome.Outcome
-	Run            jobfile.RunInfo `json:"run"`
-	*OutputSummary                 // nil where there are several outputs
-	Outputs        []*OutputReport `json:"outputs,omitempty"` // where there are several, in the order of the job file
-	Phases         []timing.Phase  `json:"phases"`
-	Rejects        []RejectFile    `json:"rejects"`
-	Sort           *SortSummary    `json:"sort,omitempty"`
-	Bound          *Bound          `json:"bound,omitempty"`   // where a run did something
-	Resumed        *Resumed        `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
+	Run            jobfile.RunInfo     `json:"run"`
+	*OutputSummary                     // nil where there are several outputs
+	Outputs        []*OutputReport     `json:"outputs,omitempty"` // where there are several, in the order of the job file
+	Phases         []timing.Phase      `json:"phases"`
+	Rejects        []RejectFile        `json:"rejects"`
+	Sort           *SortSummary        `json:"sort,omitempty"`
+	Bound          *Bound              `json:"bound,omitempty"`   // where a run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
 
 	only *OutputReport // where there is one output
 }
@@ -70,12 +72,6 @@ type SortSummary struct {
 	Bytes   int64 `json:"bytes"`
 	Runs    int   `json:"spilled_runs"`
 	Spilled int64 `json:"spilled_bytes"`
-}
-
-// Resumed is what was not read and sorted again.
-type Resumed struct {
-	Records int64 `json:"records"`
-	Bytes   int64 `json:"bytes"` // of the input
 }
 
 // LoadSummary says what HBase was given.
@@ -153,17 +149,17 @@ func (s *Summary) parts(output string, parts []timing.Phase) {
 }
 
 // sorted says what the sorts of one reading did.
-func (s *Summary) sorted(all []*sortedRows) {
+func (s *Summary) sorted(all []*sorting.Rows) {
 	var stats partition.Stats
 	for _, rows := range all {
 		if rows != nil {
-			addStats(&stats, rows.sorted.Stats())
+			addStats(&stats, rows.Sorted.Stats())
 		}
 	}
 	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	for _, rows := range all {
 		if rows != nil {
-			s.parts("", rows.times.Phases(stats)) // they share the reading
+			s.parts("", rows.Times.Phases(stats)) // they share the reading
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/target"
 	"bulkload/partition"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestBoundariesThatArePlanned(t *testing.T) {
 	rows := []string{"", "a", "a\x00", "a\x00\x00b", "a\x00\xff", "a\x01", "m", "m\x00z", "z"}
 	for _, wide := range []bool{false, true} {
-		made := &target{}
+		made := &target.Target{}
 		for _, splits := range [][][]byte{nil, {[]byte("a\x00\x00"), []byte("m")}, {[]byte("a\x00\x01"), []byte("a\x01"), []byte("m\x00")}} {
 			c := &candidate{job: &jobfile.Job{}, open: true, report: newPlanReport(&jobfile.Job{}), target: made,
 				stats: &planStatistics{keys: &planning.Sample{}, counts: tableCounts{regions: make([]regionCounts, 1)}}}
@@ -20,8 +21,8 @@ func TestBoundariesThatArePlanned(t *testing.T) {
 				c.job.Wide = &jobfile.Wide{}
 			}
 			c.report.Suggestion.Keys = splits
-			if made.regions == nil {
-				if err := made.setSplits(splits, wide); err != nil {
+			if made.Regions == nil {
+				if err := made.SetSplits(splits, wide); err != nil {
 					t.Fatal(err)
 				}
 			} else if err := c.reopen(); err != nil {
@@ -32,8 +33,8 @@ func TestBoundariesThatArePlanned(t *testing.T) {
 				if wide {
 					key = append(partition.AppendRow(nil, key), "\x00qualifier"...)
 				}
-				if want, got := made.regions.Find([]byte(row)), made.sorted.Find(key); got != want || made.regions.Len() != len(splits)+1 {
-					t.Errorf("wide %v, splits %q: row %q is in region %d of %d, its entries are in %d", wide, splits, row, want, made.regions.Len(), got)
+				if want, got := made.Regions.Find([]byte(row)), made.Sorted.Find(key); got != want || made.Regions.Len() != len(splits)+1 {
+					t.Errorf("wide %v, splits %q: row %q is in region %d of %d, its entries are in %d", wide, splits, row, want, made.Regions.Len(), got)
 				}
 			}
 		}

@@ -8,10 +8,15 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/digest"
 	"bulkload/internal/parallel"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 	"bulkload/load"
 	"bulkload/partition"
 
@@ -61,8 +66,8 @@ func VerifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool
 type verifying struct {
 	job     *jobfile.Job
 	options options.Options
-	site    *site
-	source  *source
+	site    *site.Site
+	source  *source.Source
 	cluster *load.Cluster // nil where none is needed
 	outputs []*verification
 }
@@ -70,7 +75,7 @@ type verifying struct {
 // verification is one output being held against the source.
 type verification struct {
 	job     *jobfile.Job
-	target  *target
+	target  *target.Target
 	cluster *load.Cluster // nil where files are looked at
 	files   *directory    // nil where the table is
 	record  *manifest     // of the files; nil where there is none
@@ -79,14 +84,14 @@ type verification struct {
 
 func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
 	v = &verifying{job: j, options: o}
-	if v.site, err = openSite(o, j.HBase, live || j.Remote(false)); err != nil {
+	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
 	}
-	if v.source, err = openSource(j, v.site); err != nil {
+	if v.source, err = source.Open(j, v.site); err != nil {
 		return v, err
 	}
 	if live || j.Connects(false) {
-		if v.cluster, err = v.site.connect(ctx); err != nil {
+		if v.cluster, err = v.site.Connect(ctx); err != nil {
 			return v, err
 		}
 	}
@@ -104,18 +109,18 @@ func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live 
 func (v *verification) open(ctx context.Context, of *verifying, live bool) (err error) {
 	var table *load.Table
 	if live || v.job.Regions.From == "table" {
-		if table, err = lookUp(ctx, of.cluster, v.job.Table); err != nil {
+		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
 			return err
 		}
 	}
-	if v.target, err = targetOf(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
+	if v.target, err = target.Of(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
 		return err
 	}
 	if live {
 		v.cluster = of.cluster
 		return nil
 	}
-	fsys, dir, err := of.site.resolve(v.job.Output, v.job.Dir)
+	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
 	if err != nil {
 		return fmt.Errorf("open the output %s: %w", v.job.Output, err)
 	}
@@ -140,23 +145,23 @@ func (v *verifying) close() error {
 		errs = append(errs, v.cluster.Close())
 	}
 	if v.source != nil {
-		errs = append(errs, v.source.close())
+		errs = append(errs, v.source.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // run sorts the source once and joins it with what is there of every output.
 func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
-	rejects := &countedRejects{}
-	splits, err := cutInput(&v.job.Input, v.source)
+	rejects := &entry.CountedRejects{}
+	splits, err := source.Splits(&v.job.Input, v.source)
 	if err != nil {
 		return err
 	}
-	s := sorting{input: &v.job.Input, source: v.source, splits: splits, rejects: rejects}
+	s := sorting.Stage{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
 	for _, out := range v.outputs {
-		s.outputs = append(s.outputs, sortOutput{job: out.job, target: out.target})
+		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
 	}
-	all, err := s.sortRows(ctx, v.options)
+	all, err := s.Sort(ctx, v.options)
 	if err != nil {
 		return err
 	}
@@ -167,11 +172,11 @@ func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 			out.report = &VerifyReport{Outcome: outcome.New(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, out.report)
 		}
-		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].filtered
-		if err := errors.Join(out.run(ctx, all[i]), all[i].sorted.Close()); failure.KindOf(err) == failure.Differs {
+		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].Filtered
+		if err := errors.Join(out.run(ctx, all[i]), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
 			differ = append(differ, err)
 		} else if err != nil {
-			return errors.Join(err, closeRows(all[i+1:]))
+			return errors.Join(err, sorting.CloseRows(all[i+1:]))
 		}
 	}
 	report.addUp()
@@ -202,7 +207,7 @@ func (r *VerifyReport) addUp() {
 
 // run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
 // sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
-func (v *verification) run(ctx context.Context, rows *sortedRows) error {
+func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
@@ -214,7 +219,7 @@ func (v *verification) run(ctx context.Context, rows *sortedRows) error {
 		return err
 	}
 	for _, j := range joined {
-		report.Rows += j.want.rows
+		report.Rows += j.want.Rows
 		report.Cells += j.matched
 		report.ExtraRows += j.extraRows
 		report.Extra += j.extraCells
@@ -234,14 +239,14 @@ func (v *verification) run(ctx context.Context, rows *sortedRows) error {
 	return err
 }
 
-func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *differences) ([]*joiner, error) {
+func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	units := rows.units(v.job, v.target)
+	units := rows.Units(v.job, v.target)
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
 		group.Go(func() error {
-			j, err := v.join(ctx, rows.sorted, u.Slice, found)
+			j, err := v.join(ctx, rows.Sorted, u.Slice, found)
 			joined[i] = j
 			if err != nil {
 				return fmt.Errorf("region %d: %w", u.Region, err)
@@ -255,9 +260,9 @@ func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *dif
 // join holds a slice against what is there. In a wide table of several families it does so family by family: records come
 // in the order of their qualifiers, so that their cells do not come in that of all families together.
 func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
-	families := len(v.target.layout.families)
-	if !v.target.layout.wide || families == 1 {
-		return v.joinFamily(ctx, sorted, slice, found, allFamilies)
+	families := len(v.target.Layout.Families)
+	if !v.target.Layout.Wide || families == 1 {
+		return v.joinFamily(ctx, sorted, slice, found, sorting.AllFamilies)
 	}
 	var sum *joiner
 	for i := range families {
@@ -275,14 +280,14 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 
 // joinFamily joins the cells of one family; with the first go those of families that the source does not have.
 func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
-	want, err := newExpected(v.job, v.target, sorted, slice, family)
+	want, err := sorting.NewCells(v.job, v.target, sorted, slice, family)
 	if err != nil {
 		return nil, err
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
-			if family != allFamilies && v.target.layout.familyNamed(c.Family) != family {
+			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
 			}
 			return j.visit(c)
@@ -291,17 +296,17 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 	if err == nil {
 		err = j.end()
 	}
-	return j, errors.Join(err, want.close())
+	return j, errors.Join(err, want.Close())
 }
 
 // scan visits what is there of a slice.
 func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
-	start, end := v.target.regions.Start(slice.Region), v.target.regions.End(slice.Region)
+	start, end := v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {
-		start, _, _ = v.target.splitKey(slice.Start)
+		start, _, _ = v.target.SplitKey(slice.Start)
 	}
 	if len(slice.End) > 0 {
-		end, _, _ = v.target.splitKey(slice.End)
+		end, _, _ = v.target.SplitKey(slice.End)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

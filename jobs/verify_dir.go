@@ -12,10 +12,12 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -36,11 +38,11 @@ type VerifiedFile struct {
 // rows of the same range, and the files against the manifest where there is one.
 func VerifyDir(ctx context.Context, dir string, o options.Options) (report *VerifyReport, err error) {
 	report = &VerifyReport{Outcome: outcome.New(), Against: dir, Differences: []Difference{}}
-	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(dir))
+	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(dir))
 	if err != nil {
 		return report, err
 	}
-	fsys, name, err := s.resolve(dir, ".")
+	fsys, name, err := s.Resolve(dir, ".")
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
@@ -136,7 +138,7 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 func interruptible(ctx context.Context, visit func(*hfilewriter.Run) error) func(*hfilewriter.Run) error {
 	n := 0
 	return func(run *hfilewriter.Run) error {
-		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+		if n++; n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return visit(run)

@@ -25,11 +25,11 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 		}
 	}
 	named := key[len(r.wide.key):]
-	for i := range r.target.layout.families {
-		family := &r.target.layout.families[i]
-		cells := family.count(r.values)
+	for i := range r.target.Layout.Families {
+		family := &r.target.Layout.Families[i]
+		cells := family.Count(r.values)
 		r.books.Cells += cells
-		r.books.Nulls += int64(family.last-family.first) - cells
+		r.books.Nulls += int64(family.Last-family.First) - cells
 		if cells == 0 {
 			continue
 		}
@@ -42,7 +42,7 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 
 // beginWideRow ends files that are large enough, which is done between rows only.
 func (r *sliceWriter) beginWideRow(key []byte) error {
-	row, named, err := r.target.splitKey(key)
+	row, named, err := r.target.SplitKey(key)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 	r.wide.row = append(r.wide.row[:0], row...)
 	r.wide.begun = append(r.wide.begun[:0], make([]bool, len(r.open))...)
 	for i, f := range r.open {
-		if f != nil && f.w.RawSize() >= r.target.maxSize {
+		if f != nil && f.w.RawSize() >= r.target.MaxSize {
 			if err := r.finish(i); err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 }
 
 func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) error {
-	family := &r.target.layout.families[i]
+	family := &r.target.Layout.Families[i]
 	f, err := r.file(i)
 	if err != nil {
 		return err
@@ -70,12 +70,12 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) err
 		r.wide.begun[i] = true
 		f.took(timestamp)
 	}
-	next := cell.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: timestamp, Type: cell.Put}
-	for at := family.first; at < family.last; at++ {
+	next := cell.Cell{Row: r.wide.row, Family: family.Bytes, Timestamp: timestamp, Type: cell.Put}
+	for at := family.First; at < family.Last; at++ {
 		if r.values[at].Null() {
 			continue
 		}
-		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.qualifiers[at-family.first]...)
+		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.Qualifiers[at-family.First]...)
 		next.Qualifier, next.Value = r.wide.qualifier, r.values[at].Bytes()
 		if err := f.w.Append(&next); err != nil {
 			return fmt.Errorf("row %s: %w", printable.Bytes(next.Row), err)

@@ -25,6 +25,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 )
 
 const wideHead = `table: ns:wide
@@ -198,11 +199,11 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 func lines(t *testing.T, output string) []string {
 	t.Helper()
 	j := &jobfile.Job{Dir: "/"}
-	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, name, err := s.resolve(output, j.Dir)
+	fsys, name, err := s.Resolve(output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/values"
 
@@ -42,7 +43,7 @@ type Place struct {
 // writing is the stage from sorted rows to verified files.
 type writing struct {
 	*workplace
-	rows   *sortedRows
+	rows   *sorting.Rows
 	writes *progress.Meter
 	checks *progress.Meter
 
@@ -80,14 +81,14 @@ func (w *writing) writeSlices(ctx context.Context) error {
 
 // unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
 // region that does not is written again.
-func (w *writing) unfinished() ([]unit, error) {
-	units := w.rows.units(w.job, w.target)
+func (w *writing) unfinished() ([]sorting.Unit, error) {
+	units := w.rows.Units(w.job, w.target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
 	}
 	known := len(w.manifest.Slices)
-	missing := slices.DeleteFunc(units, func(u unit) bool {
-		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == printable.Bytes(u.start) {
+	missing := slices.DeleteFunc(units, func(u sorting.Unit) bool {
+		if done := w.manifest.done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
 			known--
 			return true
 		}
@@ -107,10 +108,10 @@ func (w *writing) unfinished() ([]unit, error) {
 }
 
 // forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
-func (w *writing) forgetUnbalanced(units []unit) error {
+func (w *writing) forgetUnbalanced(units []sorting.Unit) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
-		if w.manifest.done(u.Region, u.number) == nil {
+		if w.manifest.done(u.Region, u.Number) == nil {
 			missing[u.Region]++
 		}
 	}
@@ -151,9 +152,9 @@ func (w *workplace) removeFiles(files []FileSummary) error {
 
 // writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,
 // or none of them is there.
-func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
-	r := &sliceWriter{writing: w, unit: u, open: make([]*hfile, len(w.target.families)),
-		sequence: make([]int, len(w.target.families)), values: make([]values.Value, len(w.target.layout.sources))}
+func (w *writing) writeSlice(ctx context.Context, u sorting.Unit) (err error) {
+	r := &sliceWriter{writing: w, Unit: u, open: make([]*hfile, len(w.target.Families)),
+		sequence: make([]int, len(w.target.Families)), values: make([]values.Value, len(w.target.Layout.Sources))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())

@@ -1,4 +1,6 @@
-package jobs
+// Package checkpoint keeps what a run has sorted beyond its process: sorted runs, the rejects, and a journal of what they hold.
+// It is what is written when a run is killed.
+package checkpoint
 
 import (
 	"context"
@@ -7,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,9 +21,13 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
 	"bulkload/partition"
 )
 
@@ -30,10 +35,10 @@ import (
 // finds them when it was killed: a journal, a lock file that is locked for as long as the process lives, a folder of runs
 // for each output, and logs of rejects. The journal's first line says what the rest belongs to.
 const (
-	keptPrefix  = "bulkload-run-"
+	Prefix      = "bulkload-run-"
 	keptSchema  = 1
-	keptJournal = "journal"
-	keptFor     = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
+	JournalName = "journal"
+	KeepFor     = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
 )
 
 // Why what an earlier process has left can't be used.
@@ -42,8 +47,8 @@ var (
 	errNothing = errors.New("nothing is finished")
 )
 
-// keptHead is what must be the same for sorted runs to be of use.
-type keptHead struct {
+// Head is what must be the same for sorted runs to be of use.
+type Head struct {
 	Schema  int           `json:"schema"`
 	Program string        `json:"program"` // hash of the executable: another one may pack its entries otherwise
 	Boot    string        `json:"boot"`    // of the machine: what it had not written to its disk is lost with the next one
@@ -58,49 +63,56 @@ type keptPurpose struct {
 	Regions string `json:"regions"` // hash of the boundaries; "" where no rows were wanted
 }
 
-// keeper keeps what a run has sorted beyond its process.
-type keeper struct {
-	run     *jobRun
-	source  *source
+// Keeper keeps what a run has sorted beyond its process.
+type Keeper struct {
+	options options.Options
+	source  *source.Source
 	dir     string
-	splits  []ingest.Split
-	head    keptHead
+	Splits  []ingest.Split
+	head    Head
 	regions []int      // their number, of each output; 0: no rows are wanted
-	state   *keptState // of earlier processes
+	State   *keptState // of earlier processes
 
 	mu      sync.Mutex
 	lock    *os.File // nil until something is kept
 	journal *journal.Journal
 	made    bool // the work folder was not there before
-	useless bool // what is kept: the disk is full of it, or the same command would fail on it again
+	Useless bool // what is kept: the disk is full of it, or the same command would fail on it again
 }
 
-// openKeeper looks for what an earlier process of the same run has left. It changes nothing where that is nothing. The
+// Open looks for what an earlier process of the same run has left. It changes nothing where that is nothing. The
 // keeper is there on failure too.
-func openKeeper(r *jobRun, splits []ingest.Split) (*keeper, error) {
-	k := &keeper{run: r, source: r.source, splits: splits}
-	k.head = keptHead{Schema: keptSchema, Boot: bootID(), Splits: hashText(splitTexts(splits)...)}
-	for _, w := range r.places {
-		out := keptPurpose{URI: w.fsys.URI(w.dir), Run: w.manifest.Run.ID}
-		regions := 0
-		if w.target != nil {
-			regions = w.target.regions.Len()
-			out.Regions = hashText(append(printable.All(w.target.splits), fmt.Sprint(regions))...)
+func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Keeper, error) {
+	k := &Keeper{options: o, source: src, Splits: splits}
+	k.head = Head{Schema: keptSchema, Boot: dirlock.BootID(), Splits: hashText(splitTexts(splits)...)}
+	var outputs []string
+	for _, p := range purposes {
+		out := keptPurpose{URI: p.URI, Run: p.Run}
+		if p.Regions > 0 {
+			out.Regions = hashText(append(printable.All(p.Splits), fmt.Sprint(p.Regions))...)
 		}
-		k.regions = append(k.regions, regions)
+		k.regions = append(k.regions, p.Regions)
 		k.head.Outputs = append(k.head.Outputs, out)
+		outputs = append(outputs, p.URI)
 	}
-	k.state = newKeptState(k.regions)
+	k.State = NewKeptState(k.regions)
 	var err error
-	if k.dir, err = r.keptFolder(); err != nil {
+	if k.dir, err = keptFolder(o.WorkDir, outputs); err != nil {
 		return k, err
 	}
 	return k, k.find()
 }
 
+// Output is an output for which runs are kept.
+type Output struct {
+	URI     string
+	Run     string   // its ID
+	Splits  [][]byte // the region boundaries
+	Regions int      // their number; 0: no rows are wanted
+}
+
 // keptFolder is where a run into these outputs keeps what it has sorted.
-func (r *jobRun) keptFolder() (string, error) {
-	work := r.options.WorkDir
+func keptFolder(work string, outputs []string) (string, error) {
 	if work == "" {
 		work = os.TempDir()
 	}
@@ -108,18 +120,14 @@ func (r *jobRun) keptFolder() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the work folder: %w", err)
 	}
-	var outputs []string
-	for _, w := range r.places {
-		outputs = append(outputs, w.fsys.URI(w.dir))
-	}
-	return filepath.Join(work, keptPrefix+hashText(outputs...)), nil
+	return filepath.Join(work, Prefix+hashText(outputs...)), nil
 }
 
-// removeFinished deletes what a process has left that was killed when its files were all written.
-func removeFinished(r *jobRun) error {
-	k := &keeper{run: r}
+// RemoveFinished deletes, of a run into outputs with these URIs, what a process has left that was killed when its files were all written.
+func RemoveFinished(workDir string, outputs []string) error {
+	k := &Keeper{}
 	var err error
-	if k.dir, err = r.keptFolder(); err != nil {
+	if k.dir, err = keptFolder(workDir, outputs); err != nil {
 		return err
 	}
 	info, err := os.Lstat(k.dir)
@@ -149,7 +157,7 @@ func hashText(parts ...string) string {
 }
 
 // find takes up what an earlier process has left. What is of no use is deleted.
-func (k *keeper) find() error {
+func (k *Keeper) find() error {
 	info, err := os.Lstat(k.dir)
 	if err != nil {
 		return nil // where more is wrong than that it is not there, the first spill says so
@@ -163,20 +171,20 @@ func (k *keeper) find() error {
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
-	if k.run.options.Force {
+	if k.options.Force {
 		return k.discard()
 	}
 	if err := k.read(); err != nil {
 		return k.forget(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
 	}
-	all, _ := k.state.bytes()
-	k.run.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.state.read, bytesize.Format(all))
+	all, _ := k.State.Bytes()
+	k.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
 	return nil
 }
 
 // read reads the journal.
-func (k *keeper) read() error {
-	record, lines, err := journal.Open(filepath.Join(k.dir, keptJournal))
+func (k *Keeper) read() error {
+	record, lines, err := journal.Open(filepath.Join(k.dir, JournalName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(lines) == 0 {
 		if err == nil {
 			err = record.Close()
@@ -187,7 +195,7 @@ func (k *keeper) read() error {
 		return err
 	}
 	k.journal = record
-	var head keptHead
+	var head Head
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		return err
 	}
@@ -198,7 +206,7 @@ func (k *keeper) read() error {
 }
 
 // take takes up what a journal records, as far as it is there.
-func (k *keeper) take(head keptHead, texts [][]byte) error {
+func (k *Keeper) take(head Head, texts [][]byte) error {
 	lines, err := linesOf(texts[1:])
 	if err != nil {
 		return err
@@ -210,25 +218,25 @@ func (k *keeper) take(head keptHead, texts [][]byte) error {
 		return errNothing
 	}
 	if len(sound) < len(lines) {
-		k.run.options.Sayf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.options.Sayf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
 	}
 	for _, line := range sound {
-		if err := k.state.take(line, len(k.splits)); err != nil {
+		if err := k.State.Take(line, len(k.Splits)); err != nil {
 			return fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
 	}
 	if blocks && k.head.Boot != "" { // the next process need not read all blocks again
-		return k.journal.Append(journalLine{Boot: k.head.Boot})
+		return k.journal.Append(Line{Boot: k.head.Boot})
 	}
 	return nil
 }
 
 // fits holds the head of a journal against this run. An output that wants no rows any more may have wanted them then.
-func (k *keeper) fits(head keptHead) (err error) {
-	if k.head.Program, err = programHash(); err != nil {
+func (k *Keeper) fits(head Head) (err error) {
+	if k.head.Program, err = program.Hash(); err != nil {
 		return err
 	}
 	want := k.head
@@ -254,21 +262,8 @@ func (k *keeper) fits(head keptHead) (err error) {
 	return errNotKept
 }
 
-var programHash = sync.OnceValues(func() (string, error) {
-	f, err := os.Open("/proc/self/exe") // which is this program still where a new one was installed
-	if err != nil {
-		return "", fmt.Errorf("look which program this is: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-})
-
-// begin makes the folder and its journal where they are not there yet.
-func (k *keeper) begin() error {
+// Begin makes the folder and its journal where they are not there yet.
+func (k *Keeper) Begin() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.journal != nil {
@@ -280,7 +275,7 @@ func (k *keeper) begin() error {
 	return nil
 }
 
-func (k *keeper) make() (err error) {
+func (k *Keeper) make() (err error) {
 	work := filepath.Dir(k.dir)
 	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
 		k.made = true
@@ -289,8 +284,8 @@ func (k *keeper) make() (err error) {
 		return err
 	}
 	partition.RemoveStale(work)
-	removeKept(work)
-	if k.head.Program, err = programHash(); err != nil {
+	RemoveOld(work)
+	if k.head.Program, err = program.Hash(); err != nil {
 		k.head.Program = "unknown" // what is kept is of no use to anybody then
 	}
 	if err := os.Mkdir(k.dir, 0o700); err != nil {
@@ -299,7 +294,7 @@ func (k *keeper) make() (err error) {
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		return err
 	}
-	record, err := journal.Create(filepath.Join(k.dir, keptJournal))
+	record, err := journal.Create(filepath.Join(k.dir, JournalName))
 	if err != nil {
 		return err
 	}
@@ -310,25 +305,25 @@ func (k *keeper) make() (err error) {
 	return nil
 }
 
-// removeKept deletes what runs have left that nobody has gone on with for long.
-func removeKept(work string) {
+// RemoveOld deletes what runs have left that nobody has gone on with for long.
+func RemoveOld(work string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		dir := filepath.Join(work, e.Name())
-		if !strings.HasPrefix(e.Name(), keptPrefix) {
+		if !strings.HasPrefix(e.Name(), Prefix) {
 			continue
 		}
 		if info, err := os.Lstat(dir); err != nil || partition.Private(info) != nil {
 			continue // another's, and the work folder may be open to all
 		}
-		info, err := os.Stat(filepath.Join(dir, keptJournal))
+		info, err := os.Stat(filepath.Join(dir, JournalName))
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Stat(dir)
 		}
-		if err != nil || time.Since(info.ModTime()) < keptFor {
+		if err != nil || time.Since(info.ModTime()) < KeepFor {
 			continue
 		}
 		if lock, err := partition.LockFolder(dir); err == nil {
@@ -338,41 +333,41 @@ func removeKept(work string) {
 	}
 }
 
-// add records a checkpoint.
-func (k *keeper) add(c *checkpoint) error {
-	k.run.options.Failpoint.Reached(failpoint.Spilled)
-	if err := k.journal.Append(journalLine{Checkpoint: c}); err != nil {
+// Add records a checkpoint.
+func (k *Keeper) Add(c *Checkpoint) error {
+	k.options.Failpoint.Reached(failpoint.Spilled)
+	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
 		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)
 	}
-	k.run.options.Failpoint.Reached(failpoint.Kept)
+	k.options.Failpoint.Reached(failpoint.Kept)
 	return nil
 }
 
-// kept are an output's runs, for its sort.
-func (k *keeper) kept(output int) *partition.Kept {
-	return &partition.Kept{Folder: k.folder(output), Runs: k.state.outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
-		k.run.options.Failpoint.Reached(failpoint.Merged)
-		if err := k.journal.Append(journalLine{Merged: &replacement{output, from, to}}); err != nil {
+// Kept are an output's runs, for its sort.
+func (k *Keeper) Kept(output int) *partition.Kept {
+	return &partition.Kept{Folder: k.folder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
+		k.options.Failpoint.Reached(failpoint.Merged)
+		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
 		}
-		k.run.options.Failpoint.Reached(failpoint.Replaced)
+		k.options.Failpoint.Reached(failpoint.Replaced)
 		return nil
 	}}
 }
 
-func (k *keeper) folder(output int) string { return filepath.Join(k.dir, fmt.Sprint(output)) }
+func (k *Keeper) folder(output int) string { return filepath.Join(k.dir, fmt.Sprint(output)) }
 
-// resumed is what earlier processes have sorted; nil where that is nothing.
-func (k *keeper) resumed() *Resumed {
-	all, _ := k.state.bytes()
-	if k.state.read == 0 {
+// Resumed is what earlier processes have sorted; nil where that is nothing.
+func (k *Keeper) Resumed() *Resumed {
+	all, _ := k.State.Bytes()
+	if k.State.Read == 0 {
 		return nil
 	}
-	return &Resumed{k.state.read, all}
+	return &Resumed{k.State.Read, all}
 }
 
-// free deletes the runs of an output that is written.
-func (k *keeper) free(output int) error {
+// Free deletes the runs of an output that is written.
+func (k *Keeper) Free(output int) error {
 	if k.journal == nil {
 		return nil
 	}
@@ -380,14 +375,14 @@ func (k *keeper) free(output int) error {
 }
 
 // forget begins anew where kept runs turned out to be of no use.
-func (k *keeper) forget(reason error) error {
-	k.run.options.Sayf("sorting from the beginning: %v", reason)
-	k.state = newKeptState(k.regions)
+func (k *Keeper) forget(reason error) error {
+	k.options.Sayf("sorting from the beginning: %v", reason)
+	k.State = NewKeptState(k.regions)
 	return k.discard()
 }
 
 // discard deletes what is kept. Something may be kept anew then.
-func (k *keeper) discard() error {
+func (k *Keeper) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lock == nil {
@@ -400,7 +395,7 @@ func (k *keeper) discard() error {
 	return err
 }
 
-func (k *keeper) closeFiles() error {
+func (k *Keeper) closeFiles() error {
 	var errs []error
 	if k.journal != nil {
 		errs = append(errs, k.journal.Close())
@@ -412,13 +407,19 @@ func (k *keeper) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
-func (k *keeper) close(ctx context.Context, failed error) error {
-	useless := failed == nil || k.useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
+// Close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
+func (k *Keeper) Close(ctx context.Context, failed error) error {
+	useless := failed == nil || k.Useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.closeFiles()
+}
+
+// Resumed is what was not read and sorted again.
+type Resumed struct {
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"` // of the input
 }

@@ -1,4 +1,4 @@
-package jobs
+package dirlock
 
 import (
 	"crypto/rand"
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// owner says who holds a lock. An older bulkload's has no boot, namespaces and token.
-type owner struct {
+// Owner says who holds a lock. An older bulkload's has no boot, namespaces and token.
+type Owner struct {
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`
 	Process    string    `json:"process"`              // when the process began, so that a reused pid is not taken for it
@@ -25,7 +25,7 @@ type owner struct {
 	Since      time.Time `json:"since"`
 }
 
-func (o owner) String() string {
+func (o Owner) String() string {
 	if o.blank() {
 		return "a process that has not said who it is"
 	}
@@ -33,9 +33,9 @@ func (o owner) String() string {
 }
 
 // blank tells whether the lock names nobody: its writing failed, or lasts still.
-func (o owner) blank() bool { return o.PID == 0 }
+func (o Owner) blank() bool { return o.PID == 0 }
 
-func (o owner) same(p owner) bool {
+func (o Owner) same(p Owner) bool {
 	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Token == p.Token && o.Since.Equal(p.Since)
 }
 
@@ -60,12 +60,12 @@ type processes struct {
 var systemProcesses = processes{"/proc", func(pid int) error { return syscall.Kill(pid, 0) }}
 
 // self is the owner that this process is, with a new token.
-func (p processes) self(user string) owner {
+func (p processes) self(user string) Owner {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), newToken(), user, time.Now().UTC().Truncate(time.Second)}
+	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), newToken(), user, time.Now().UTC().Truncate(time.Second)}
 }
 
 const tokenBytes = 8
@@ -76,7 +76,7 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
-func isToken(name string) bool {
+func IsToken(name string) bool {
 	return len(name) == 2*tokenBytes && strings.Trim(name, "0123456789abcdef") == ""
 }
 
@@ -90,7 +90,7 @@ func (p processes) boot() string {
 	return strings.TrimSpace(p.read("sys/kernel/random/boot_id"))
 }
 
-func bootID() string { return systemProcesses.boot() }
+func BootID() string { return systemProcesses.boot() }
 
 // start tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say, as of another
 // user's process where /proc hides them.
@@ -130,7 +130,7 @@ func (p processes) namespaces() string {
 // fate finds out what became of a lock's owner, as far as it can be seen from here, and why it can't. Dead is said only of a
 // process of the same boot of the same machine, whose number means the same here. A boot ID is one machine's: neither the
 // host's name nor its machine ID are, for clones share them.
-func (p processes) fate(o, me owner) (f fate, why string) {
+func (p processes) fate(o, me Owner) (f fate, why string) {
 	switch {
 	case o.blank():
 		return unknown, "it has not said who it is"

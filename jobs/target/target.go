@@ -1,159 +1,124 @@
-package jobs
+// Package target is the table as files are made for it: its region boundaries, from the job, the table or the input, and each
+// family's settings.
+package target
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
 	"bulkload/load"
 	"bulkload/partition"
 )
 
-// target is the table as files are made for it: its boundaries, and each family's settings.
-type target struct {
-	splits   [][]byte
-	regions  *partition.Regions
-	sorted   *partition.Regions // the same as the sort's keys have them
-	layout   *layout
-	families []targetFamily // as in layout
-	maxSize  int64
-	maxFiles int64 // of a region and family
+// Target is the table as files are made for it: its boundaries, and each family's settings.
+type Target struct {
+	Splits   [][]byte
+	Regions  *partition.Regions
+	Sorted   *partition.Regions // the same as the sort's keys have them
+	Layout   *entry.Layout
+	Families []Family // as in layout
+	MaxSize  int64
+	MaxFiles int64 // of a region and family
 }
 
-type targetFamily struct {
-	name     string
-	settings hfilewriter.Settings
+type Family struct {
+	Name     string
+	Settings hfilewriter.Settings
 }
 
-// planTarget takes boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
+// New takes boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
 // is nil where no cluster is asked.
-func planTarget(j *jobfile.Job, s *site, table *load.Table) (*target, error) {
-	t, splits := &target{}, j.Regions.Splits
+func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
+	t, splits := &Target{}, j.Regions.Splits
 	if j.Regions.From == "table" {
 		splits = table.Splits()
 	}
-	err := t.setSplits(splits, j.Wide != nil)
+	err := t.SetSplits(splits, j.Wide != nil)
 	if err != nil {
 		return nil, err
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
-		if err := t.regions.CheckSalts(salts); err != nil {
+		if err := t.Regions.CheckSalts(salts); err != nil {
 			return nil, failure.Refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
 		}
 	}
-	if t.layout, err = newLayout(j); err != nil {
+	if t.Layout, err = entry.NewLayout(j); err != nil {
 		return nil, err
 	}
-	if t.maxSize, err = maxSize(j, s); err != nil {
+	if t.MaxSize, err = maxSize(j, s); err != nil {
 		return nil, err
 	}
-	if t.maxFiles, err = s.maxFiles(); err != nil {
+	if t.MaxFiles, err = s.MaxFiles(); err != nil {
 		return nil, err
 	}
-	for _, f := range t.layout.families {
-		settings, err := familySettings(j, f.name, table)
+	for _, f := range t.Layout.Families {
+		settings, err := familySettings(j, f.Name, table)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.adjust(&settings); err != nil {
+		if err := s.Adjust(&settings); err != nil {
 			return nil, err
 		}
 		if err := settings.Check(); err != nil {
-			return nil, failure.Refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.name, err)
+			return nil, failure.Refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err)
 		}
-		t.families = append(t.families, targetFamily{f.name, settings})
+		t.Families = append(t.Families, Family{f.Name, settings})
 	}
 	if table != nil && j.Regions.From != "table" {
-		err = checkBoundaries(t.splits, table)
+		err = checkBoundaries(t.Splits, table)
 	}
 	return t, err
 }
 
-// setSplits sets the boundaries: of rows, and of the sort's keys, which in a wide table are more than rows.
-func (t *target) setSplits(splits [][]byte, wide bool) (err error) {
-	t.splits = splits
-	if t.regions, err = partition.NewRegions(splits); err != nil {
+// SetSplits sets the boundaries: of rows, and of the sort's keys, which in a wide table are more than rows.
+func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
+	t.Splits = splits
+	if t.Regions, err = partition.NewRegions(splits); err != nil {
 		return failure.Refusef("region boundaries: %w", err)
 	}
-	if t.sorted = t.regions; !wide {
+	if t.Sorted = t.Regions; !wide {
 		return nil
 	}
 	of := make([][]byte, len(splits))
 	for i, s := range splits {
 		of[i] = partition.AppendRow(nil, s)
 	}
-	if t.sorted, err = partition.NewRegions(of); err != nil {
+	if t.Sorted, err = partition.NewRegions(of); err != nil {
 		return failure.Refusef("region boundaries of a wide table: %w", err)
 	}
 	return nil
 }
 
-// splitKey takes a key of the sort apart: the row, a view of it where it has no zero byte, and what the record's qualifiers
+// SplitKey takes a key of the sort apart: the row, a view of it where it has no zero byte, and what the record's qualifiers
 // begin with.
-func (t *target) splitKey(key []byte) (row, named []byte, err error) {
-	if !t.layout.wide {
+func (t *Target) SplitKey(key []byte) (row, named []byte, err error) {
+	if !t.Layout.Wide {
 		return key, nil, nil
 	}
 	row, named, ok := partition.CutRow(nil, key)
 	if !ok {
-		return nil, nil, errPayload
+		return nil, nil, entry.ErrPayload
 	}
 	return row, named, nil
 }
 
-const defaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml
+const DefaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml
 
-func maxSize(j *jobfile.Job, s *site) (int64, error) {
+func maxSize(j *jobfile.Job, s *site.Site) (int64, error) {
 	if j.HFile.MaxSize > 0 {
 		return j.HFile.MaxSize, nil
 	}
-	return s.maxSize(defaultMaxSize)
-}
-
-// liveTable looks the table up; nil without a cluster.
-func (w *workplace) liveTable(ctx context.Context) (*load.Table, error) {
-	if w.cluster == nil {
-		return nil, nil
-	}
-	return lookUp(ctx, w.cluster, w.job.Table)
-}
-
-// checkPlace refuses an output from which the load would be refused in the end.
-func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
-	if table == nil || !w.job.Load || w.options.NoLoad {
-		return nil
-	}
-	var families []string
-	for _, f := range w.target.families {
-		families = append(families, f.name)
-	}
-	if err := w.cluster.CheckRead(ctx, table, families); err != nil {
-		return err
-	}
-	return w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
-}
-
-func lookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
-	table, err := c.Table(ctx, name)
-	if err != nil {
-		return nil, failure.New(kindOfLookup(err), fmt.Errorf("look up table %s: %w", name, err))
-	}
-	return table, nil
-}
-
-// kindOfLookup: whatever a cluster refuses to tell of a table, nothing was changed yet.
-func kindOfLookup(err error) failure.Kind {
-	if kind := failure.KindOf(err); kind != failure.Failed {
-		return kind
-	}
-	return failure.Refused
+	return s.MaxSize(DefaultMaxSize)
 }
 
 // familySettings are a family's, from the live table if there is one, else from the job.
@@ -169,7 +134,7 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 		}
 		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
 	}
-	live, err := liveSettings(&table.Families[i])
+	live, err := LiveSettings(&table.Families[i])
 	if err != nil {
 		return live, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
 	}
@@ -196,8 +161,8 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 	return nil
 }
 
-// liveSettings translates a family's settings.
-func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
+// LiveSettings translates a family's settings.
+func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	var s hfilewriter.Settings
 	var err error
 	if s.Compression, err = hfilewriter.ParseCompression(f.Compression); err != nil {
@@ -222,10 +187,24 @@ func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 // checkBoundaries wants every live boundary among the job's: then no file crosses one.
 func checkBoundaries(splits [][]byte, table *load.Table) error {
 	for _, live := range table.Splits() {
-		if !slices.ContainsFunc(splits, func(s []byte) bool { return bytes.Equal(s, live) }) {
+		if _, found := slices.BinarySearchFunc(splits, live, bytes.Compare); !found {
 			return failure.Refusef("table %s has a region boundary at %s, which regions of the job file does not have; use regions: {from: table}",
 				table.Name, printable.Bytes(live))
 		}
 	}
 	return nil
 }
+
+// FileLimitHelp says what to do about too many files of so many KeyValue bytes: the largest number of them in a region.
+func (t *Target) FileLimitHelp(raw int64) string {
+	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site files, or with -D), or split the region",
+		load.MaxFilesProperty, t.MaxFiles, bytesize.Format(t.MaxSize), bytesize.Format(raw/t.MaxFiles+1))
+}
+
+// KeyValueOverhead is a KeyValue's length without row, family, qualifier and value (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE
+// and the key's own fields).
+const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
+
+const KeySampleBytes = 8 << 20
+
+const DefaultMaxFiles = 32 // of a region and family: HBase's default

@@ -1,4 +1,4 @@
-package jobs
+package dirlock
 
 import (
 	"bufio"
@@ -24,21 +24,21 @@ import (
 func TestLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
-	l, err := takeLock(ctx, storage.Local, dir, "tina", func(error) {})
+	l, err := Take(ctx, storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := takeLock(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
+	if _, err := Take(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
-	if err := l.release(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := takeLock(ctx, storage.Local, dir, "other", func(error) {})
+	again, err := Take(ctx, storage.Local, dir, "other", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.release(); err != nil {
+	if err := again.Release(); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
@@ -67,17 +67,17 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no datano
 // TestFailedLockIsRemoved: a lock whose writing failed keeps nobody out.
 func TestFailedLockIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := takeLock(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
+	if _, err := Take(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
 		t.Fatal("a lock that can't be written is taken")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left in the directory: %v", left)
 	}
-	l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.release(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }
@@ -89,7 +89,7 @@ func TestStaleLocks(t *testing.T) {
 	if me.Boot == "" || me.Namespaces == "" {
 		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
 	}
-	held := func(change func(*owner)) string {
+	held := func(change func(*Owner)) string {
 		o := me
 		o.Token = "0123456789abcdef"
 		change(&o)
@@ -104,22 +104,22 @@ func TestStaleLocks(t *testing.T) {
 		return lockCase{name, text, limit - time.Minute/2, false, says}, lockCase{name + ", old", text, limit + time.Minute/2, true, ""}
 	}
 	cases := []lockCase{
-		{"living process", held(func(*owner) {}), 0, false, "which is running"},
-		{"living process, untouched", held(func(*owner) {}), time.Hour, false, "which is running"},
-		{"dead process", held(func(o *owner) { o.PID = gone }), 0, true, ""},
-		{"reused process number", held(func(o *owner) { o.Process = "1@" + o.Boot }), 0, true, ""},
+		{"living process", held(func(*Owner) {}), 0, false, "which is running"},
+		{"living process, untouched", held(func(*Owner) {}), time.Hour, false, "which is running"},
+		{"dead process", held(func(o *Owner) { o.PID = gone }), 0, true, ""},
+		{"reused process number", held(func(o *Owner) { o.Process = "1@" + o.Boot }), 0, true, ""},
 	}
 	for _, c := range []struct {
 		name, text string
 		limit      time.Duration
 		says       string
 	}{
-		{"another machine", held(func(o *owner) { o.Host, o.PID = "elsewhere", gone }), lockStale, "on another machine"},
-		{"another boot, or machine of the name", held(func(o *owner) { o.Boot, o.PID = "before", gone }), lockStale, "of the same name"},
-		{"another container", held(func(o *owner) { o.Namespaces, o.PID = "pid:[1]", gone }), lockStale, "another container"},
-		{"another bulkload's, of this boot", held(func(o *owner) { o.Boot, o.Namespaces, o.Token, o.PID = "", "", "", gone }), lockStale, "does not say"},
-		{"another bulkload's, alive", held(func(o *owner) { o.Boot, o.Namespaces, o.Token = "", "", "" }), lockStale, "does not say"},
-		{"no start", held(func(o *owner) { o.Process = "" }), lockStale, "does not show it"},
+		{"another machine", held(func(o *Owner) { o.Host, o.PID = "elsewhere", gone }), LockStale, "on another machine"},
+		{"another boot, or machine of the name", held(func(o *Owner) { o.Boot, o.PID = "before", gone }), LockStale, "of the same name"},
+		{"another container", held(func(o *Owner) { o.Namespaces, o.PID = "pid:[1]", gone }), LockStale, "another container"},
+		{"another bulkload's, of this boot", held(func(o *Owner) { o.Boot, o.Namespaces, o.Token, o.PID = "", "", "", gone }), LockStale, "does not say"},
+		{"another bulkload's, alive", held(func(o *Owner) { o.Boot, o.Namespaces, o.Token = "", "", "" }), LockStale, "does not say"},
+		{"no start", held(func(o *Owner) { o.Process = "" }), LockStale, "does not show it"},
 		{"empty, from a crash or just being made", "", lockBlank, "has not said who it is"},
 		{"damaged", `{"host":"else`, lockBlank, "has not said who it is"},
 		{"null", "null", lockBlank, "has not said who it is"},
@@ -142,7 +142,7 @@ type lockCase struct {
 
 func (c lockCase) run(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, lockName)
+	file := filepath.Join(dir, LockName)
 	if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -150,12 +150,12 @@ func (c lockCase) run(t *testing.T) {
 	if err := os.Chtimes(file, then, then); err != nil {
 		t.Fatal(err)
 	}
-	l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if (err == nil) != c.taken || err != nil && (failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), c.says)) {
 		t.Errorf("taken over: %v, want %v (%v)", err == nil, c.taken, err)
 	}
 	if err == nil {
-		if err := l.release(); err != nil {
+		if err := l.Release(); err != nil {
 			t.Error(err)
 		}
 	} else if text, _ := os.ReadFile(file); string(text) != c.text {
@@ -303,7 +303,7 @@ func TestLockChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of TestLockInAnotherContainer")
 	}
-	_, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	_, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
 	fmt.Printf("child: kind %d, %v\n", failure.KindOf(err), err)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
@@ -355,15 +355,15 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := takeLock(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
+		if _, err := Take(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	refused("the host")
 	kill()
 	refused("when it was killed just now")
-	then := time.Now().Add(-lockStale - time.Second)
-	if err := os.Chtimes(filepath.Join(dir, lockName), then, then); err != nil {
+	then := time.Now().Add(-LockStale - time.Second)
+	if err := os.Chtimes(filepath.Join(dir, LockName), then, then); err != nil {
 		t.Fatal(err)
 	}
 	if says, _ := lockElsewhere(t, dir); says != "child: kind 0, <nil>" {
@@ -374,22 +374,22 @@ func TestLockInAnotherContainer(t *testing.T) {
 // TestLocksOfOneProcess: two locks of one process, taken within a second, are not taken for each other.
 func TestLocksOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *lock {
-		l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	take := func() *Lock {
+		l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
 	first := take()
-	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
 		t.Fatal(err)
 	}
 	second := take()
-	if err := first.check(); failure.KindOf(err) != failure.Later {
+	if err := first.Check(); failure.KindOf(err) != failure.Later {
 		t.Errorf("the first one's lock is ours still: %v", err)
 	}
-	if err := errors.Join(first.release(), second.check(), second.release()); err != nil {
+	if err := errors.Join(first.Release(), second.Check(), second.Release()); err != nil {
 		t.Error(err)
 	}
 }
@@ -401,8 +401,8 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 		t.Skip("the system has no /proc that names namespaces: no owner can be seen")
 	}
 	dir := t.TempDir()
-	folder := func(token string, age time.Duration, o *owner) string {
-		name := filepath.Join(dir, tempDir, token)
+	folder := func(token string, age time.Duration, o *Owner) string {
+		name := filepath.Join(dir, TempDir, token)
 		text, err := json.Marshal(o)
 		if err == nil {
 			err = errors.Join(os.MkdirAll(name, 0o700), os.WriteFile(filepath.Join(name, "file"), nil, 0o600))
@@ -423,20 +423,20 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 	stays := map[string]bool{
 		folder("0000000000000001", time.Hour, &living):                    true,
 		folder("0000000000000002", 0, &gone):                              false,
-		folder("0000000000000003", lockStale-time.Minute, &elsewhere):     true,
-		folder("0000000000000004", lockStale+time.Minute, &elsewhere):     false,
+		folder("0000000000000003", LockStale-time.Minute, &elsewhere):     true,
+		folder("0000000000000004", LockStale+time.Minute, &elsewhere):     false,
 		folder("0000000000000005", 0, nil):                                true, // which is just being made
-		folder("0000000000000006", lockStale+time.Minute, nil):            false,
+		folder("0000000000000006", LockStale+time.Minute, nil):            false,
 		folder(held.Token, 0, &held):                                      false, // whose lock is taken over
 		folder("not of a run, in a directory of somebody else's", 0, nil): true,
 	}
 	text, err := json.Marshal(held)
-	name := filepath.Join(dir, lockName)
-	then := time.Now().Add(-lockStale - time.Minute)
+	name := filepath.Join(dir, LockName)
+	then := time.Now().Add(-LockStale - time.Minute)
 	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +445,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
-	if err := l.release(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,9 @@
-package jobs
+// Package site is where a job runs: the cluster's site files and who we are there.
+package site
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/user"
 	"strconv"
@@ -16,19 +18,19 @@ import (
 	"bulkload/load"
 )
 
-// site is where a job runs: the cluster's site files and who we are there.
-type site struct {
-	conf *siteconf.Conf
-	user string       // as HDFS names us
+// Site is where a job runs: the cluster's site files and who we are there.
+type Site struct {
+	Conf *siteconf.Conf
+	User string       // as HDFS names us
 	say  func(string) // nil: nobody listens
 
 	login  *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
 	tokens []storage.Token // of HADOOP_TOKEN_FILE_LOCATION
 }
 
-// openSite reads the site files where something needs them: remote is false for a job that stays on local disks, which
+// Open reads the site files where something needs them: remote is false for a job that stays on local disks, which
 // must work whatever the environment points to.
-func openSite(o options.Options, hbase jobfile.HBase, remote bool) (*site, error) {
+func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	var dirs []string
 	if remote {
 		dirs = siteDirs(o.Conf, hbase.Conf)
@@ -43,7 +45,7 @@ func openSite(o options.Options, hbase jobfile.HBase, remote bool) (*site, error
 		}
 		conf.Set(name, value)
 	}
-	s := &site{conf: conf, user: userName(), say: o.Say}
+	s := &Site{Conf: conf, User: userName(), say: o.Say}
 	if !remote {
 		return s, nil
 	}
@@ -73,31 +75,23 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// resolve finds a path's file system.
-func (s *site) resolve(path, base string) (storage.FS, string, error) {
-	fsys, name, err := storage.ResolveAs(path, base, s.conf, storage.Identity{User: s.user, Login: s.login, Tokens: s.tokens})
+// Resolve finds a path's file system.
+func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
+	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.say)
 	}
-	return fsys, name, beforehand(err)
+	return fsys, name, failure.Early(err)
 }
 
-// connect reaches HBase.
-func (s *site) connect(ctx context.Context) (*load.Cluster, error) {
-	c, err := load.ConnectAs(ctx, s.conf, load.Identity{User: s.user, Login: s.login})
-	return c, beforehand(err)
+// Connect reaches HBase.
+func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
+	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login})
+	return c, failure.Early(err)
 }
 
-// beforehand gives an error its kind that comes when nothing was changed yet, such as that of missing site files.
-func beforehand(err error) error {
-	if err != nil && failure.KindOf(err) == failure.Failed {
-		return failure.New(failure.Refused, err)
-	}
-	return err
-}
-
-// adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
-func (s *site) adjust(settings *hfilewriter.Settings) error {
+// Adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
+func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 	for name, into := range map[string]*int{
 		"hfile.index.block.max.size":      &settings.IndexBlockSize,
 		"hfile.index.block.min.entries":   &settings.IndexMinEntries,
@@ -105,7 +99,7 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 		"io.storefile.bloom.max.fold":     &settings.BloomMaxFold,
 		"hbase.hstore.bytes.per.checksum": &settings.BytesPerChecksum,
 	} {
-		text := s.conf.Get(name, "")
+		text := s.Conf.Get(name, "")
 		if text == "" {
 			continue
 		}
@@ -115,14 +109,14 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 		}
 		*into = n
 	}
-	if text := s.conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
+	if text := s.Conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
 		rate, err := strconv.ParseFloat(text, 32)
 		if err != nil {
 			return failure.Refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
 		}
 		settings.BloomErrorRate = float32(rate)
 	}
-	if text := s.conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
+	if text := s.Conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
 		sum, err := hfilewriter.ParseChecksum(text)
 		if err != nil {
 			return failure.Refusef("property hbase.hstore.checksum.algorithm: %w", err)
@@ -132,16 +126,16 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 	return s.checkCodec(settings.Compression)
 }
 
-// byteProperties are those that decide bytes of the files beside the job and the table.
-var byteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
+// ByteProperties are those that decide bytes of the files beside the job and the table.
+var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
 	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
 	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
 
-// properties are the byteProperties that the site sets.
-func (s *site) properties() map[string]string {
+// Properties are the ByteProperties that the site sets.
+func (s *Site) Properties() map[string]string {
 	set := map[string]string{}
-	for _, name := range byteProperties {
-		if value := s.conf.Get(name, ""); value != "" {
+	for _, name := range ByteProperties {
+		if value := s.Conf.Get(name, ""); value != "" {
 			set[name] = value
 		}
 	}
@@ -156,20 +150,20 @@ var framed = map[hfilewriter.Compression]struct{ property, class string }{
 }
 
 // checkCodec refuses a compression whose codec class on the cluster is not the one that is written for.
-func (s *site) checkCodec(c hfilewriter.Compression) error {
+func (s *Site) checkCodec(c hfilewriter.Compression) error {
 	f, ok := framed[c]
 	if !ok {
 		return nil
 	}
-	if class := s.conf.Get(f.property, f.class); class != f.class {
+	if class := s.Conf.Get(f.property, f.class); class != f.class {
 		return failure.Refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
 	}
 	return nil
 }
 
-// maxSize is hbase.hregion.max.filesize, or def where the site does not say.
-func (s *site) maxSize(def int64) (int64, error) {
-	text := s.conf.Get("hbase.hregion.max.filesize", "")
+// MaxSize is hbase.hregion.max.filesize, or def where the site does not say.
+func (s *Site) MaxSize(def int64) (int64, error) {
+	text := s.Conf.Get("hbase.hregion.max.filesize", "")
 	if text == "" {
 		return def, nil
 	}
@@ -178,4 +172,31 @@ func (s *site) maxSize(def int64) (int64, error) {
 		return 0, failure.Refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
 	}
 	return n, nil
+}
+
+// MaxFiles is how many files of a family a region may get.
+func (s *Site) MaxFiles() (int64, error) {
+	n, err := load.MaxFiles(s.Conf)
+	if err != nil {
+		return 0, failure.Refusef("%w", err)
+	}
+	return int64(n), nil
+}
+
+// LookUp asks for a table. Whatever a cluster refuses to tell of it, nothing was changed yet.
+func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
+	table, err := c.Table(ctx, name)
+	if err != nil {
+		return nil, failure.Early(fmt.Errorf("look up table %s: %w", name, err))
+	}
+	return table, nil
+}
+
+// Number is a property that is a whole number; def where it is not set or none.
+func (s *Site) Number(name string, def int64) int64 {
+	n, err := strconv.ParseInt(s.Conf.Get(name, ""), 10, 64)
+	if err != nil || n <= 0 {
+		return def
+	}
+	return n
 }

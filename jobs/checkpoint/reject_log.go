@@ -1,4 +1,4 @@
-package jobs
+package checkpoint
 
 import (
 	"bufio"
@@ -12,13 +12,14 @@ import (
 	"path/filepath"
 
 	"bulkload/ingest"
+	"bulkload/jobs/entry"
 )
 
-// rejectLog passes a goroutine's rejects on, and keeps a copy of those since the last checkpoint for the next one: in
+// RejectLog passes a goroutine's rejects on, and keeps a copy of those since the last checkpoint for the next one: in
 // memory, and where they are many in a file beside the sorted runs.
-type rejectLog struct {
-	rejectSink
-	keeper *keeper // nil: no copy is kept
+type RejectLog struct {
+	entry.Rejects
+	keeper *Keeper // nil: no copy is kept
 	name   string  // of the file
 	file   *os.File
 	from   int64  // in the file, where those since the last checkpoint begin
@@ -52,13 +53,13 @@ type loggedReject struct {
 	Raw     []byte `json:"raw"`
 }
 
-func newRejectLog(k *keeper, sink rejectSink, lane int) *rejectLog {
-	return &rejectLog{rejectSink: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
+func NewRejectLog(k *Keeper, sink entry.Rejects, lane int) *RejectLog {
+	return &RejectLog{Rejects: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
 }
 
 // Add takes a reject.
-func (l *rejectLog) Add(bad *ingest.BadRecord) error {
-	if err := l.rejectSink.Add(bad); err != nil || l.keeper == nil {
+func (l *RejectLog) Add(bad *ingest.BadRecord) error {
+	if err := l.Rejects.Add(bad); err != nil || l.keeper == nil {
 		return err
 	}
 	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
@@ -75,11 +76,11 @@ func (l *rejectLog) Add(bad *ingest.BadRecord) error {
 
 // flush writes the buffer behind what is in the file: also what a process has left there that was killed before its next
 // checkpoint.
-func (l *rejectLog) flush() (err error) {
+func (l *RejectLog) flush() (err error) {
 	if len(l.buffer) == 0 {
 		return nil
 	}
-	if err := l.keeper.begin(); err != nil {
+	if err := l.keeper.Begin(); err != nil {
 		return err
 	}
 	if l.file == nil {
@@ -98,8 +99,8 @@ func (l *rejectLog) flush() (err error) {
 	return err
 }
 
-// settle gives the rejects since the last checkpoint; nil where there were none.
-func (l *rejectLog) settle() (*rejectSpan, error) {
+// Settle gives the rejects since the last checkpoint; nil where there were none.
+func (l *RejectLog) Settle() (*rejectSpan, error) {
 	if err := l.flush(); err != nil {
 		return nil, err
 	}
@@ -111,7 +112,8 @@ func (l *rejectLog) settle() (*rejectSpan, error) {
 	return span, nil
 }
 
-func (l *rejectLog) close() error {
+// CloseFile closes the copy, not the rejects themselves.
+func (l *RejectLog) CloseFile() error {
 	if l.file == nil {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (l *rejectLog) close() error {
 }
 
 // checkRejects holds a log's part against its checksum.
-func (k *keeper) checkRejects(span *rejectSpan) error {
+func (k *Keeper) checkRejects(span *rejectSpan) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -133,8 +135,8 @@ func (k *keeper) checkRejects(span *rejectSpan) error {
 	return err
 }
 
-// replay gives the rejects of a log's part to a sink.
-func (k *keeper) replay(span *rejectSpan, sink rejectSink) error {
+// Replay gives the rejects of a log's part to a sink.
+func (k *Keeper) Replay(span *rejectSpan, sink entry.Rejects) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -158,15 +160,15 @@ func (k *keeper) replay(span *rejectSpan, sink rejectSink) error {
 	return nil
 }
 
-func (k *keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
+func (k *Keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
 	var r loggedReject
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, err
 	}
-	if r.File < 0 || r.File >= len(k.source.files) {
+	if r.File < 0 || r.File >= len(k.source.Files) {
 		return nil, errors.New("it names no file of the input")
 	}
-	position := ingest.PositionIn(k.source.fsys, k.source.files[r.File], r.Offset, r.Number)
+	position := ingest.PositionIn(k.source.FS, k.source.Files[r.File], r.Offset, r.Number)
 	position.Heading, position.Rows = string(r.Heading), r.Rows
 	return &ingest.BadRecord{Position: position, Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
 }

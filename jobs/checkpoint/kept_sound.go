@@ -1,4 +1,4 @@
-package jobs
+package checkpoint
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 )
 
 // linesOf reads the lines of a journal behind its head.
-func linesOf(texts [][]byte) (lines []journalLine, err error) {
+func linesOf(texts [][]byte) (lines []Line, err error) {
 	for _, text := range texts {
-		line, err := parseLine(text)
+		line, err := ParseLine(text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
@@ -23,7 +23,7 @@ func linesOf(texts [][]byte) (lines []journalLine, err error) {
 
 // bootOf is the boot of the machine since which all that a journal names is known to be on the disk; "" where it is not
 // known.
-func bootOf(head keptHead, lines []journalLine) string {
+func bootOf(head Head, lines []Line) string {
 	boot := head.Boot
 	for _, line := range lines {
 		boot = cmp.Or(line.Boot, boot)
@@ -33,11 +33,11 @@ func bootOf(head keptHead, lines []journalLine) string {
 
 // sound gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
 // what was kept at an earlier time, and holds by itself.
-func (k *keeper) sound(lines []journalLine, blocks bool) []journalLine {
+func (k *Keeper) sound(lines []Line, blocks bool) []Line {
 	c := runCheck{keeper: k, blocks: blocks, checked: map[runName]error{}}
 	for {
 		c.replaced = replacedRuns(lines)
-		bad := slices.IndexFunc(lines, func(line journalLine) bool { return !c.line(line) })
+		bad := slices.IndexFunc(lines, func(line Line) bool { return !c.line(line) })
 		if bad < 0 {
 			return lines
 		}
@@ -53,14 +53,14 @@ type runName struct {
 
 // runCheck looks whether kept runs and rejects are what they were.
 type runCheck struct {
-	keeper   *keeper
+	keeper   *Keeper
 	blocks   bool // all blocks are read
 	replaced map[runName]bool
 	checked  map[runName]error // what came of it: each run is looked at once
 }
 
 // replacedRuns are those in whose place others have come, by some lines of a journal.
-func replacedRuns(lines []journalLine) map[runName]bool {
+func replacedRuns(lines []Line) map[runName]bool {
 	replaced := map[runName]bool{}
 	for _, line := range lines {
 		if m := line.Merged; m != nil {
@@ -73,7 +73,7 @@ func replacedRuns(lines []journalLine) map[runName]bool {
 }
 
 // line tells whether what a line records is there.
-func (c *runCheck) line(line journalLine) bool {
+func (c *runCheck) line(line Line) bool {
 	if m := line.Merged; m != nil {
 		return c.run(m.Output, m.Run)
 	}
@@ -91,7 +91,7 @@ func (c *runCheck) line(line journalLine) bool {
 	}
 	err := c.keeper.checkRejects(span)
 	if err != nil {
-		c.keeper.run.options.Sayf("the rejects that an earlier process has left are of no use: %v", err)
+		c.keeper.options.Sayf("the rejects that an earlier process has left are of no use: %v", err)
 	}
 	return err == nil
 }
@@ -109,7 +109,7 @@ func (c *runCheck) run(output int, run partition.RunFile) bool {
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		c.keeper.run.options.Sayf("a sorted run that an earlier process has left is of no use: %v", err)
+		c.keeper.options.Sayf("a sorted run that an earlier process has left is of no use: %v", err)
 	}
 	return err == nil
 }

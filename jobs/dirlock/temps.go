@@ -1,4 +1,4 @@
-package jobs
+package dirlock
 
 import (
 	"encoding/json"
@@ -21,22 +21,22 @@ import (
 const ownerName = "_owner"
 
 // tempPath is the folder for the lock's temporary files.
-func (l *lock) tempPath() string { return path.Join(l.dir, tempDir, l.me.Token) }
+func (l *Lock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
-// tempFolder is tempPath, made when it is asked for first. It is not made again: where it is gone, the lock is.
-func (l *lock) tempFolder() (string, error) {
+// TempFolder is tempPath, made when it is asked for first. It is not made again: where it is gone, the lock is.
+func (l *Lock) TempFolder() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.temps {
 		return l.tempPath(), nil
 	}
-	if err := l.fsys.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
+	if err := l.Fsys.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
 	name := path.Join(l.tempPath(), ownerName)
-	err := storage.RemoveIfThere(l.fsys, name) // of an attempt that failed
+	err := storage.RemoveIfThere(l.Fsys, name) // of an attempt that failed
 	if err == nil {
-		err = storage.CreateFile(l.fsys, name, l.text)
+		err = storage.CreateFile(l.Fsys, name, l.Text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
@@ -47,36 +47,36 @@ func (l *lock) tempFolder() (string, error) {
 
 // clearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
 // What is no such folder is left to the run that knows the directory for its own.
-func (l *lock) clearTemps() error {
-	folders, err := storage.List(l.fsys, path.Join(l.dir, tempDir))
+func (l *Lock) clearTemps() error {
+	folders, err := storage.List(l.Fsys, path.Join(l.dir, TempDir))
 	if err != nil {
 		return err
 	}
 	for _, f := range folders {
-		if !f.Dir || !isToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
+		if !f.Dir || !IsToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
 			continue
 		}
 		// Moved away it has no name any more that its owner knows, in one step, whatever the owner is making there.
-		name := path.Join(l.dir, tempDir, f.Name)
+		name := path.Join(l.dir, TempDir, f.Name)
 		aside := name + "." + l.me.Token
-		if err := l.fsys.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.Fsys.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		_ = l.fsys.RemoveAll(aside) // what is left of it, the next run removes
+		_ = l.Fsys.RemoveAll(aside) // what is left of it, the next run removes
 	}
 	return nil
 }
 
 // deserted tells whether the owner of a folder of temporary files is gone: one that can't be seen where nothing has come
 // into its folder or gone for as long as it takes to lose a lock.
-func (l *lock) deserted(folder storage.Info) bool {
+func (l *Lock) deserted(folder storage.Info) bool {
 	if slices.Contains(l.beaten, folder.Name) {
 		return true
 	}
-	var o owner
-	text, err := storage.ReadFile(l.fsys, path.Join(l.dir, tempDir, folder.Name, ownerName), 64<<10)
+	var o Owner
+	text, err := storage.ReadFile(l.Fsys, path.Join(l.dir, TempDir, folder.Name, ownerName), 64<<10)
 	if err != nil || json.Unmarshal(text, &o) != nil {
-		o = owner{}
+		o = Owner{}
 	}
 	switch f, _ := l.processes.fate(o, l.me); f {
 	case dead:
@@ -85,23 +85,23 @@ func (l *lock) deserted(folder storage.Info) bool {
 		return false
 	}
 	now, err := l.clock()
-	return err == nil && now.Sub(folder.ModTime) > lockStale
+	return err == nil && now.Sub(folder.ModTime) > LockStale
 }
 
 // guardedFS is a file system for the holder of a lock: what changes the directory it locks is done only while the lock is
 // held. Temporary files are the holder's own, whatever becomes of the lock.
 type guardedFS struct {
 	storage.FS
-	lock *lock
+	lock *Lock
 }
 
-func (l *lock) guarded() storage.FS { return guardedFS{l.fsys, l} }
+func (l *Lock) Guarded() storage.FS { return guardedFS{l.Fsys, l} }
 
 func (g guardedFS) check(name string) error {
 	if own := g.lock.tempPath(); name == own || storage.Below(own, name) {
 		return nil
 	}
-	return g.lock.check()
+	return g.lock.Check()
 }
 
 func (g guardedFS) Rename(from, to string) error {
@@ -131,3 +131,5 @@ func (g guardedFS) RemoveAll(name string) error {
 	}
 	return g.FS.RemoveAll(name)
 }
+
+const TempDir = ".tmp"

@@ -1,4 +1,4 @@
-package jobs
+package entry
 
 import (
 	"strings"
@@ -39,19 +39,19 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout, err := newLayout(j)
+	layout, err := NewLayout(j)
 	if err != nil {
 		t.Fatal(err)
 	}
 	record := &ingest.Record{Fields: values.ValuesOf(ruleBenchFields...)}
-	key, sum := newRecordKey(j), digest.Sum{}
+	key, sum := NewKey(j), digest.Sum{}
 	buffer := make([]byte, 0, 4096)
 	return func() error {
-		if err := key.build(buffer, record); err != nil {
+		if err := key.Build(buffer, record); err != nil {
 			return err
 		}
-		entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
-		sum.AddRow(cells, key.timestamp)
+		entry, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+		sum.AddRow(cells, key.Timestamp)
 		buffer = entry[:0]
 		return nil
 	}

@@ -1,4 +1,4 @@
-package jobs
+package site
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 const loginTime = time.Minute
 
 // logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches.
-func (s *site) logIn(k jobfile.Kerberos) error {
-	property := wantsKerberos(s.conf)
+func (s *Site) logIn(k jobfile.Kerberos) error {
+	property := wantsKerberos(s.Conf)
 	if property == "" {
 		if k.Keytab != "" {
 			return failure.Refusef("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
@@ -38,14 +38,14 @@ func (s *site) logIn(k jobfile.Kerberos) error {
 	login, err := kerberos.Open(ctx, kerberos.Config{Principal: k.Principal, Keytab: k.Keytab,
 		Cache: os.Getenv("KRB5CCNAME"), Krb5Conf: os.Getenv("KRB5_CONFIG")})
 	if err == nil {
-		s.login, s.user = login, login.Short()
+		s.login, s.User = login, login.Short()
 		s.announce(login)
 		return nil
 	}
 	if k.Keytab == "" && len(tokens) > 0 {
 		return nil // HDFS believes the tokens; what needs a ticket says so
 	}
-	return loginError(property, s.conf, err)
+	return loginError(property, s.Conf, err)
 }
 
 // loginError says why a login is needed, beside why it failed. A KDC that does not answer may do so later.
@@ -58,7 +58,7 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 }
 
 // announce says who is logged in, and how long a ticket cache lasts.
-func (s *site) announce(l *kerberos.Login) {
+func (s *Site) announce(l *kerberos.Login) {
 	if s.say == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package jobs
+package entry
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"bulkload/values"
 )
 
-// errFiltered says that the job's filter does not take a record.
-var errFiltered = errors.New("the filter does not take the record")
+// ErrFiltered says that the job's filter does not take a record.
+var ErrFiltered = errors.New("the filter does not take the record")
 
 // columnRules is what columns_map, timestamp and filter make of the records of one output, in one goroutine.
 type columnRules struct {
@@ -70,14 +70,14 @@ func newColumnRule(c *jobfile.Column, i int) columnRule {
 	return rule
 }
 
-// want gives errFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
+// want gives ErrFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
 func (r *columnRules) want(record *ingest.Record) error {
 	wanted, err := r.filter.Wanted(record.Fields)
 	switch {
 	case err != nil:
 		return r.unjudged(record, err)
 	case !wanted:
-		return errFiltered
+		return ErrFiltered
 	}
 	return nil
 }

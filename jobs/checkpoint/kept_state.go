@@ -1,4 +1,4 @@
-package jobs
+package checkpoint
 
 import (
 	"encoding/json"
@@ -13,37 +13,37 @@ import (
 
 // keptState is what the checkpoints of earlier processes come to.
 type keptState struct {
-	read    int64
+	Read    int64
 	ended   map[int]int64     // bytes of the splits that were read to their ends
-	parts   map[int]splitPart // of the others
-	rejects []*rejectSpan
-	outputs []keptOutput
+	parts   map[int]SplitPart // of the others
+	Rejects []*rejectSpan
+	Outputs []keptOutput
 }
 
 // keptOutput is one output's part of it.
 type keptOutput struct {
 	runs     []partition.RunFile
-	regions  []books.Region
-	files    books.Contents
-	filtered int64
+	Regions  []books.Region
+	Files    books.Contents
+	Filtered int64
 }
 
-// piece is a split to be read, or what is left of one.
-type piece struct {
+// Piece is a split to be read, or what is left of one.
+type Piece struct {
 	ingest.Split
-	number int   // in the list of all
-	after  int64 // the records up to this offset are sorted already; -1: none
+	Number int   // in the list of all
+	After  int64 // the records up to this offset are sorted already; -1: none
 }
 
-func newKeptState(regions []int) *keptState {
-	s := &keptState{ended: map[int]int64{}, parts: map[int]splitPart{}}
+func NewKeptState(regions []int) *keptState {
+	s := &keptState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
-		s.outputs = append(s.outputs, keptOutput{regions: make([]books.Region, n), files: books.Contents{}})
+		s.Outputs = append(s.Outputs, keptOutput{Regions: make([]books.Region, n), Files: books.Contents{}})
 	}
 	return s
 }
 
-func parseLine(text []byte) (line journalLine, err error) {
+func ParseLine(text []byte) (line Line, err error) {
 	err = json.Unmarshal(text, &line)
 	kinds := 0
 	for _, is := range []bool{line.Checkpoint != nil, line.Merged != nil, line.Boot != ""} {
@@ -57,8 +57,8 @@ func parseLine(text []byte) (line journalLine, err error) {
 	return line, err
 }
 
-// take adds a line of the journal.
-func (s *keptState) take(line journalLine, splits int) error {
+// Take adds a line of the journal.
+func (s *keptState) Take(line Line, splits int) error {
 	switch {
 	case line.Merged != nil:
 		return s.takeMerged(line.Merged)
@@ -68,8 +68,8 @@ func (s *keptState) take(line journalLine, splits int) error {
 	return nil
 }
 
-func (s *keptState) takeCheckpoint(c *checkpoint, splits int) error {
-	s.read += c.Read
+func (s *keptState) takeCheckpoint(c *Checkpoint, splits int) error {
+	s.Read += c.Read
 	for _, e := range c.Ended {
 		if e.Split < 0 || e.Split >= splits {
 			return fmt.Errorf("split %d of %d", e.Split, splits)
@@ -83,7 +83,7 @@ func (s *keptState) takeCheckpoint(c *checkpoint, splits int) error {
 		s.parts[p.Split] = *p
 	}
 	if c.Rejects != nil {
-		s.rejects = append(s.rejects, c.Rejects)
+		s.Rejects = append(s.Rejects, c.Rejects)
 	}
 	for i := range c.Shares {
 		if err := s.takeShare(&c.Shares[i]); err != nil {
@@ -93,38 +93,38 @@ func (s *keptState) takeCheckpoint(c *checkpoint, splits int) error {
 	return nil
 }
 
-func (s *keptState) takeShare(share *runShare) error {
-	if share.Output < 0 || share.Output >= len(s.outputs) {
-		return fmt.Errorf("output %d of %d", share.Output, len(s.outputs))
+func (s *keptState) takeShare(share *RunShare) error {
+	if share.Output < 0 || share.Output >= len(s.Outputs) {
+		return fmt.Errorf("output %d of %d", share.Output, len(s.Outputs))
 	}
-	out := &s.outputs[share.Output]
-	if len(out.regions) == 0 {
+	out := &s.Outputs[share.Output]
+	if len(out.Regions) == 0 {
 		return nil // it is written
 	}
-	out.filtered += share.Filtered
+	out.Filtered += share.Filtered
 	for i := range share.Files {
-		out.files.Of(share.Files[i].File).Add(&share.Files[i].Content)
+		out.Files.Of(share.Files[i].File).Add(&share.Files[i].Content)
 	}
 	if share.Run.Name != "" {
 		out.runs = append(out.runs, share.Run)
 	}
 	for i := range share.Regions {
 		r := &share.Regions[i]
-		if r.Region < 0 || r.Region >= len(out.regions) {
-			return fmt.Errorf("region %d of %d", r.Region, len(out.regions))
+		if r.Region < 0 || r.Region >= len(out.Regions) {
+			return fmt.Errorf("region %d of %d", r.Region, len(out.Regions))
 		}
 		sum := r.sorted()
-		out.regions[r.Region].Add(&sum)
+		out.Regions[r.Region].Add(&sum)
 	}
 	return nil
 }
 
 func (s *keptState) takeMerged(m *replacement) error {
-	if m.Output < 0 || m.Output >= len(s.outputs) {
-		return fmt.Errorf("output %d of %d", m.Output, len(s.outputs))
+	if m.Output < 0 || m.Output >= len(s.Outputs) {
+		return fmt.Errorf("output %d of %d", m.Output, len(s.Outputs))
 	}
-	out := &s.outputs[m.Output]
-	if len(out.regions) == 0 {
+	out := &s.Outputs[m.Output]
+	if len(out.Regions) == 0 {
 		return nil
 	}
 	before := len(out.runs)
@@ -136,24 +136,24 @@ func (s *keptState) takeMerged(m *replacement) error {
 	return nil
 }
 
-// pieces are what is left to be read of the splits.
-func (s *keptState) pieces(splits []ingest.Split) []piece {
-	var left []piece
+// Pieces are what is left to be read of the splits.
+func (s *keptState) Pieces(splits []ingest.Split) []Piece {
+	var left []Piece
 	for i, split := range splits {
 		if _, ended := s.ended[i]; ended {
 			continue
 		}
-		p := piece{split, i, -1}
+		p := Piece{split, i, -1}
 		if part, ok := s.parts[i]; ok {
-			p.after = part.Through
+			p.After = part.Through
 		}
 		left = append(left, p)
 	}
 	return left
 }
 
-// bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
-func (s *keptState) bytes() (all, whole int64) {
+// Bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
+func (s *keptState) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
 	}
@@ -166,13 +166,13 @@ func (s *keptState) bytes() (all, whole int64) {
 	return all, whole
 }
 
-// spilled is the size of the runs that are there; a run without a keeper has none.
-func (k *keeper) spilled() int64 {
+// Spilled is the size of the runs that are there; a run without a keeper has none.
+func (k *Keeper) Spilled() int64 {
 	if k == nil {
 		return 0
 	}
 	var sum int64
-	for _, out := range k.state.outputs {
+	for _, out := range k.State.Outputs {
 		for _, r := range out.runs {
 			sum += r.Size
 		}

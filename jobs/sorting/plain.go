@@ -1,4 +1,4 @@
-package jobs
+package sorting
 
 import (
 	"bufio"
@@ -9,14 +9,11 @@ import (
 	"bulkload/internal/storage"
 )
 
-// sortedRatio is about how many bytes of keys and columns the sort holds for a byte of input.
-const sortedRatio = 1.4
-
-// plainSpill is how many bytes of sorted runs, the first ones, are to stand on the disk uncompressed. Compressing and
+// PlainSpill is how many bytes of sorted runs, the first ones, are to stand on the disk uncompressed. Compressing and
 // decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
 // or take the disk's room.
-func plainSpill(workDir string, input int64) int64 {
-	dir, err := workFolder(workDir)
+func PlainSpill(workDir string, input int64) int64 {
+	dir, err := WorkFolder(workDir)
 	if err != nil {
 		return 0
 	}
@@ -24,12 +21,12 @@ func plainSpill(workDir string, input int64) int64 {
 	if err != nil {
 		return 0
 	}
-	return min(int64(sortedRatio*float64(input)), free/4, availableMemory()/10)
+	return min(int64(sortedRatio*float64(input)), free/4, AvailableMemory()/10)
 }
 
-// availableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0
+// AvailableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0
 // where that is not known.
-func availableMemory() int64 {
+func AvailableMemory() int64 {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package jobs
+package sorting
 
 import (
 	"context"
@@ -10,12 +10,15 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/target"
 	"bulkload/partition"
 )
 
 // feeder is one goroutine that reads splits into its lanes of the sorts.
 type feeder struct {
-	records recordReader
+	records entry.Reader
 	outputs []*feed
 	present int // the file that is being read, by its ordinal
 
@@ -24,13 +27,13 @@ type feeder struct {
 	checkpoints checkpoints
 }
 
-func (s *sorting) newFeeder(lane int) *feeder {
+func (s *Stage) newFeeder(lane int) *feeder {
 	f := &feeder{checkpoints: s.newCheckpoints(lane)}
-	f.records = newRecordReader(s.input.Form, s.source.fsys, f.checkpoints.rejects, s.meter)
-	f.records.busy = f.busy
-	for i := range s.outputs {
-		out := newFeed(&s.outputs[i])
-		out.several = len(s.outputs) > 1
+	f.records = entry.NewReader(s.Input.Form, s.Source.FS, f.checkpoints.rejects, s.meter)
+	f.records.Busy = f.busy
+	for i := range s.Outputs {
+		out := newFeed(&s.Outputs[i])
+		out.several = len(s.Outputs) > 1
 		f.outputs = append(f.outputs, out)
 	}
 	return f
@@ -47,10 +50,10 @@ func (f *feeder) busy() time.Duration {
 	return sum
 }
 
-func (f *feeder) run(ctx context.Context, pieces <-chan piece) error {
+func (f *feeder) run(ctx context.Context, pieces <-chan checkpoint.Piece) error {
 	for p := range pieces {
 		f.begin(p)
-		bytes, err := f.records.readSplit(ctx, p.Split, f.add)
+		bytes, err := f.records.ReadSplit(ctx, p.Split, f.add)
 		if err != nil {
 			return err
 		}
@@ -60,9 +63,9 @@ func (f *feeder) run(ctx context.Context, pieces <-chan piece) error {
 	return ctx.Err()
 }
 
-func (f *feeder) begin(p piece) {
+func (f *feeder) begin(p checkpoint.Piece) {
 	f.checkpoints.begin(p)
-	f.records.after = p.after
+	f.records.After = p.After
 	f.present = p.File.Ordinal
 	for _, out := range f.outputs {
 		out.file = out.files.Of(f.present)
@@ -71,8 +74,8 @@ func (f *feeder) begin(p piece) {
 
 // countFile adds what was read and rejected since the last call to the content of the present file.
 func (f *feeder) countFile() {
-	read, rejected := f.records.read-f.counted, f.records.refused-f.countedRejects
-	f.counted, f.countedRejects = f.records.read, f.records.refused
+	read, rejected := f.records.Read-f.counted, f.records.Refused-f.countedRejects
+	f.counted, f.countedRejects = f.records.Read, f.records.Refused
 	for _, out := range f.outputs {
 		out.file.Read += read
 		out.file.Rejected += rejected
@@ -94,7 +97,7 @@ func (f *feeder) close() error {
 func (f *feeder) add(r *ingest.Record) error {
 	for _, out := range f.outputs {
 		if err := out.begin(r); err != nil {
-			return f.records.reject(err)
+			return f.records.Reject(err)
 		}
 	}
 	for _, out := range f.outputs {
@@ -118,8 +121,8 @@ func (f *feeder) add(r *ingest.Record) error {
 
 // feed is a goroutine's way into the sort of one output.
 type feed struct {
-	key     recordKey
-	target  *target
+	key     entry.Key
+	target  *target.Target
 	lane    *partition.Lane // nil: no rows are wanted
 	several bool            // it is one of several outputs
 	wanted  bool            // the filter takes the present record
@@ -131,40 +134,40 @@ type feed struct {
 	filtered int64 // records that the filter did not take
 }
 
-func newFeed(o *sortOutput) *feed {
-	f := &feed{key: newRecordKey(o.job), target: o.target, files: books.Contents{}, kept: books.Contents{}}
+func newFeed(o *Output) *feed {
+	f := &feed{key: entry.NewKey(o.Job), target: o.Target, files: books.Contents{}, kept: books.Contents{}}
 	if o.sorter != nil {
 		f.lane = o.sorter.Lane()
-		f.regions = make([]books.Region, o.target.regions.Len())
+		f.regions = make([]books.Region, o.Target.Regions.Len())
 	}
 	return f
 }
 
 // begin builds the record's key, in the lane's buffer; the error is an *ingest.BadRecord where that can't be done.
 func (f *feed) begin(r *ingest.Record) error {
-	buffer := f.key.key[:0]
+	buffer := f.key.Key[:0]
 	if f.lane != nil {
 		buffer = f.lane.Buffer()
 	}
-	err := f.key.build(buffer, r)
-	f.wanted = !errors.Is(err, errFiltered)
+	err := f.key.Build(buffer, r)
+	f.wanted = !errors.Is(err, entry.ErrFiltered)
 	if err == nil || !f.wanted {
 		return nil
 	}
 	if bad := (*ingest.BadRecord)(nil); f.several && errors.As(err, &bad) {
-		bad.Reason = "for table " + f.key.job.Table + ": " + bad.Reason
+		bad.Reason = "for table " + f.key.Job.Table + ": " + bad.Reason
 	}
 	return err
 }
 
 // commit packs the record behind its key.
 func (f *feed) commit(r *ingest.Record) error {
-	key, layout := &f.key, f.target.layout
-	region := &f.regions[f.target.regions.Find(key.row)]
-	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
-	region.Digest.AddRow(cells, key.timestamp)
-	f.file.Digest.AddRow(cells, key.timestamp)
-	region.Keys += int64(len(key.key))
+	key, layout := &f.key, f.target.Layout
+	region := &f.regions[f.target.Regions.Find(key.Row)]
+	entry, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+	region.Digest.AddRow(cells, key.Timestamp)
+	f.file.Digest.AddRow(cells, key.Timestamp)
+	region.Keys += int64(len(key.Key))
 	region.Bytes += int64(len(entry))
-	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	return f.lane.CommitWide(entry, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }
