@@ -7,6 +7,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
@@ -57,16 +58,16 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 
 // wasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
 func (w *workplace) wasLoaded() (bool, error) {
-	m, err := readManifest(w.fsys, w.dir)
+	m, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		return false, err
 	}
-	w.manifest = &manifest{JobHash: w.job.Hash(), Run: w.job.Info()}
+	w.manifest = &manifest.Manifest{JobHash: w.job.Hash(), Run: w.job.Info()}
 	if m == nil {
 		e, err := w.entry()
 		return e != nil && e.State == ledger.Loaded, err
 	}
-	same := m.State == stateLoaded && m.JobHash == w.job.Hash() && m.Run.Date == w.manifest.Run.Date
+	same := m.State == manifest.Loaded && m.JobHash == w.job.Hash() && m.Run.Date == w.manifest.Run.Date
 	if same {
 		w.manifest = m
 	}
@@ -75,7 +76,7 @@ func (w *workplace) wasLoaded() (bool, error) {
 
 // checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
 func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
-	if w.manifest.State == stateLoaded {
+	if w.manifest.State == manifest.Loaded {
 		if err := w.checkServed(ctx, w.job.Table); err != nil {
 			return err
 		}

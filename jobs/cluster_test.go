@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
@@ -352,11 +353,11 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	files, err := w.manifest.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = stateLoading
+	w.manifest.State = manifest.Loading
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -389,11 +390,11 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	files, err := w.manifest.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = stateLoading
+	w.manifest.State = manifest.Loading
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -426,11 +427,11 @@ func TestLostFile(t *testing.T) {
 			o.NoLoad = true
 			mustRun(t, j, o)
 			w := l.work(t, j)
-			w.manifest.State = stateLoading
+			w.manifest.State = manifest.Loading
 			if err := w.save(); err != nil {
 				t.Fatal(err)
 			}
-			lost := w.manifest.files()
+			lost := w.manifest.Files()
 			if !all {
 				lost = lost[:1]
 			}
@@ -468,7 +469,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *workplace {
 		}
 	})
 	w := r.places[0]
-	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
+	if w.manifest, err = manifest.Read(w.fsys, w.dir); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -8,16 +8,17 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 )
 
 // sameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
 // holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
 // duplicates that differ their order counts, and so their names.
-func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, differing int64) (bool, error) {
+func (w *workplace) sameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone books.Content
-	byPath := map[string]*manifestInput{}
+	byPath := map[string]*manifest.Input{}
 	for i := range old {
 		if old[i].Content == nil {
 			return false, nil // an older bulkload has recorded none
@@ -30,7 +31,7 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 		was := left[now[i].Path]
 		delete(left, now[i].Path)
 		switch {
-		case was != nil && was.sameFile(&now[i]):
+		case was != nil && was.SameFile(&now[i]):
 			now[i].Content = was.Content
 			continue
 		case was != nil:
@@ -62,14 +63,9 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 	return sum == want, nil
 }
 
-// sameFile tells whether a file was not even touched.
-func (in *manifestInput) sameFile(o *manifestInput) bool {
-	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
-}
-
 // adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
 // renamed, and hold the same still: it has that one's ID then.
-func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error {
+func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
 	if old == nil || w.options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
@@ -78,7 +74,7 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 		return err
 	}
 	fresh.Run.ID = old.Run.ID
-	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifestInput) bool { return a.sameFile(&b) }) {
+	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
 		w.options.Sayf("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)

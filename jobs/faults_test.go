@@ -20,7 +20,10 @@ import (
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/source"
 )
@@ -161,9 +164,9 @@ func TestCleaningCutShort(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		m := &manifest{State: stateWriting, Run: jobfile.RunInfo{ID: "run"}}
+		m := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "run"}}
 		for sequence := range 4 {
-			if err := os.WriteFile(filepath.Join(dir, "f", fileName("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "f", hfile.Name("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -200,7 +203,7 @@ func writtenDir(t *testing.T) string {
 // open afterwards.
 func TestEachScanHasItsFile(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
-	d, err := openDirectory(fsys, writtenDir(t))
+	d, err := hfiledir.Open(fsys, writtenDir(t))
 	if err != nil || fsys.open.Load() != 0 {
 		t.Fatalf("%d files are open (%v)", fsys.open.Load(), err)
 	}
@@ -209,7 +212,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	bounds := []string{"", "4", "8", "c", ""}
 	for i := range len(bounds) - 1 {
 		group.Go(func() {
-			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*cell.Cell) error { all.Add(1); return nil })
+			err := d.Scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*cell.Cell) error { all.Add(1); return nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -217,7 +220,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	}
 	group.Wait()
 	var want int64
-	if err := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { want++; return nil }); err != nil || want == 0 {
+	if err := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { want++; return nil }); err != nil || want == 0 {
 		t.Fatal(err)
 	}
 	if all.Load() != want || fsys.open.Load() != 0 {
@@ -235,18 +238,18 @@ func TestFaultIsNoDifference(t *testing.T) {
 		}
 		return nil
 	}}
-	d, err := openDirectory(fsys, out)
+	d, err := hfiledir.Open(fsys, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := path.Join(out, d.files[0].path)
+	name := path.Join(out, d.Files[0].Path)
 	failing.Store(true)
-	_, opened := openDirectory(fsys, out)
+	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": d.verify(context.Background(), &VerifyReport{}),
-		"directory.scan":   d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
-		"hfile.verify":     (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}),
+		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
+		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed {
 			t.Errorf("%s: %v is of kind %d", what, err, failure.KindOf(err))
@@ -261,11 +264,11 @@ func TestFaultIsNoDifference(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	scanned := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
+	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
 	_, inspected := Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": d.verify(context.Background(), &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
-		"hfile.verify": (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
+		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
 			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
@@ -275,21 +278,21 @@ func TestFaultIsNoDifference(t *testing.T) {
 
 // TestVerifyingStops: a verification ends in the middle of a file.
 func TestVerifyingStops(t *testing.T) {
-	d, err := openDirectory(storage.Local, writtenDir(t))
+	d, err := hfiledir.Open(storage.Local, writtenDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfile{fsys: storage.Local, temp: path.Join(d.dir, d.files[0].path)}
-	if err := f.verify(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
+	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Dir, d.Files[0].Path)}
+	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := d.verifyFile(ctx, d.files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
-	if err := d.scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= entry.CheckEvery {
+	if err := d.Scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= entry.CheckEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
 	}
 }
@@ -308,7 +311,7 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest{Schema: manifestSchema}}
+	w := &workplace{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
 	if err := errors.Join(w.save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +330,7 @@ func TestLostLock(t *testing.T) {
 	if err := errors.Join(l.Touch(), w.save()); err != nil {
 		t.Errorf("touched in time after all: %v", err)
 	}
-	saved, err := os.ReadFile(filepath.Join(dir, manifestName))
+	saved, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +352,7 @@ func TestLostLock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, manifestName)); err != nil || string(now) != string(saved) {
+	if now, err := os.ReadFile(filepath.Join(dir, manifest.Name)); err != nil || string(now) != string(saved) {
 		t.Errorf("the manifest was written without the lock (%v)", err)
 	}
 	if err := l.Release(); err != nil {
@@ -363,11 +366,11 @@ func TestForceBeginsAnew(t *testing.T) {
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
 	crash(t, dir, failpoint.Recorded, 4)
-	m, err := readManifest(storage.Local, out)
+	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(out, m.files()[0].Path)); err != nil {
+	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "Use --force") {

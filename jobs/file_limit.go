@@ -1,22 +1,11 @@
 package jobs
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-
 	"bulkload/internal/bytesize"
-	"bulkload/internal/parallel"
-	"bulkload/internal/printable"
-	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/sorting"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/target"
 	"bulkload/load"
-	"bulkload/partition"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // HBase's loader refuses a region that gets more files of a family than the site's limit. So how many files a region gets is
@@ -48,127 +37,16 @@ func familyNames(t *target.Target) string {
 	for i, f := range t.Families {
 		names[i] = f.Name
 	}
-	return some(names)
-}
-
-// checkFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
-// told, since the limit is its loader's.
-func (w *workplace) checkFileCounts(ctx context.Context, rows *sorting.Rows) error {
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers())
-	for region := range rows.Regions {
-		raw := sorting.RawSize(&rows.Regions[region], w.target)
-		if raw/w.target.MaxSize < w.target.MaxFiles { // slicesOf sees to the rest
-			continue
-		}
-		group.Go(func() error {
-			family, err := w.overfull(running, rows, region)
-			if err != nil || family == "" {
-				return err
-			}
-			return w.tooManyFiles(region, family, raw)
-		})
-	}
-	return group.Wait()
-}
-
-// tooManyFiles is the error, or the note, about a region that gets too many files of a family.
-func (w *workplace) tooManyFiles(region int, family string, raw int64) error {
-	t := w.target
-	err := fmt.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
-		region, w.job.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
-	if w.job.Load {
-		return failure.New(failure.Refused, err)
-	}
-	w.options.Sayf("%v", err)
-	return nil
-}
-
-// overfull names a family of which a region gets too many files; "" where there is none. It merges the region's rows as
-// writing does, as far as it must.
-func (w *workplace) overfull(ctx context.Context, rows *sorting.Rows, region int) (family string, err error) {
-	t := w.target
-	all, err := sorting.NewCells(w.job, t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
-	if err != nil {
-		return "", fmt.Errorf("region %d: merge: %w", region, err)
-	}
-	defer func() { err = errors.Join(err, all.Close()) }()
-	count := fileCount{maxSize: t.MaxSize, families: make([]familyCount, len(t.Families))}
-	for n := 0; ; n++ {
-		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		cell, err := all.Next()
-		if err != nil {
-			return "", fmt.Errorf("region %d: merge: %w", region, err)
-		}
-		if cell == nil {
-			return "", nil
-		}
-		i := t.Layout.FamilyNamed(cell.Family)
-		size := target.KeyValueOverhead + len(cell.Row) + len(cell.Family) + len(cell.Qualifier) + len(cell.Value)
-		if count.add(i, cell.Row, int64(size)) > t.MaxFiles {
-			return t.Families[i].Name, nil
-		}
-	}
-}
-
-// fileCount counts the files that cells go to, as sliceWriter ends them: a file that has reached MaxSize ends with its row.
-type fileCount struct {
-	maxSize  int64
-	row      []byte
-	families []familyCount
-}
-
-type familyCount struct {
-	files int64
-	raw   int64 // of the last file
-	open  bool
-}
-
-// add adds a cell, and gives its family's files so far.
-func (c *fileCount) add(family int, row []byte, size int64) int64 {
-	if !bytes.Equal(c.row, row) {
-		c.row = append(c.row[:0], row...)
-		for i := range c.families {
-			if f := &c.families[i]; f.raw >= c.maxSize {
-				f.open = false
-			}
-		}
-	}
-	f := &c.families[family]
-	if !f.open {
-		f.open, f.raw = true, 0
-		f.files++
-	}
-	f.raw += size
-	return f.files
-}
-
-// mostFiles is the family and region of which a finished run has the most files, and how many.
-func (m *manifest) mostFiles() (family string, region int, n int64) {
-	type place struct {
-		family string
-		region int
-	}
-	counts := map[place]int64{}
-	for _, f := range m.files() {
-		at := place{f.Family, f.Region}
-		counts[at]++
-		if counts[at] > n {
-			family, region, n = f.Family, f.Region, counts[at]
-		}
-	}
-	return family, region, n
+	return failure.Some(names)
 }
 
 // checkWritten refuses to load what was written under a higher limit.
-func (w *workplace) checkWritten(m *manifest) error {
+func (w *workplace) checkWritten(m *manifest.Manifest) error {
 	limit, err := w.site.MaxFiles()
 	if err != nil || !w.job.Load {
 		return err
 	}
-	if family, region, n := m.mostFiles(); n > limit {
+	if family, region, n := m.MostFiles(); n > limit {
 		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
 			w.fsys.URI(w.dir), n, family, region, w.job.Table, load.MaxFilesProperty, limit)
 	}

@@ -10,6 +10,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -164,11 +165,11 @@ func (q *query) fromDirectory(ctx context.Context, s *site.Site, from string, re
 		return fmt.Errorf("open the directory %s: %w", from, err)
 	}
 	report.From = fsys.URI(dir)
-	d, err := openDirectory(fsys, dir)
+	d, err := hfiledir.Open(fsys, dir)
 	if err != nil {
 		return errors.Join(err, fsys.Close())
 	}
-	return errors.Join(q.scan(ctx, d.scan), fsys.Close())
+	return errors.Join(q.scan(ctx, d.Scan), fsys.Close())
 }
 
 // parallelScans is how many of a query's scans run side by side.

@@ -29,6 +29,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
@@ -187,9 +188,9 @@ func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
 	}
 	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
 		find := func(out string) []byte {
-			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", rejectsDir, name))
+			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", manifest.RejectsDir, name))
 			if all == nil {
-				all = []string{filepath.Join(k.Dir, out, rejectsDir, name)}
+				all = []string{filepath.Join(k.Dir, out, manifest.RejectsDir, name)}
 			}
 			content, err := os.ReadFile(all[0])
 			if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/site"
 	"bulkload/load"
@@ -95,14 +96,14 @@ func (w *workplace) lostForeign(ctx context.Context, err error) error {
 }
 
 // handOverDirectory loads all files of a directory that no manifest records.
-func (w *workplace) handOverDirectory(ctx context.Context, name string, d *directory) (*load.Report, error) {
-	if err := d.pickProbes(ctx); err != nil {
+func (w *workplace) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.checkCorrection(ctx, name, w.directoryKey(), digest.Sum{}); err != nil {
 		return nil, err
 	}
-	files := d.loadable()
+	files := loadable(d)
 	e, err := w.beginDirectory(name, d)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (w *workplace) directoryHooks(e *ledger.Entry) load.Hooks {
 
 // beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
 // that did not come to its end.
-func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, error) {
+func (w *workplace) beginDirectory(table string, d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := w.directoryEntry(table)
 	if err != nil {
 		return nil, err
@@ -163,10 +164,10 @@ func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, e
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.dir), JobHash: w.directoryKey(), Table: table, Output: w.fsys.URI(w.dir),
 		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
-	for _, f := range d.files {
-		uri := w.uri(f.path)
+	for _, f := range d.Files {
+		uri := w.uri(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.family, FirstRow: printable.Bytes(f.first), LastRow: printable.Bytes(f.last), Probes: f.cells})
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {

@@ -9,7 +9,10 @@ import (
 	"sync"
 
 	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
@@ -23,13 +26,13 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
 		report, err = w.handOver(ctx, w.job.Table)
 		w.report.Load.take(report)
-		return w.manifest.loadedBytes(), err
+		return w.manifest.LoadedBytes(), err
 	})
 	if err != nil {
 		return err
 	}
 	err = summary.phase("probe", w.report.name, func() (int64, error) {
-		return w.manifest.loadedBytes(), w.confirm(ctx, w.job.Table)
+		return w.manifest.LoadedBytes(), w.confirm(ctx, w.job.Table)
 	})
 	summary.shift(report.Probed)
 	return err
@@ -50,7 +53,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if err := w.checkCorrection(ctx, table, w.manifest.Run.ID, w.manifest.Digest); err != nil {
 		return nil, err
 	}
-	w.manifest.State, w.manifest.Staging, w.manifest.Table = stateLoading, "", live.Identity()
+	w.manifest.State, w.manifest.Staging, w.manifest.Table = manifest.Loading, "", live.Identity()
 	if err := w.note(ledger.Loading); err != nil {
 		return nil, err
 	}
@@ -61,8 +64,8 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if err != nil {
 		return report, w.stopped(ctx, err)
 	}
-	if missing := w.manifest.notLoaded(); missing != nil {
-		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
+	if missing := w.manifest.NotLoaded(); missing != nil {
+		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), failure.Some(missing))
 	}
 	return report, nil
 }
@@ -73,7 +76,7 @@ func (w *workplace) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.manifest.Table != table.Identity() {
 		return w.checkServed(ctx, table.Name)
 	}
-	loaded, err := w.manifest.hfiles(w.fsys, w.dir, func(f *FileSummary) bool { return f.Loaded })
+	loaded, err := w.manifest.Hfiles(w.fsys, w.dir, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
@@ -91,7 +94,7 @@ const maxCuts = 10
 // where regions split in the meantime.
 func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
-	for cuts := 0; len(w.manifest.notLoaded()) > 0; cuts++ {
+	for cuts := 0; len(w.manifest.NotLoaded()) > 0; cuts++ {
 		table, err := site.LookUp(ctx, w.cluster, name)
 		if err != nil {
 			return report, err
@@ -102,7 +105,7 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 		if err := w.cutFiles(ctx, table); err != nil {
 			return report, err
 		}
-		files, err := w.manifest.unloaded(w.fsys, w.dir)
+		files, err := w.manifest.Unloaded(w.fsys, w.dir)
 		if err != nil {
 			return report, err
 		}
@@ -145,7 +148,7 @@ func (w *workplace) serve(ctx context.Context, t *load.Table, files []load.HFile
 
 // confirm ends a load: every file must be served, and every row readable.
 func (w *workplace) confirm(ctx context.Context, name string) error {
-	files, err := w.manifest.hfiles(w.fsys, w.dir, func(*FileSummary) bool { return true })
+	files, err := w.manifest.Hfiles(w.fsys, w.dir, func(*hfile.Summary) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func (w *workplace) confirm(ctx context.Context, name string) error {
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
-	w.manifest.State, w.manifest.Staging, w.manifest.Table = stateLoaded, "", table.Identity()
+	w.manifest.State, w.manifest.Staging, w.manifest.Table = manifest.Loaded, "", table.Identity()
 	if err := w.note(ledger.Loaded); err != nil {
 		return err
 	}
@@ -175,8 +178,8 @@ const savesALoad = 64
 // may be written some requests later: a killed load asks the table for the files that are neither at their place nor
 // recorded. saveLoaded is to follow.
 func (w *workplace) recordLoad(n int) load.Hooks {
-	byURI := map[string]*FileSummary{}
-	for _, f := range w.manifest.files() {
+	byURI := map[string]*hfile.Summary{}
+	for _, f := range w.manifest.Files() {
 		byURI[w.fsys.URI(path.Join(w.dir, f.Path))] = f
 	}
 	var mu sync.Mutex
@@ -237,25 +240,14 @@ func (w *workplace) checkLock() error {
 	return w.lock.Check()
 }
 
-// notLoaded lists the recorded files that the table does not have.
-func (m *manifest) notLoaded() []string {
-	var names []string
-	for _, f := range m.files() {
-		if !f.Loaded {
-			names = append(names, f.Path)
-		}
-	}
-	return names
-}
-
 // stopped says of a load that failed how far it came, and what to do.
 func (w *workplace) stopped(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
 		return w.lose(ctx, lost)
 	}
-	all := len(w.manifest.files())
-	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.manifest.notLoaded()), all)
+	all := len(w.manifest.Files())
+	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.manifest.NotLoaded()), all)
 }
 
 // recoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
@@ -263,10 +255,10 @@ func (w *workplace) stopped(ctx context.Context, err error) error {
 // loaded, and comes back. Of the others, a file is loaded if the table serves it.
 func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 	m := w.manifest
-	if m.State != stateLoading {
+	if m.State != manifest.Loading {
 		return nil
 	}
-	files, err := m.unloaded(w.fsys, w.dir)
+	files, err := m.Unloaded(w.fsys, w.dir)
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -279,14 +271,4 @@ func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 		return w.stopped(ctx, err)
 	}
 	return nil
-}
-
-func (m *manifest) loadedBytes() int64 {
-	var n int64
-	for _, f := range m.files() {
-		if f.Loaded {
-			n += f.Bytes
-		}
-	}
-	return n
 }

@@ -11,13 +11,16 @@ import (
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 )
 
@@ -105,14 +108,14 @@ type workplace struct {
 	fsys     storage.FS
 	dir      string
 	lock     *dirlock.Lock
-	manifest *manifest
-	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
-	found    bool            // the output had a manifest
-	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
-	cluster  *load.Cluster   // nil where the output needs none
-	ledger   *ledger.Ledger  // nil where nothing is loaded
-	target   *target.Target  // nil where the output is written
-	part     float64         // of the input's bytes that it takes, about
+	manifest *manifest.Manifest
+	replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
+	found    bool               // the output had a manifest
+	earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
+	cluster  *load.Cluster      // nil where the output needs none
+	ledger   *ledger.Ledger     // nil where nothing is loaded
+	target   *target.Target     // nil where the output is written
+	part     float64            // of the input's bytes that it takes, about
 	report   *OutputReport
 	unsaved  int // load requests whose end the manifest on the disk does not show yet
 }
@@ -183,11 +186,11 @@ func (w *workplace) close() error {
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
 func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.Files), JobHash: w.job.Hash(),
+	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.source.Files), JobHash: w.job.Hash(),
 		Timestamp: w.job.Timestamp, Site: w.site.Properties()}
 	fresh.Run = w.job.Info()
 	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.Files))
-	old, err := readManifest(w.fsys, w.dir)
+	old, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		return false, err
 	}
@@ -197,7 +200,7 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	}
 	switch {
 	case old == nil:
-	case old.State == stateWriting && len(old.Slices) == 0:
+	case old.State == manifest.Writing && len(old.Slices) == 0:
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.cleanFiles(old); err != nil {
 			return false, err
@@ -210,18 +213,18 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 		w.replaced = old
 	case old.Run.ID != fresh.Run.ID:
 		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
-			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
-	case old.State == stateWritten && old.changedProperties(fresh) != nil:
+			w.fsys.URI(w.dir), strings.Join(old.Differences(fresh), "; "))
+	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
 		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
-			w.fsys.URI(w.dir), strings.Join(old.changedProperties(fresh), "; "))
+			w.fsys.URI(w.dir), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.manifest = old
-		if old.State == stateWritten {
+		if old.State == manifest.Written {
 			if err := w.checkWritten(old); err != nil {
 				return false, err
 			}
 		}
-		if old.State == stateWriting {
+		if old.State == manifest.Writing {
 			old.Site = fresh.Site // the table's settings are compared in full then
 		}
 	}
@@ -234,10 +237,10 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 		return false, err
 	}
 	w.earlier = map[string]bool{}
-	for _, f := range w.manifest.files() {
+	for _, f := range w.manifest.Files() {
 		w.earlier[f.Path] = true
 	}
-	return w.manifest.State != stateWriting, nil
+	return w.manifest.State != manifest.Writing, nil
 }
 
 // uri names a file of the output.
@@ -246,12 +249,12 @@ func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir,
 // save records the state of things, as long as the output is still this run's to change.
 func (w *workplace) save() error { return w.saveManifest(w.manifest) }
 
-func (w *workplace) saveManifest(m *manifest) error {
+func (w *workplace) saveManifest(m *manifest.Manifest) error {
 	temps, err := w.tempFolder()
 	if err != nil {
 		return err
 	}
-	return m.save(w.fsys, w.dir, temps)
+	return m.Save(w.fsys, w.dir, temps)
 }
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
@@ -275,7 +278,7 @@ func (w *workplace) replace(ctx context.Context) error {
 }
 
 // present is the manifest of what is in the output now.
-func (w *workplace) present() *manifest {
+func (w *workplace) present() *manifest.Manifest {
 	if w.replaced != nil {
 		return w.replaced
 	}
@@ -283,20 +286,20 @@ func (w *workplace) present() *manifest {
 }
 
 // clean deletes what a manifest names, and the manifest last.
-func (w *workplace) clean(m *manifest) error {
+func (w *workplace) clean(m *manifest.Manifest) error {
 	if err := w.cleanFiles(m); err != nil {
 		return err
 	}
-	return storage.RemoveIfThere(w.fsys, w.dir, manifestName)
+	return storage.RemoveIfThere(w.fsys, w.dir, manifest.Name)
 }
 
 // cleanFiles deletes what a manifest names.
-func (w *workplace) cleanFiles(m *manifest) error {
+func (w *workplace) cleanFiles(m *manifest.Manifest) error {
 	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, source.SuccessName)}
-	for _, f := range m.files() {
+	for _, f := range m.Files() {
 		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
 	}
-	for _, name := range m.cutNames() {
+	for _, name := range m.CutNames() {
 		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, name))
 	}
 	for family := range m.Families {
@@ -316,12 +319,12 @@ func (w *workplace) checkContent() error {
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
-	known := map[string]*FileSummary{}
-	for _, f := range w.present().files() {
+	known := map[string]*hfile.Summary{}
+	for _, f := range w.present().Files() {
 		known[f.Path] = f
 	}
-	for _, name := range w.present().cutNames() {
-		known[name] = &FileSummary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
+	for _, name := range w.present().CutNames() {
+		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
 	}
 	var foreign, changed []string
 	for _, info := range infos {
@@ -339,17 +342,17 @@ func (w *workplace) checkContent() error {
 	}
 	if foreign != nil {
 		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
-			w.fsys.URI(w.dir), some(foreign))
+			w.fsys.URI(w.dir), failure.Some(foreign))
 	}
 	if changed != nil {
 		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
-			w.fsys.URI(w.dir), some(changed))
+			w.fsys.URI(w.dir), failure.Some(changed))
 	}
 	return w.checkKnown(known)
 }
 
 // checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
-func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) (foreign, changed []string, err error) {
+func (w *workplace) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.present(), family); err != nil {
 		return nil, nil, err
 	}
@@ -374,8 +377,8 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 
 // removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
 // record: those of the slices that its manifest lacks. Their names follow from the run.
-func (w *workplace) removeUnrecorded(m *manifest, family string) error {
-	if m.State != stateWriting {
+func (w *workplace) removeUnrecorded(m *manifest.Manifest, family string) error {
+	if m.State != manifest.Writing {
 		return nil
 	}
 	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
@@ -391,10 +394,10 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 	}
 	for region := range len(m.Splits) + 1 {
 		for slice := range sorting.MaxSlices {
-			if m.done(region, slice) != nil {
+			if m.Done(region, slice) != nil {
 				continue
 			}
-			place := func(sequence int) string { return fileName(m.Run.ID, region, slice, family, sequence) }
+			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
 			if err := w.removeFrom(family, place, present); err != nil {
 				return err
 			}
@@ -420,25 +423,46 @@ func (w *workplace) removeFrom(family string, name func(sequence int) string, pr
 }
 
 // checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
-func (w *workplace) checkKnown(known map[string]*FileSummary) error {
+func (w *workplace) checkKnown(known map[string]*hfile.Summary) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // recoverLoad looks into those
+	if gone == nil || w.replaced != nil || w.manifest.State == manifest.Loading { // recoverLoad looks into those
 		return nil
 	}
 	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
-		w.fsys.URI(w.dir), some(gone))
+		w.fsys.URI(w.dir), failure.Some(gone))
 }
 
-// some names the first few of many.
-func some(names []string) string {
-	const few = 5
-	if len(names) <= few {
-		return strings.Join(names, ", ")
+// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
+func (w *workplace) forget(region int) error {
+	files := w.manifest.Remove(region)
+	if files == nil {
+		return nil
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	if err := w.save(); err != nil {
+		return err
+	}
+	return writing.RemoveFiles(w.fsys, w.dir, files)
+}
+
+// manifestRecords are the finished slices as the manifest has them, which is saved with each change.
+type manifestRecords struct{ *workplace }
+
+func (r manifestRecords) All() []manifest.Slice { return r.manifest.Slices }
+
+func (r manifestRecords) Done(region, slice int) *manifest.Slice {
+	return r.manifest.Done(region, slice)
+}
+
+func (r manifestRecords) Forget(region int) error { return r.forget(region) }
+
+func (r manifestRecords) Served(f *hfile.Summary) *hfile.Summary { return r.manifest.KeptAs(f) }
+
+func (r manifestRecords) Add(record manifest.Slice) error {
+	r.manifest.Add(record)
+	return r.save()
 }

@@ -16,6 +16,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/source"
@@ -235,7 +236,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "out/buyer/f")); err == nil {
 		t.Error("the second output was begun before the first one's end was seen")
 	}
-	before, err := os.Stat(filepath.Join(dir, "out/seller", manifestName))
+	before, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestOutputsResumeEach(t *testing.T) {
 			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
 		}
 	}
-	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifestName)); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the manifest of the finished output was written again (%v)", err)
 	}
 	if s.Status != outcome.Done || s.Rejects[0].Records != 10 {

@@ -7,6 +7,7 @@ import (
 
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
 )
@@ -39,7 +40,7 @@ func tableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 		return "", fmt.Errorf("open the directory %s: %w", from, err)
 	}
 	defer fsys.Close()
-	m, err := readManifest(fsys, dir)
+	m, err := manifest.Read(fsys, dir)
 	if err != nil || m == nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 )
 
@@ -41,7 +42,7 @@ output: out
 	if s.Books.Read != 9 || s.Books.Written != 2 || s.Books.Rejected != 7 {
 		t.Errorf("books %v", s.Books)
 	}
-	wantRejects(t, filepath.Join(dir, "out", rejectsDir), []string{
+	wantRejects(t, filepath.Join(dir, "out", manifest.RejectsDir), []string{
 		"id: column id: no whole number, in mod(id, 100)",
 		"phone: column phone: too wide, in reverse(phone, 11)",
 		"at: ",

@@ -15,7 +15,9 @@ import (
 	"bulkload/internal/seal"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
@@ -105,7 +107,7 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
 		Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
-	for _, f := range m.files() {
+	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
@@ -145,7 +147,7 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 		return err
 	}
 	w.options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
-	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = stateLoaded, e.Digest, e.Identity, e.Run
+	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.manifest.Books)
 }
 
@@ -154,7 +156,7 @@ func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.manifest.Run.ID {
 		return true, nil
 	}
-	var inputs []manifestInput
+	var inputs []manifest.Input
 	var books books.Books
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
@@ -166,8 +168,8 @@ func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := FileSummary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
-		h, err := record.hfile()
+		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		h, err := record.Loadable()
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 )
 
@@ -16,7 +18,7 @@ import (
 // the job and by `load DIR` alike.
 func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	dir := writtenDir(t)
-	m, err := readManifest(storage.Local, dir)
+	m, err := manifest.Read(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := work().reread(context.Background()); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
-	name := filepath.Join(dir, m.files()[0].Path)
+	name := filepath.Join(dir, m.Files()[0].Path)
 	content, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +47,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := w.reread(context.Background()); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
-	if m.State != stateWritten {
+	if m.State != manifest.Written {
 		t.Errorf("the manifest says %s", m.State)
 	}
 }
@@ -53,7 +55,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 // TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
 func TestLoadOfAFamilyFolder(t *testing.T) {
 	dir := filepath.Join(writtenDir(t), "f")
-	d, err := openDirectory(storage.Local, dir)
+	d, err := hfiledir.Open(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

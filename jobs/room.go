@@ -134,7 +134,7 @@ func (w *workplace) outputNeed(t *target.Target) int64 {
 		least = min(least, outputRatio(&t.Families[i].Settings))
 	}
 	need := int64(least * w.part * float64(w.source.Text))
-	for _, f := range w.present().files() {
+	for _, f := range w.present().Files() {
 		need -= f.Bytes
 	}
 	return max(need, 0)

@@ -16,7 +16,9 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 )
 
@@ -55,12 +57,12 @@ func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
 // cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain text.
 func cellsIn(t testing.TB, output string) []string {
 	t.Helper()
-	d, err := openDirectory(storage.Local, output)
+	d, err := hfiledir.Open(storage.Local, output)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
+	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		value := string(c.Value)
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 			value = "0x" + hex.EncodeToString(c.Value)
@@ -147,7 +149,7 @@ func TestRules(t *testing.T) {
 			if b != c.books {
 				t.Errorf("books %v, want %v", b, c.books)
 			}
-			rejects, err := os.ReadFile(filepath.Join(out, rejectsDir, "rejects.jsonl"))
+			rejects, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.jsonl"))
 			if c.rejects != "" && (err != nil || !strings.Contains(string(rejects), c.rejects)) {
 				t.Errorf("rejects %s, %v; want %s", rejects, err, c.rejects)
 			}

@@ -11,21 +11,22 @@ import (
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/digest"
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
-	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 )
 
@@ -139,7 +140,7 @@ func (w *workplace) blank() bool {
 func (w *workplace) stands() {
 	w.report.fill(w.manifest)
 	w.report.Status = outcome.Done
-	if w.wantsLoad() && w.manifest.State != stateLoaded {
+	if w.wantsLoad() && w.manifest.State != manifest.Loaded {
 		w.report.Status = outcome.Written
 	}
 }
@@ -151,7 +152,7 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 	wanted := w.wantsLoad()
 	w.report.Load.Wanted = wanted
 	switch {
-	case wanted && w.manifest.State != stateLoaded:
+	case wanted && w.manifest.State != manifest.Loaded:
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
@@ -272,7 +273,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
 	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
 		Rejects: rejects}
@@ -309,7 +310,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortin
 		if rows[i] == nil {
 			continue
 		}
-		if err := w.checkFileCounts(ctx, rows[i]); err != nil {
+		if err := writing.CheckFileCounts(ctx, w.job, w.target, rows[i], w.options.Say); err != nil {
 			return r.named(w, err)
 		}
 	}
@@ -337,16 +338,14 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortin
 
 // write writes one output's files and closes its books.
 func (w *workplace) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	regions := w.target.Regions.Len()
-	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{},
-		writes: progress.NewMeter(w.options.Watch, "write", rows.Sorted.Stats().Entries, false),
-		checks: progress.NewMeter(nil, "", 0, true)}
+	writing := writing.New(&writing.Stage{Job: w.job, Target: w.target, Rows: rows, Inputs: w.source.Files, Place: hfile.Place{FS: w.fsys, Dir: w.dir, Temps: w.tempFolder},
+		RunID: w.manifest.Run.ID, Records: manifestRecords{w}, Say: w.options.Say, Failpoint: w.options.Failpoint}, w.options.Watch)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
-		err := writing.writeSlices(ctx)
-		return writing.checks.Sum(), err
+		err := writing.Run(ctx)
+		return writing.Checks.Sum(), err
 	})
-	summary.parts(w.report.name, writing.times.Phases())
-	w.report.Duplicates = writing.samples
+	summary.parts(w.report.name, writing.Times.Phases())
+	w.report.Duplicates = writing.Samples
 	if err != nil {
 		return err
 	}
@@ -363,7 +362,7 @@ func (w *workplace) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.manifest.planned()
+	known, err := w.manifest.Planned()
 	if err != nil {
 		return err
 	}
@@ -378,7 +377,7 @@ func (w *workplace) plan(ctx context.Context) error {
 
 // begin gets the output ready for its files.
 func (w *workplace) begin() error {
-	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(w.target) {
+	if m := w.manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
@@ -389,9 +388,9 @@ func (w *workplace) begin() error {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		w.options.Sayf("going on with run %s: %s are written", m.Run.ID, written(m.files()))
+		w.options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
-	w.manifest.setTable(w.target)
+	w.manifest.SetTable(w.target)
 	if err := w.clearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
@@ -408,7 +407,7 @@ func (w *workplace) begin() error {
 }
 
 func (w *workplace) clearRejects() error {
-	if err := w.fsys.RemoveAll(path.Join(w.dir, rejectsDir)); err != nil {
+	if err := w.fsys.RemoveAll(path.Join(w.dir, manifest.RejectsDir)); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
 	return nil
@@ -418,7 +417,7 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 	if records == 0 {
 		return
 	}
-	dir := path.Join(w.dir, rejectsDir)
+	dir := path.Join(w.dir, manifest.RejectsDir)
 	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
@@ -434,8 +433,8 @@ func (w *workplace) balance(rows *sorting.Rows) error {
 		m.Books.Add(r.Books)
 		m.Digest.Add(r.Digest)
 	}
-	for region := range rows.Regions {
-		if err := w.balanceRegion(rows, region, m.sum(region)); err != nil {
+	for region, sum := range manifest.RegionSums(m.Slices, len(rows.Regions)) {
+		if err := writing.BalanceRegion(rows, region, sum); err != nil {
 			return err
 		}
 	}
@@ -445,18 +444,9 @@ func (w *workplace) balance(rows *sorting.Rows) error {
 	return m.Books.Check()
 }
 
-// balanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
-func (w *workplace) balanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
-	if sorted := rows.Regions[region].Digest; written != sorted {
-		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
-			region, written.Cells, written, sorted.Cells, sorted)
-	}
-	return nil
-}
-
 // succeed marks the output as complete.
 func (w *workplace) succeed() error {
-	w.manifest.State = stateWritten
+	w.manifest.State = manifest.Written
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
 	if err := w.save(); err != nil {
 		return err

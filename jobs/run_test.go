@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 )
@@ -129,7 +130,7 @@ func sameFiles(t *testing.T, what, a, b string) {
 // nothingLeft wants no lock, no temporary file and no reject in an output.
 func nothingLeft(t *testing.T, output string) {
 	t.Helper()
-	for _, name := range []string{dirlock.LockName, rejectsDir} {
+	for _, name := range []string{dirlock.LockName, manifest.RejectsDir} {
 		if _, err := os.Stat(filepath.Join(output, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left in the output (%v)", name, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/partition"
 	"bulkload/values"
@@ -20,12 +21,12 @@ import (
 
 // TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
 func TestFinishedSlicesAreFound(t *testing.T) {
-	m := new(manifest)
+	m := new(manifest.Manifest)
 	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.add(sliceRecord{Region: i / 5, Slice: i % 5, Entries: int64(i)})
+		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
 	}
 	for i := range 40 {
-		r, want := m.done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
+		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
 		if (r != nil) != want || r != nil && r.Entries != int64(i) {
 			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
 		}
@@ -97,7 +98,7 @@ func TestPlannedRegionsAreReadOnce(t *testing.T) {
 			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)
 		}
 	}
-	if m, err := readManifest(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
+	if m, err := manifest.Read(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -18,7 +18,9 @@ import (
 	"bulkload/internal/sample"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/sorting"
@@ -58,7 +60,7 @@ func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
 func wantSliced(t *testing.T, s *Summary, region, most int) {
 	t.Helper()
-	var files []FileSummary
+	var files []hfile.Summary
 	var largest, all int64
 	for _, f := range s.Files {
 		if f.Region == region {
@@ -214,8 +216,8 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
 	out := filepath.Join(dir, "out")
 	crash(t, dir, failpoint.Recorded, 4)
-	falsify(t, out, func(m *manifest) {
-		i := slices.IndexFunc(m.Slices, func(r sliceRecord) bool { return strings.HasPrefix(r.Start, "7") })
+	falsify(t, out, func(m *manifest.Manifest) {
+		i := slices.IndexFunc(m.Slices, func(r manifest.Slice) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
 	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})

@@ -6,10 +6,13 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 	"bulkload/partition"
 )
@@ -31,13 +34,13 @@ type Summary struct {
 
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
-	Books      books.Books       `json:"books"`
-	Regions    []RegionShare     `json:"regions"`
-	Files      []FileSummary     `json:"files"`
-	Digest     digest.Sum        `json:"digest"`
-	Load       LoadSummary       `json:"load"`
-	Output     string            `json:"output,omitempty"`
-	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
+	Books      books.Books               `json:"books"`
+	Regions    []RegionShare             `json:"regions"`
+	Files      []hfile.Summary           `json:"files"`
+	Digest     digest.Sum                `json:"digest"`
+	Load       LoadSummary               `json:"load"`
+	Output     string                    `json:"output,omitempty"`
+	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
 
 // OutputReport is one of several outputs, each of which has a run of its own.
@@ -87,7 +90,7 @@ func newSummary(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: outcome.New(), Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
-			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
+			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []hfile.Summary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
 			break
@@ -217,10 +220,10 @@ func (s *Summary) bound(cores int) {
 }
 
 // fill takes over what the manifest holds.
-func (s *OutputReport) fill(m *manifest) {
+func (s *OutputReport) fill(m *manifest.Manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
-	s.Files = []FileSummary{}
-	for _, f := range m.files() {
+	s.Files = []hfile.Summary{}
+	for _, f := range m.Files() {
 		shown := *f
 		shown.Probes, shown.ServedBefore = nil, false
 		s.Files = append(s.Files, shown)

@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/progress"
@@ -182,7 +183,7 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *workplace {
 		w := &workplace{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
-			manifest: &manifest{Schema: manifestSchema, State: stateWriting}}
+			manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
 		if err := w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -192,14 +193,14 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	first := take()
 	s := &theft{out: dir, old: true}
 	first.lock.Fsys.(*replacingFS).before = func(to string) {
-		if filepath.Base(to) != manifestName || second != nil {
+		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}
 		if err := s.giveUp(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Error(err)
 		}
 		second = take()
-		second.manifest.State = stateWritten
+		second.manifest.State = manifest.Written
 		if err := second.save(); err != nil {
 			t.Error(err)
 		}
@@ -211,7 +212,7 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	if err := first.lock.Explain(err); failure.KindOf(err) != failure.Later {
 		t.Errorf("of kind %d: %v", failure.KindOf(err), err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	text, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil || !strings.Contains(string(text), `"state": "written"`) {
 		t.Errorf("the manifest is now (%v)\n%s", err, text)
 	}

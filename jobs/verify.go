@@ -10,7 +10,9 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
@@ -76,9 +78,9 @@ type verifying struct {
 type verification struct {
 	job     *jobfile.Job
 	target  *target.Target
-	cluster *load.Cluster // nil where files are looked at
-	files   *directory    // nil where the table is
-	record  *manifest     // of the files; nil where there is none
+	cluster *load.Cluster       // nil where files are looked at
+	files   *hfiledir.Directory // nil where the table is
+	record  *manifest.Manifest  // of the files; nil where there is none
 	report  *VerifyReport
 }
 
@@ -124,11 +126,11 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	if err != nil {
 		return fmt.Errorf("open the output %s: %w", v.job.Output, err)
 	}
-	if v.files, err = openDirectory(fsys, dir); err != nil {
+	if v.files, err = hfiledir.Open(fsys, dir); err != nil {
 		return err
 	}
-	v.record, err = readManifest(fsys, dir)
-	if m := v.record; err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
+	v.record, err = manifest.Read(fsys, dir)
+	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
 		err = failure.Refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
@@ -138,7 +140,7 @@ func (v *verifying) close() error {
 	var errs []error
 	for _, out := range v.outputs {
 		if out.files != nil {
-			errs = append(errs, out.files.fsys.Close())
+			errs = append(errs, out.files.Fsys.Close())
 		}
 	}
 	if v.cluster != nil {
@@ -211,7 +213,7 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
-		report.Against = v.files.fsys.URI(v.files.dir)
+		report.Against = v.files.Fsys.URI(v.files.Dir)
 	}
 	found := &differences{}
 	joined, err := v.joinAll(ctx, rows, found)
@@ -231,7 +233,7 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
 			report.Against, n, found.missing, found.different, found.extra)
 	}
 	if v.files != nil {
-		err = errors.Join(err, v.files.verifySound(ctx, v.record, report))
+		err = errors.Join(err, verifySound(ctx, v.files, v.record, report))
 	}
 	if err == nil {
 		report.Status = outcome.Done
@@ -311,5 +313,5 @@ func (v *verification) scan(ctx context.Context, slice partition.Slice, visit fu
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
 	}
-	return v.files.scan(ctx, start, end, visit)
+	return v.files.Scan(ctx, start, end, visit)
 }

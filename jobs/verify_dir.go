@@ -12,9 +12,11 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
-	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
@@ -47,26 +49,26 @@ func VerifyDir(ctx context.Context, dir string, o options.Options) (report *Veri
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
 	report.Against = fsys.URI(name)
-	d, err := openDirectory(fsys, name)
+	d, err := hfiledir.Open(fsys, name)
 	if err != nil {
 		return report, errors.Join(err, fsys.Close())
 	}
-	err = errors.Join(d.verify(ctx, report), fsys.Close())
+	err = errors.Join(verifyDirectory(ctx, d, report), fsys.Close())
 	if err == nil {
 		report.Status = outcome.Done
 	}
 	return report, err
 }
 
-func (d *directory) verify(ctx context.Context, report *VerifyReport) error {
-	m, err := readManifest(d.fsys, d.dir)
+func verifyDirectory(ctx context.Context, d *hfiledir.Directory, report *VerifyReport) error {
+	m, err := manifest.Read(d.Fsys, d.Dir)
 	if err != nil {
 		return err
 	}
-	if len(d.files) == 0 && m == nil {
-		return failure.Refusef("%s holds no HFiles in folders of families", d.fsys.URI(d.dir))
+	if len(d.Files) == 0 && m == nil {
+		return failure.Refusef("%s holds no HFiles in folders of families", d.Fsys.URI(d.Dir))
 	}
-	if err := d.verifySound(ctx, m, report); err != nil {
+	if err := verifySound(ctx, d, m, report); err != nil {
 		return err
 	}
 	for _, f := range report.Files {
@@ -77,30 +79,30 @@ func (d *directory) verify(ctx context.Context, report *VerifyReport) error {
 }
 
 // verifySound checks the files in themselves, with each other and against the manifest, which may be nil.
-func (d *directory) verifySound(ctx context.Context, m *manifest, report *VerifyReport) error {
-	if err := d.verifyFiles(ctx, report); err != nil {
+func verifySound(ctx context.Context, d *hfiledir.Directory, m *manifest.Manifest, report *VerifyReport) error {
+	if err := verifyFiles(ctx, d, report); err != nil {
 		return err
 	}
 	for _, f := range report.Files {
 		report.Digest.Add(f.Digest)
 	}
-	if err := d.checkOverlap(); err != nil {
+	if err := checkOverlap(d); err != nil {
 		return err
 	}
 	return checkManifest(m, report)
 }
 
 // verifyFiles reads the files, several at a time.
-func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error {
-	report.Files = make([]VerifiedFile, len(d.files))
+func verifyFiles(ctx context.Context, d *hfiledir.Directory, report *VerifyReport) error {
+	report.Files = make([]VerifiedFile, len(d.Files))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	for i, f := range d.files {
+	for i, f := range d.Files {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			found, err := d.verifyFile(ctx, f)
+			found, err := verifyFile(ctx, d, f)
 			if err != nil {
 				return err
 			}
@@ -111,18 +113,18 @@ func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error
 	return group.Wait()
 }
 
-func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *VerifiedFile, err error) {
-	name := path.Join(d.dir, f.path)
-	in, err := d.open(f)
+func verifyFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (found *VerifiedFile, err error) {
+	name := path.Join(d.Dir, f.Path)
+	in, err := d.Open(f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.file.Close()) }()
+	defer func() { err = errors.Join(err, in.File.Close()) }()
 	var cells digest.Stream
-	family := []byte(f.family)
-	report, err := in.Verify(interruptible(ctx, func(run *hfilewriter.Run) error {
+	family := []byte(f.Family)
+	report, err := in.Verify(hfile.Interruptible(ctx, func(run *hfilewriter.Run) error {
 		if c := run.Cell; !bytes.Equal(c.Family, family) {
-			return failure.Differsf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.family)
+			return failure.Differsf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
 		}
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
@@ -130,35 +132,24 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 	if err != nil {
 		return nil, failure.Damagedf("%s: %w", name, err)
 	}
-	return &VerifiedFile{Path: f.path, Bytes: f.size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
-		FirstRow: printable.Bytes(f.first), LastRow: printable.Bytes(f.last), Digest: cells.Sum}, nil
-}
-
-// interruptible ends a walk over cells when ctx ends.
-func interruptible(ctx context.Context, visit func(*hfilewriter.Run) error) func(*hfilewriter.Run) error {
-	n := 0
-	return func(run *hfilewriter.Run) error {
-		if n++; n%entry.CheckEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return visit(run)
-	}
+	return &VerifiedFile{Path: f.Path, Bytes: f.Size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
+		FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Digest: cells.Sum}, nil
 }
 
 // checkOverlap wants the files of a family to follow each other.
-func (d *directory) checkOverlap() error {
-	for i := 1; i < len(d.files); i++ {
-		a, b := d.files[i-1], d.files[i]
-		if a.family == b.family && bytes.Compare(a.last, b.first) >= 0 {
+func checkOverlap(d *hfiledir.Directory) error {
+	for i := 1; i < len(d.Files); i++ {
+		a, b := d.Files[i-1], d.Files[i]
+		if a.Family == b.Family && bytes.Compare(a.Last, b.First) >= 0 {
 			return failure.Differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
-				a.path, printable.Bytes(a.last), b.path, printable.Bytes(b.first))
+				a.Path, printable.Bytes(a.Last), b.Path, printable.Bytes(b.First))
 		}
 	}
 	return nil
 }
 
 // checkManifest holds the files against what was recorded when they were written.
-func checkManifest(m *manifest, report *VerifyReport) error {
+func checkManifest(m *manifest.Manifest, report *VerifyReport) error {
 	if m == nil {
 		return nil
 	}
@@ -166,7 +157,7 @@ func checkManifest(m *manifest, report *VerifyReport) error {
 	for _, f := range report.Files {
 		present[f.Path] = f
 	}
-	for _, want := range m.files() {
+	for _, want := range m.Files() {
 		got, ok := present[want.Path]
 		switch {
 		case !ok && want.Loaded:

@@ -23,6 +23,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
@@ -207,12 +208,12 @@ func lines(t *testing.T, output string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDirectory(fsys, name)
+	d, err := hfiledir.Open(fsys, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
+	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
 		return nil
 	})

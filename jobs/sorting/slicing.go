@@ -53,7 +53,7 @@ func (rows *Rows) slicesOf(region int, j *jobfile.Job, t *target.Target) int {
 }
 
 // sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is not as
-// large as max_size. Where even one slice is too many, checkFileCounts says so.
+// large as max_size. Where even one slice is too many, writing.CheckFileCounts says so.
 func sliceLimit(r *books.Region, t *target.Target) int64 {
 	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
 }

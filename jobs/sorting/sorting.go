@@ -1,3 +1,5 @@
+// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It knows neither the
+// run nor where the files go.
 package sorting
 
 import (

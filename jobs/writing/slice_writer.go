@@ -1,7 +1,6 @@
-package jobs
+package writing
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"bulkload/hfilewriter"
-	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
@@ -18,6 +16,8 @@ import (
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/partition"
@@ -26,11 +26,11 @@ import (
 
 // sliceWriter writes one slice's files.
 type sliceWriter struct {
-	*writing
-	sorting.Unit
-	open     []*hfile // a family each; nil where no cell came yet
-	sequence []int    // a family each: the next file's
-	finished []*hfile
+	stage    *Stage
+	unit     sorting.Unit
+	open     []*hfile.File // a family each; nil where no cell came yet
+	sequence []int         // a family each: the next file's
+	finished []*hfile.File
 	values   []values.Value
 	wide     wideRow
 	entries  int64
@@ -43,7 +43,7 @@ type sliceWriter struct {
 
 // writeRows merges the slice's sorted runs, keeps one record a row and appends it.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
-	run, err := r.rows.Sorted.Slice(r.Unit.Slice)
+	run, err := r.stage.Rows.Sorted.Slice(r.unit.Slice)
 	if err != nil {
 		return fmt.Errorf("merge: %w", err)
 	}
@@ -60,12 +60,12 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		if !r.Alone {
+		if !r.unit.Alone {
 			if err := r.digestEntry(&r.merged, merged); err != nil {
 				return err
 			}
 		}
-		if err := r.settle(last, merged); err != nil {
+		if err := r.decide(last, merged); err != nil {
 			return err
 		}
 		if timed && calls == r.times.File.Calls { // else a block was compressed and written
@@ -78,7 +78,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			r.writes.Add(entry.CheckEvery)
+			r.stage.writes.Add(entry.CheckEvery)
 		}
 	}
 	if last == nil {
@@ -87,80 +87,30 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	return r.append(last)
 }
 
-// settle decides about the entry before next: it is written where next is another row, and dropped where it is the same
-// row, since the last by path and offset wins.
-func (r *sliceWriter) settle(last, next *partition.Entry) error {
-	switch {
-	case last == nil:
-		return nil
-	case !bytes.Equal(last.Key, next.Key):
-		return r.append(last)
-	}
-	r.books.Duplicates++
-	if !bytes.Equal(last.Payload, next.Payload) {
-		r.books.Differing++
-		if r.job.Strict {
-			return failure.New(failure.Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
-				r.keyText(next.Key), r.place(last), r.place(next)))
-		}
-		r.sample(last, next)
-	}
-	return r.digestEntry(&r.dropped, last)
-}
-
 // digestEntry adds a record's cells to a sum.
 func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
-	row, named, err := r.target.SplitKey(e.Key)
+	row, named, err := r.stage.Target.SplitKey(e.Key)
 	if err != nil {
 		return err
 	}
-	return r.target.Layout.DigestPayload(sum, row, named, e.Payload)
-}
-
-// keyText shows a key of the sort.
-func (r *sliceWriter) keyText(key []byte) string {
-	row, named, err := r.target.SplitKey(key)
-	switch {
-	case err != nil:
-		return printable.Bytes(key)
-	case named != nil:
-		return printable.Bytes(row) + " and the qualifier " + printable.Bytes(named)
-	}
-	return printable.Bytes(row)
-}
-
-func (r *sliceWriter) sample(lost, kept *partition.Entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.samples) < maxSamples {
-		r.samples = append(r.samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.Region})
-	}
-}
-
-func (r *sliceWriter) place(e *partition.Entry) Place {
-	return Place{r.source.Files[e.File].Path, e.Offset, r.source.Job.Input.Form.RowOffsets()}
-}
-
-// String is the file and the byte or, counted from 1, the row.
-func (p Place) String() string {
-	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Place()
+	return r.stage.Target.Layout.DigestPayload(sum, row, named, e.Payload)
 }
 
 // append writes one record, a file a family: a row, or in a wide table a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
 	r.books.Rows++
-	if r.target.Layout.Wide {
-		timestamp, err := r.target.Layout.Unpack(e.Payload, r.values)
+	if r.stage.Target.Layout.Wide {
+		timestamp, err := r.stage.Target.Layout.Unpack(e.Payload, r.values)
 		if err != nil {
 			return err
 		}
 		return r.appendWide(e.Key, timestamp)
 	}
-	timestamp, packed, err := r.target.Layout.CutTimestamp(e.Payload)
+	timestamp, packed, err := r.stage.Target.Layout.CutTimestamp(e.Payload)
 	if err != nil {
 		return err
 	}
-	for i := range r.target.Layout.Families {
+	for i := range r.stage.Target.Layout.Families {
 		if packed, err = r.appendFamily(i, e.Key, timestamp, packed); err != nil {
 			return err
 		}
@@ -173,7 +123,7 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 
 // appendFamily writes a row's cells of a family, and gives the packed values of the families behind it.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
-	family := &r.target.Layout.Families[i]
+	family := &r.stage.Target.Layout.Families[i]
 	columns := family.Last - family.First
 	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
 		cells, rest, err := hfilewriter.CountPacked(packed, columns)
@@ -189,7 +139,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	if err != nil {
 		return nil, err
 	}
-	cells, rest, err := f.w.AppendPacked(family.Columns, row, timestamp, packed)
+	cells, rest, err := f.Writer.AppendPacked(family.Columns, row, timestamp, packed)
 	switch {
 	case errors.Is(err, hfilewriter.ErrPacked):
 		return nil, entry.ErrPayload
@@ -198,19 +148,24 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	}
 	r.books.Cells += int64(cells)
 	r.books.Nulls += int64(columns - cells)
-	f.took(timestamp)
-	if f.w.RawSize() >= r.target.MaxSize {
+	f.CountRow(timestamp)
+	if f.Writer.RawSize() >= r.stage.Target.MaxSize {
 		return rest, r.finish(i)
 	}
 	return rest, nil
 }
 
 // file is a family's open file, begun where there is none.
-func (r *sliceWriter) file(i int) (*hfile, error) {
+func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
 	}
-	f, err := createHFile(r.writing, r.Region, r.Number, &r.target.Families[i], r.sequence[i], &r.times.File)
+	family, region, slice, sequence := &r.stage.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
+	instant := r.stage.Job.Instant()
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
+		Region: region, Slice: slice, Sequence: sequence}
+	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -223,11 +178,11 @@ func (r *sliceWriter) file(i int) (*hfile, error) {
 func (r *sliceWriter) finish(i int) error {
 	f := r.open[i]
 	r.open[i] = nil
-	if err := f.finish(); err != nil {
+	if err := f.Finish(); err != nil {
 		return err
 	}
-	r.times.Compress += f.times.Compress
-	r.times.Encoded += f.times.Compressed
+	r.times.Compress += f.Times.Compress
+	r.times.Encoded += f.Times.Compressed
 	r.times.Raw += f.Raw
 	r.finished = append(r.finished, f)
 	return nil
@@ -253,75 +208,74 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 			return ctx.Err()
 		}
 		begun := time.Now()
-		if err := f.verify(ctx); err != nil {
+		if err := f.ReadBack(ctx); err != nil {
 			return err
 		}
 		r.times.Verify += time.Since(begun)
 		r.times.Checked += f.Bytes
 		r.digest.Add(f.Digest)
-		r.checks.Add(f.Bytes)
+		r.stage.Checks.Add(f.Bytes)
 	}
 	held := r.digest
 	held.Add(r.dropped)
-	if !r.Alone && held != r.merged {
+	if !r.unit.Alone && held != r.merged {
 		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
-			r.Number, held.Cells, held, r.merged.Cells, r.merged)
+			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.writing.times.Add(&r.times)
-	sum := &r.sums[r.Region]
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	r.stage.Times.Add(&r.times)
+	sum := &r.stage.sums[r.unit.Region]
 	sum.Add(held)
-	if r.left[r.Region]--; r.left[r.Region] > 0 {
+	if r.stage.left[r.unit.Region]--; r.stage.left[r.unit.Region] > 0 {
 		return nil
 	}
-	if err := r.balanceRegion(r.rows, r.Region, *sum); err != nil {
-		r.unbalanced[r.Region] = true
-		return fmt.Errorf("%w: the region is not kept, and the same command writes it again", errors.Join(err, r.forget(r.Region)))
+	if err := BalanceRegion(r.stage.Rows, r.unit.Region, *sum); err != nil {
+		r.stage.unbalanced[r.unit.Region] = true
+		return fmt.Errorf("%w: the region is not kept, and the same command writes it again", errors.Join(err, r.stage.Records.Forget(r.unit.Region)))
 	}
 	return nil
 }
 
 // commit gives the files their names and records the slice.
 func (r *sliceWriter) commit() error {
-	record := sliceRecord{Region: r.Region, Slice: r.Number, Start: printable.Bytes(r.Start), Entries: r.entries,
+	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
 		if kept := r.keptFile(f); kept != nil {
-			if err := storage.RemoveIfThere(r.fsys, f.temp); err != nil {
+			if err := storage.RemoveIfThere(r.stage.Place.FS, f.Temp); err != nil {
 				return err
 			}
 			record.Files = append(record.Files, *kept)
 			continue
 		}
-		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), storage.DirPerm); err != nil {
+		if err := r.stage.Place.FS.MkdirAll(path.Join(r.stage.Place.Dir, f.Family), storage.DirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
 		// The name is this run's alone: a file that has it was not recorded, and has the same content.
-		if err := r.fsys.Replace(f.temp, path.Join(r.dir, f.Path)); err != nil {
+		if err := r.stage.Place.FS.Replace(f.Temp, path.Join(r.stage.Place.Dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
-		r.options.Failpoint.Reached(failpoint.Renamed)
-		record.Files = append(record.Files, f.FileSummary)
+		r.stage.Failpoint.Reached(failpoint.Renamed)
+		record.Files = append(record.Files, f.Summary)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.unbalanced[r.Region] { // its last slice found that while this one got its names
-		return errors.Join(failure.Differsf("the region does not hold what was sorted"), r.removeFiles(record.Files))
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
+		return errors.Join(failure.Differsf("the region does not hold what was sorted"), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
 	}
-	r.manifest.add(record)
-	if err := r.save(); err != nil {
+	if err := r.stage.Records.Add(record); err != nil {
 		return err
 	}
-	r.options.Failpoint.Reached(failpoint.Recorded)
+	r.stage.Failpoint.Reached(failpoint.Recorded)
 	return nil
 }
 
 // keptFile is the record of a file that the table serves already.
-func (r *sliceWriter) keptFile(f *hfile) *FileSummary {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.manifest.kept(&f.FileSummary)
+func (r *sliceWriter) keptFile(f *hfile.File) *hfile.Summary {
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	return r.stage.Records.Served(&f.Summary)
 }
 
 // abort deletes temporary files after an error.
@@ -329,11 +283,11 @@ func (r *sliceWriter) abort() error {
 	var errs []error
 	for _, f := range r.open {
 		if f != nil {
-			errs = append(errs, f.abort())
+			errs = append(errs, f.Abort())
 		}
 	}
 	for _, f := range r.finished {
-		errs = append(errs, storage.RemoveIfThere(r.fsys, f.temp))
+		errs = append(errs, storage.RemoveIfThere(r.stage.Place.FS, f.Temp))
 	}
 	return errors.Join(errs...)
 }

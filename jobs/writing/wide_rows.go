@@ -1,4 +1,4 @@
-package jobs
+package writing
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 		}
 	}
 	named := key[len(r.wide.key):]
-	for i := range r.target.Layout.Families {
-		family := &r.target.Layout.Families[i]
+	for i := range r.stage.Target.Layout.Families {
+		family := &r.stage.Target.Layout.Families[i]
 		cells := family.Count(r.values)
 		r.books.Cells += cells
 		r.books.Nulls += int64(family.Last-family.First) - cells
@@ -42,7 +42,7 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 
 // beginWideRow ends files that are large enough, which is done between rows only.
 func (r *sliceWriter) beginWideRow(key []byte) error {
-	row, named, err := r.target.SplitKey(key)
+	row, named, err := r.stage.Target.SplitKey(key)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 	r.wide.row = append(r.wide.row[:0], row...)
 	r.wide.begun = append(r.wide.begun[:0], make([]bool, len(r.open))...)
 	for i, f := range r.open {
-		if f != nil && f.w.RawSize() >= r.target.MaxSize {
+		if f != nil && f.Writer.RawSize() >= r.stage.Target.MaxSize {
 			if err := r.finish(i); err != nil {
 				return err
 			}
@@ -61,14 +61,14 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 }
 
 func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) error {
-	family := &r.target.Layout.Families[i]
+	family := &r.stage.Target.Layout.Families[i]
 	f, err := r.file(i)
 	if err != nil {
 		return err
 	}
 	if !r.wide.begun[i] {
 		r.wide.begun[i] = true
-		f.took(timestamp)
+		f.CountRow(timestamp)
 	}
 	next := cell.Cell{Row: r.wide.row, Family: family.Bytes, Timestamp: timestamp, Type: cell.Put}
 	for at := family.First; at < family.Last; at++ {
@@ -77,7 +77,7 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) err
 		}
 		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.Qualifiers[at-family.First]...)
 		next.Qualifier, next.Value = r.wide.qualifier, r.values[at].Bytes()
-		if err := f.w.Append(&next); err != nil {
+		if err := f.Writer.Append(&next); err != nil {
 			return fmt.Errorf("row %s: %w", printable.Bytes(next.Row), err)
 		}
 	}

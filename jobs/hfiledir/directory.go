@@ -1,4 +1,5 @@
-package jobs
+// Package hfiledir is a directory of HFiles, ours or anyone's, as a table: its files, and scans over them.
+package hfiledir
 
 import (
 	"bytes"
@@ -15,37 +16,38 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
-type directory struct {
-	fsys  storage.FS
-	dir   string
-	files []*directoryFile // by family, then by first row
+// Directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
+type Directory struct {
+	Fsys  storage.FS
+	Dir   string
+	Files []*File // by family, then by first row
 }
 
-// directoryFile is one of its files as it was found.
-type directoryFile struct {
-	family      string
-	path        string // below the directory
-	size        int64
-	first, last []byte      // rows
-	cells       []probeCell // see probesOf
-	probes      []load.Probe
+// File is one of its files as it was found.
+type File struct {
+	Family      string
+	Path        string // below the directory
+	Size        int64
+	First, Last []byte       // rows
+	Cells       []hfile.Cell // see hfile.PickProbes
+	Probes      []load.Probe
 }
 
 // openedFile is one of them, open for one reader: a storage.File serves no two at a time.
 type openedFile struct {
 	*hfilewriter.Reader
-	file storage.File
+	File storage.File
 }
 
-// openDirectory looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
-func openDirectory(fsys storage.FS, dir string) (*directory, error) {
-	d := &directory{fsys: fsys, dir: dir}
+// Open looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
+func Open(fsys storage.FS, dir string) (*Directory, error) {
+	d := &Directory{Fsys: fsys, Dir: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
@@ -54,34 +56,32 @@ func openDirectory(fsys storage.FS, dir string) (*directory, error) {
 		return d, err
 	}
 	for _, info := range infos {
-		if !info.Dir || hidden(info.Name) {
+		if !info.Dir || hfile.Hidden(info.Name) {
 			continue
 		}
 		if err := d.openFamily(info.Name); err != nil {
 			return d, err
 		}
 	}
-	slices.SortStableFunc(d.files, func(a, b *directoryFile) int {
-		if by := strings.Compare(a.family, b.family); by != 0 {
+	slices.SortStableFunc(d.Files, func(a, b *File) int {
+		if by := strings.Compare(a.Family, b.Family); by != 0 {
 			return by
 		}
-		return bytes.Compare(a.first, b.first)
+		return bytes.Compare(a.First, b.First)
 	})
 	return d, nil
 }
 
-func hidden(name string) bool { return name[0] == '_' || name[0] == '.' }
-
-func (d *directory) openFamily(family string) error {
-	infos, err := d.fsys.ReadDir(path.Join(d.dir, family))
+func (d *Directory) openFamily(family string) error {
+	infos, err := d.Fsys.ReadDir(path.Join(d.Dir, family))
 	if err != nil {
 		return err
 	}
 	for _, info := range infos {
-		if info.Dir || hidden(info.Name) {
+		if info.Dir || hfile.Hidden(info.Name) {
 			continue
 		}
-		if err := d.add(&directoryFile{family: family, path: path.Join(family, info.Name)}); err != nil {
+		if err := d.add(&File{Family: family, Path: path.Join(family, info.Name)}); err != nil {
 			return err
 		}
 	}
@@ -89,33 +89,33 @@ func (d *directory) openFamily(family string) error {
 }
 
 // add takes up a file with what its trailer tells.
-func (d *directory) add(f *directoryFile) error {
-	in, err := d.open(f)
+func (d *Directory) add(f *File) error {
+	in, err := d.Open(f)
 	if err != nil {
 		return err
 	}
-	f.size, f.first, f.last = in.file.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
-	d.files = append(d.files, f)
-	return in.file.Close()
+	f.Size, f.First, f.Last = in.File.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
+	d.Files = append(d.Files, f)
+	return in.File.Close()
 }
 
-func (d *directory) open(f *directoryFile) (*openedFile, error) {
-	file, err := d.fsys.Open(path.Join(d.dir, f.path))
+func (d *Directory) Open(f *File) (*openedFile, error) {
+	file, err := d.Fsys.Open(path.Join(d.Dir, f.Path))
 	if err != nil {
 		return nil, err
 	}
 	reader, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
-		return nil, errors.Join(failure.Damagedf("open %s: %w", f.path, err), file.Close())
+		return nil, errors.Join(failure.Damagedf("open %s: %w", f.Path, err), file.Close())
 	}
 	return &openedFile{reader, file}, nil
 }
 
-// pickProbes reads of each file the cells by which its region shows later that it serves the file.
-func (d *directory) pickProbes(ctx context.Context) error {
+// PickProbes reads of each file the cells by which its region shows later that it serves the file.
+func (d *Directory) PickProbes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	for _, f := range d.files {
+	for _, f := range d.Files {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -126,23 +126,23 @@ func (d *directory) pickProbes(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (d *directory) pickProbesOf(f *directoryFile) (err error) {
-	in, err := d.open(f)
+func (d *Directory) pickProbesOf(f *File) (err error) {
+	in, err := d.Open(f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.file.Close()) }()
-	cells, err := probesOf(in.Reader)
+	defer func() { err = errors.Join(err, in.File.Close()) }()
+	cells, err := hfile.PickProbes(in.Reader)
 	if err != nil {
-		return failure.Damagedf("read %s: %w", f.path, err)
+		return failure.Damagedf("read %s: %w", f.Path, err)
 	}
-	f.cells, f.probes = cells, nil
+	f.Cells, f.Probes = cells, nil
 	for i := range cells {
-		p, err := probeOf(&cells[i])
+		p, err := hfile.Probe(&cells[i])
 		if err != nil {
 			return err
 		}
-		f.probes = append(f.probes, p)
+		f.Probes = append(f.Probes, p)
 	}
 	return nil
 }
@@ -150,24 +150,24 @@ func (d *directory) pickProbesOf(f *directoryFile) (err error) {
 // fileScan is the scan of one file.
 type fileScan struct {
 	*hfilewriter.Scanner
-	from *directoryFile
+	from *File
 	in   *openedFile
 }
 
-// scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
+// Scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
 // order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
-func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
+func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
 	var open, all []fileScan
 	defer func() {
 		for _, s := range all {
-			err = errors.Join(err, s.in.file.Close())
+			err = errors.Join(err, s.in.File.Close())
 		}
 	}()
-	for _, f := range d.files {
-		if len(end) > 0 && bytes.Compare(f.first, end) >= 0 || bytes.Compare(f.last, start) < 0 {
+	for _, f := range d.Files {
+		if len(end) > 0 && bytes.Compare(f.First, end) >= 0 || bytes.Compare(f.Last, start) < 0 {
 			continue
 		}
-		in, err := d.open(f)
+		in, err := d.Open(f)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cel
 		all = append(all, s)
 		if oneRow(start, end) {
 			if may, err := in.MayContainRow(start); err != nil {
-				return failure.Damagedf("read %s: %w", f.path, err)
+				return failure.Damagedf("read %s: %w", f.Path, err)
 			} else if !may {
 				continue
 			}
@@ -183,7 +183,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cel
 		if s.Next() {
 			open = append(open, s)
 		} else if err := s.Err(); err != nil {
-			return failure.Damagedf("read %s: %w", f.path, err)
+			return failure.Damagedf("read %s: %w", f.Path, err)
 		}
 	}
 	return merge(ctx, open, end, visit)
@@ -210,7 +210,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 		}
 		if !open[i].Next() {
 			if err := open[i].Err(); err != nil {
-				return failure.Damagedf("read %s: %w", open[i].from.path, err)
+				return failure.Damagedf("read %s: %w", open[i].from.Path, err)
 			}
 			open = slices.Delete(open, i, i+1)
 		}
