@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
@@ -95,7 +96,7 @@ func TestKilledRunGivesWay(t *testing.T) {
 			t.Errorf("%s: another run without --force: %v", at, err)
 		}
 		mustRun(t, j, options.Options{Force: true})
-		if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+		if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 			t.Errorf("%s: %v", at, err)
 		}
 		if err := os.WriteFile(part, content, 0o600); err != nil {

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,9 +22,11 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -247,7 +248,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}),
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
@@ -265,9 +266,9 @@ func TestFaultIsNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
-	_, inspected := Inspect(context.Background(), name, options.Options{}, false, nil)
+	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": verifyDirectory(context.Background(), d, &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
@@ -288,7 +289,7 @@ func TestVerifyingStops(t *testing.T) {
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := verifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verify.VerifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
@@ -390,17 +391,4 @@ func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	crash(t, dir, failpoint.Recorded, 4)
 	mustRun(t, readCheck(t, dir, out), small)
 	sameFiles(t, "with another size", base, out)
-}
-
-// TestKeySamplesComeFromAllOver: the first keys of every n-th block, the last of them too.
-func TestKeySamplesComeFromAllOver(t *testing.T) {
-	for blocks, want := range map[int]string{1: "0", 8: "0 1 2 3 4 5 6 7", 9: "0 2 4 6 8", 16: "0 2 4 6 8 10 12 14", 17: "0 4 8 12 16"} {
-		var k keySamples
-		for i := range blocks {
-			k.takeKey(func() string { return fmt.Sprint(i) })
-		}
-		if got := strings.Join(k.keys, " "); got != want {
-			t.Errorf("of %d blocks: %s, want %s", blocks, got, want)
-		}
-	}
 }

@@ -19,9 +19,11 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/verify"
 )
 
 // writtenManifest is the text of a finished manifest, with a function that puts another one in its place.
@@ -88,8 +90,8 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 	commands := map[string]func() error{
 		"run":         func() error { _, err := Run(context.Background(), job(), options.Options{}); return err },
 		"run --force": func() error { _, err := Run(context.Background(), job(), options.Options{Force: true}); return err },
-		"verify DIR":  func() error { _, err := VerifyDir(context.Background(), out, options.Options{}); return err },
-		"verify JOB":  func() error { _, err := VerifyJob(context.Background(), job(), options.Options{}, false); return err },
+		"verify DIR":  func() error { _, err := verify.Dir(context.Background(), out, options.Options{}); return err },
+		"verify JOB":  func() error { _, err := verify.Job(context.Background(), job(), options.Options{}, false); return err },
 		"load DIR": func() error {
 			d, err := hfiledir.Open(storage.Local, out)
 			if err != nil {
@@ -97,7 +99,10 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			}
 			return (&workplace{fsys: storage.Local, dir: out}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
 		},
-		"get --from": func() error { _, err := tableIn(job(), options.Options{}, out); return err },
+		"get --from": func() error {
+			_, err := lookup.Get(t.Context(), job(), options.Options{}, []string{"x"}, out)
+			return err
+		},
 	}
 	digit := regexp.MustCompile(`"(rows|bytes|cells|region|slice|timed|rows_read|schema|timestamp|entries)": ?"?[0-9a-f]*([0-9])`)
 	changes := map[string]func() []byte{"cut": func() []byte { return text[:len(text)/2] }, "empty": func() []byte { return nil },
@@ -166,7 +171,7 @@ func TestManifestWithoutChecksum(t *testing.T) {
 	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
 		t.Error("to do nothing is to write the manifest")
 	}
-	if _, err := VerifyDir(context.Background(), base, options.Options{}); err != nil {
+	if _, err := verify.Dir(context.Background(), base, options.Options{}); err != nil {
 		t.Errorf("verify DIR: %v", err)
 	}
 	crash(t, dir, failpoint.Recorded, 4)

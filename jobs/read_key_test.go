@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 )
@@ -52,7 +53,7 @@ output: out
 		"at: column at is null",
 	})
 	for id, row := range map[string]string{"1": "01000831008318451061903", "99": "99700000000009999999999"} {
-		r, err := Get(context.Background(), j, options.Options{}, []string{id}, filepath.Join(dir, "out"))
+		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{id}, filepath.Join(dir, "out"))
 		if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != row || r.Scans != 1 {
 			t.Errorf("get %s: %+v, %v; want %s", id, r, err, row)
 		}

@@ -19,9 +19,11 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/verify"
 )
 
 // checkJob is the job of the check table, over input in the folder in.
@@ -152,10 +154,10 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Books)
 	}
 	nothingLeft(t, out)
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
+	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 	again := mustRun(t, j, options.Options{})
@@ -217,7 +219,7 @@ func TestMaxSizeRollsAtRows(t *testing.T) {
 			t.Errorf("row %s is in two files", f.FirstRow)
 		}
 	}
-	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
@@ -242,10 +244,10 @@ func TestSeveralFamilies(t *testing.T) {
 	if len(families) != 3 || s.Books.Columns != 17 {
 		t.Errorf("families %v, books %v", families, s.Books)
 	}
-	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
-	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -271,7 +273,7 @@ func TestGetGivesAllRowsOfAKeyAndNoOthers(t *testing.T) {
 		}
 	}
 	for key, ids := range want {
-		r, err := Get(context.Background(), j, options.Options{}, []string{key}, out)
+		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{key}, out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,10 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
+	"bulkload/jobs/verify"
 	"bulkload/load"
 )
 
@@ -105,10 +107,10 @@ func TestSkewIsDeterministic(t *testing.T) {
 		sameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
 	}
 	j := readCheck(t, dir, base)
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
+	if r, err := verify.Dir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 }
@@ -234,13 +236,13 @@ func TestVerifyInSlices(t *testing.T) {
 	j := readCheck(t, dir, out)
 	s := mustRun(t, j, options.Options{})
 	j.HFile.SliceSize = 77_000
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
+	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
 		t.Errorf("half of the source: %+v, %v", r, err)
 	}
@@ -398,8 +400,8 @@ func TestLimitOfFilesChanges(t *testing.T) {
 // TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
-	plan := func(j *jobfile.Job, limit string) *PlanReport {
-		r, err := Plan(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
+	plan := func(j *jobfile.Job, limit string) *plan.Report {
+		r, err := plan.Make(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

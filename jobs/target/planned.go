@@ -13,7 +13,7 @@ import (
 	"bulkload/jobs/entry"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
-	"bulkload/jobs/planning"
+	"bulkload/jobs/plan/stats"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/jobs/source"
@@ -56,7 +56,7 @@ func PlanSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	if err != nil {
 		return nil, err
 	}
-	sample := planning.NewSample(KeySampleBytes)
+	sample := stats.NewSample(KeySampleBytes)
 	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
 	rejects := &entry.CountedRejects{} // which nobody reads: the run says what it can't use
 	var size atomic.Int64
@@ -80,7 +80,7 @@ func PlanSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 		return nil, fmt.Errorf("plan regions: %w", err)
 	}
 	sample.Sort()
-	return planning.Suggest(planning.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
 // splitLane is one goroutine that reads for PlanSplits.
@@ -88,7 +88,7 @@ type splitLane struct {
 	records entry.Reader
 	key     entry.Key
 	layout  *entry.Layout
-	sample  *planning.Sample
+	sample  *stats.Sample
 	entry   []byte
 	size    int64
 }
@@ -103,7 +103,7 @@ func (l *splitLane) add(r *ingest.Record) error {
 	}
 	l.entry = l.layout.Pack(l.key.Key, l.key.Values, l.key.Timestamp)
 	l.size += int64(len(l.entry))
-	hash := planning.Hash(l.key.Row)
+	hash := stats.Hash(l.key.Row)
 	l.sample.Add(hash, hash, l.key.Row, len(l.key.Row), int64(len(l.entry)))
 	return nil
 }
