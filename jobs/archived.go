@@ -26,7 +26,8 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 		if !out.Load {
 			return cause
 		}
-		w := &workplace{job: out, options: o, site: s, report: summary.output(i)}
+		w := newOutputRun(&outputDir{job: out, options: o, site: s})
+		w.report = summary.output(i)
 		r.places = append(r.places, w)
 		if w.fsys, w.dir, err = s.Resolve(out.Output, out.Dir); err != nil {
 			return err
@@ -57,7 +58,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 }
 
 // wasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
-func (w *workplace) wasLoaded() (bool, error) {
+func (w *loader) wasLoaded() (bool, error) {
 	m, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		return false, err
@@ -75,7 +76,7 @@ func (w *workplace) wasLoaded() (bool, error) {
 }
 
 // checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
-func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
+func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	if w.manifest.State == manifest.Loaded {
 		if err := w.checkServed(ctx, w.job.Table); err != nil {
 			return err

@@ -456,7 +456,7 @@ func TestLostFile(t *testing.T) {
 }
 
 // work opens a job's output as a run does.
-func (l *live) work(t *testing.T, j *jobfile.Job) *workplace {
+func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 	t.Helper()
 	o, err := l.options().WithDefaults()
 	if err != nil {

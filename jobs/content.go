@@ -15,7 +15,7 @@ import (
 // sameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
 // holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
 // duplicates that differ their order counts, and so their names.
-func (w *workplace) sameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+func (w *outputDir) sameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone books.Content
 	byPath := map[string]*manifest.Input{}
@@ -65,7 +65,7 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifest.Input, di
 
 // adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
 // renamed, and hold the same still: it has that one's ID then.
-func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
+func (w *outputDir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
 	if old == nil || w.options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest.Manifes
 }
 
 // recordContents takes over what the input files hold. It must add up to what was sorted.
-func (w *workplace) recordContents(rows *sorting.Rows) error {
+func (w *outputDir) recordContents(rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
 	for _, c := range rows.Files {
 		sum.Add(c.Digest)

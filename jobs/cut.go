@@ -35,7 +35,7 @@ import (
 // A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
 
 // cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
-func (w *workplace) cutFiles(ctx context.Context, table *load.Table) error {
+func (w *loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
 	for _, f := range w.manifest.Files() {
@@ -76,12 +76,12 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 }
 
 // cutFile does steps 1 to 4 for one file.
-func (w *workplace) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
+func (w *loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
 		return err
 	}
-	c := &cutting{workplace: w, of: *f, at: at, settings: settings}
+	c := &cutting{loader: w, of: *f, at: at, settings: settings}
 	if err := c.write(ctx); err != nil {
 		return errors.Join(err, c.abort())
 	}
@@ -121,7 +121,7 @@ func (w *workplace) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, 
 
 // finishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
 // of those where they are not.
-func (w *workplace) finishCuts() error {
+func (w *outputDir) finishCuts() error {
 	m := w.manifest
 	if len(m.Cuts) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (w *workplace) finishCuts() error {
 
 // cutting writes the parts of one file.
 type cutting struct {
-	*workplace
+	*loader
 	of       hfile.Summary
 	at       [][]byte // the boundaries
 	settings hfilewriter.Settings
@@ -249,7 +249,7 @@ func (c *cutting) abort() error {
 }
 
 // liveFamily are the settings that files of a family have now.
-func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
+func (w *loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
 		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
@@ -268,7 +268,7 @@ func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Sett
 }
 
 // checkSettings refuses to load files whose family has other settings than when they were written.
-func (w *workplace) checkSettings(table *load.Table) error {
+func (w *loader) checkSettings(table *load.Table) error {
 	if len(w.manifest.NotLoaded()) == 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/entry"
@@ -111,7 +112,7 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local}
 	fsys.listed = func(string) { put("part-1"); put(source.SuccessName) }
 	j := &jobfile.Job{}
-	j.Input.RequireSuccess = true
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	s := &source.Source{Job: j, FS: fsys}
 	if err := s.Find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
 		t.Errorf("%d files, %v", len(s.Files), err)
@@ -133,7 +134,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 		}
 	}
 	j := &jobfile.Job{}
-	j.Input.RequireSuccess = true
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	find := func(name string) (int, error) {
 		s := &source.Source{Job: j, FS: storage.Local}
 		err := s.Find(filepath.Join(dir, name))
@@ -178,10 +179,10 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&workplace{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
+		if err := (&outputDir{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&workplace{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
+		if err := (&outputDir{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -312,7 +313,7 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	w := &outputDir{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
 	if err := errors.Join(w.save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const inputShrinks = 4
 
 // checkInputSize refuses an input that is far too large for the table's regions with files of max_size, before it is read.
 // What a filter leaves of it is not known then.
-func (w *workplace) checkInputSize() error {
+func (w *outputRun) checkInputSize() error {
 	t, columns := w.target, max(len(w.job.Columns), 1)
 	if w.job.Filter != nil || !w.job.Load {
 		return nil
@@ -41,7 +41,7 @@ func familyNames(t *target.Target) string {
 }
 
 // checkWritten refuses to load what was written under a higher limit.
-func (w *workplace) checkWritten(m *manifest.Manifest) error {
+func (w *outputDir) checkWritten(m *manifest.Manifest) error {
 	limit, err := w.site.MaxFiles()
 	if err != nil || !w.job.Load {
 		return err

@@ -49,7 +49,7 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	w := &workplace{fsys: fsys, dir: name, site: s, options: o}
+	w := &loader{outputDir: &outputDir{fsys: fsys, dir: name, site: s, options: o}}
 	defer func() {
 		if w.cluster != nil {
 			err = errors.Join(err, w.cluster.Close())
@@ -88,7 +88,7 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 	return files
 }
 
-func (w *workplace) loadFiles(ctx context.Context, d *hfiledir.Directory, report *LoadReport) error {
+func (w *loader) loadFiles(ctx context.Context, d *hfiledir.Directory, report *LoadReport) error {
 	var err error
 	if w.manifest, err = manifest.Read(w.fsys, w.dir); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (w *workplace) loadFiles(ctx context.Context, d *hfiledir.Directory, report
 }
 
 // reach connects to HBase and opens the ledger.
-func (w *workplace) reach(ctx context.Context) (err error) {
+func (w *loader) reach(ctx context.Context) (err error) {
 	if w.cluster, err = w.site.Connect(ctx); err == nil {
 		w.ledger, err = openLedger(w.site)
 	}
@@ -154,7 +154,7 @@ func (w *workplace) reach(ctx context.Context) (err error) {
 }
 
 // loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
-func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
+func (w *loader) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
 	if err := w.reach(ctx); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err e
 }
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
-func (w *workplace) checkEmpty() error {
+func (w *loader) checkEmpty() error {
 	infos, err := storage.List(w.fsys, w.dir)
 	if err != nil || w.manifest != nil {
 		return err
@@ -186,7 +186,7 @@ func (w *workplace) checkEmpty() error {
 
 // checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for
 // nothing here.
-func (w *workplace) checkState(table string) error {
+func (w *loader) checkState(table string) error {
 	m := w.manifest
 	switch {
 	case m == nil:
@@ -202,7 +202,7 @@ func (w *workplace) checkState(table string) error {
 }
 
 // checkComplete wants every recorded file that the table does not have in the directory.
-func (w *workplace) checkComplete(d *hfiledir.Directory) error {
+func (w *loader) checkComplete(d *hfiledir.Directory) error {
 	if w.manifest == nil {
 		return nil
 	}

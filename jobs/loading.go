@@ -18,7 +18,7 @@ import (
 )
 
 // load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
-func (w *workplace) load(ctx context.Context, summary *Summary) error {
+func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	if err := w.recoverLoad(ctx, w.job.Table); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 }
 
 // handOver loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
-func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, error) {
+func (w *loader) handOver(ctx context.Context, table string) (*load.Report, error) {
 	if err := w.reread(ctx); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 
 // checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
 // does not serve is written again, as the earlier process would have done; else that is for a person.
-func (w *workplace) checkLoaded(ctx context.Context, table *load.Table) error {
+func (w *loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.manifest.Table != table.Identity() {
 		return w.checkServed(ctx, table.Name)
 	}
@@ -92,7 +92,7 @@ const maxCuts = 10
 
 // loadAndCut loads the files that the table does not have. Those with rows of several regions are cut before, and again
 // where regions split in the meantime.
-func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
+func (w *loader) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
 	for cuts := 0; len(w.manifest.NotLoaded()) > 0; cuts++ {
 		table, err := site.LookUp(ctx, w.cluster, name)
@@ -125,7 +125,7 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 }
 
 // serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
-func (w *workplace) serve(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
+func (w *loader) serve(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := w.cluster.ProbeTable(ctx, t, files)
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *workplace) serve(ctx context.Context, t *load.Table, files []load.HFile
 }
 
 // confirm ends a load: every file must be served, and every row readable.
-func (w *workplace) confirm(ctx context.Context, name string) error {
+func (w *loader) confirm(ctx context.Context, name string) error {
 	files, err := w.manifest.Hfiles(w.fsys, w.dir, func(*hfile.Summary) bool { return true })
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ const savesALoad = 64
 // recordLoad writes into the manifest where a load of n files may leave some, and which the table has. That it has a file
 // may be written some requests later: a killed load asks the table for the files that are neither at their place nor
 // recorded. saveLoaded is to follow.
-func (w *workplace) recordLoad(n int) load.Hooks {
+func (w *loader) recordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.manifest.Files() {
 		byURI[w.fsys.URI(path.Join(w.dir, f.Path))] = f
@@ -218,7 +218,7 @@ func (w *workplace) recordLoad(n int) load.Hooks {
 }
 
 // saveLoaded saves the manifest where that was put off.
-func (w *workplace) saveLoaded() error {
+func (w *loader) saveLoaded() error {
 	if w.unsaved == 0 {
 		return nil
 	}
@@ -227,13 +227,13 @@ func (w *workplace) saveLoaded() error {
 }
 
 // mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
-func (w *workplace) mayAsk() error {
+func (w *loader) mayAsk() error {
 	w.options.Failpoint.Reached(failpoint.Asked)
 	return w.checkLock()
 }
 
 // checkLock is an error where another run may change the output.
-func (w *workplace) checkLock() error {
+func (w *outputDir) checkLock() error {
 	if w.lock == nil {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (w *workplace) checkLock() error {
 }
 
 // stopped says of a load that failed how far it came, and what to do.
-func (w *workplace) stopped(ctx context.Context, err error) error {
+func (w *loader) stopped(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
 		return w.lose(ctx, lost)
@@ -253,7 +253,7 @@ func (w *workplace) stopped(ctx context.Context, err error) error {
 // recoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
 // takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
 // loaded, and comes back. Of the others, a file is loaded if the table serves it.
-func (w *workplace) recoverLoad(ctx context.Context, table string) error {
+func (w *loader) recoverLoad(ctx context.Context, table string) error {
 	m := w.manifest
 	if m.State != manifest.Loading {
 		return nil

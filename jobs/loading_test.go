@@ -32,7 +32,7 @@ func (c *countedSaves) Replace(from, to string) error {
 }
 
 // loadOf is a load of n files, one in each region, into no table.
-func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
+func loadOf(t *testing.T, n int) (*loader, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
 	o, err := Options{}.WithDefaults()
@@ -49,7 +49,7 @@ func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
-	return &workplace{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}, fsys
+	return &loader{outputDir: &outputDir{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few

@@ -97,7 +97,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return (&workplace{fsys: storage.Local, dir: out}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
+			return (&loader{outputDir: &outputDir{fsys: storage.Local, dir: out}}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
 		},
 		"get --from": func() error {
 			_, err := lookup.Get(t.Context(), job(), options.Options{}, []string{"x"}, out)

@@ -32,7 +32,7 @@ type jobRun struct {
 	source  *source.Source
 	cluster *load.Cluster  // nil where the job needs none
 	ledger  *ledger.Ledger // nil where nothing is loaded
-	places  []*workplace
+	places  []*outputRun
 	keeper  *checkpoint.Keeper // from the sort on
 }
 
@@ -56,7 +56,8 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 		}
 	}
 	for _, out := range j.Feeds() {
-		w := &workplace{job: out, options: o, site: r.site, source: r.source, part: j.Part(out)}
+		w := newOutputRun(&outputDir{job: out, options: o, site: r.site, source: r.source})
+		w.part = j.Part(out)
 		if out.Connects(!o.NoLoad) {
 			w.cluster = r.cluster
 		}
@@ -99,9 +100,27 @@ func (r *jobRun) closeShared() error {
 	return errors.Join(errs...)
 }
 
-// workplace is a locked output directory with the manifest of this run.
-type workplace struct {
-	job      *jobfile.Job
+// outputRun is one output of a run: its directory, what loads it, and what it is made for.
+type outputRun struct {
+	*loader
+	target *target.Target // nil where the output is written
+	part   float64        // of the input's bytes that it takes, about
+	report *OutputReport
+}
+
+// loader hands the files of an output directory to a table.
+type loader struct {
+	*outputDir
+	cluster *load.Cluster  // nil where the output needs none
+	ledger  *ledger.Ledger // nil where nothing is loaded
+	unsaved int            // load requests whose end the manifest on the disk does not show yet
+}
+
+func newOutputRun(d *outputDir) *outputRun { return &outputRun{loader: &loader{outputDir: d}} }
+
+// outputDir is a locked output directory with the manifest of this run.
+type outputDir struct {
+	job      *jobfile.Job // nil where a directory is loaded without its job
 	options  options.Options
 	site     *site.Site
 	source   *source.Source
@@ -112,16 +131,10 @@ type workplace struct {
 	replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
 	found    bool               // the output had a manifest
 	earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
-	cluster  *load.Cluster      // nil where the output needs none
-	ledger   *ledger.Ledger     // nil where nothing is loaded
-	target   *target.Target     // nil where the output is written
-	part     float64            // of the input's bytes that it takes, about
-	report   *OutputReport
-	unsaved  int // load requests whose end the manifest on the disk does not show yet
 }
 
 // open locks the output.
-func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
+func (w *outputDir) open(ctx context.Context, lost func(error)) (err error) {
 	if w.fsys, w.dir, err = w.site.Resolve(w.job.Output, w.job.Dir); err != nil {
 		return fmt.Errorf("open the output %s: %w", w.job.Output, err)
 	}
@@ -135,7 +148,7 @@ func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
 }
 
 // dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
-func (w *workplace) takeLock(ctx context.Context, lost func(error)) (err error) {
+func (w *outputDir) takeLock(ctx context.Context, lost func(error)) (err error) {
 	if w.lock, err = dirlock.Take(ctx, w.fsys, w.dir, w.site.User, lost); err == nil {
 		w.fsys = w.lock.Guarded()
 	}
@@ -143,7 +156,7 @@ func (w *workplace) takeLock(ctx context.Context, lost func(error)) (err error) 
 }
 
 // TempFolder is where files are written before they get their names.
-func (w *workplace) tempFolder() (string, error) {
+func (w *outputDir) tempFolder() (string, error) {
 	if w.lock != nil {
 		return w.lock.TempFolder()
 	}
@@ -153,7 +166,7 @@ func (w *workplace) tempFolder() (string, error) {
 
 // clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
 // deleted when the lock was taken, if the owner is gone.
-func (w *workplace) clearTemps() error {
+func (w *outputDir) clearTemps() error {
 	all, err := storage.List(w.fsys, path.Join(w.dir, dirlock.TempDir))
 	if err != nil {
 		return err
@@ -170,7 +183,7 @@ func (w *workplace) clearTemps() error {
 }
 
 // close gives back what is the output's alone. An output directory in which nothing was left goes with it.
-func (w *workplace) close() error {
+func (w *outputDir) close() error {
 	var errs []error
 	if w.lock != nil {
 		errs = append(errs, w.lock.Release())
@@ -185,7 +198,7 @@ func (w *workplace) close() error {
 
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
-func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
+func (w *outputDir) resume(ctx context.Context) (finished bool, err error) {
 	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.source.Files), JobHash: w.job.Hash(),
 		Timestamp: w.job.Timestamp, Site: w.site.Properties()}
 	fresh.Run = w.job.Info()
@@ -194,7 +207,7 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w.manifest, w.target, w.found = fresh, nil, old != nil
+	w.manifest, w.found = fresh, old != nil
 	if err := w.adoptInput(ctx, old, fresh); err != nil {
 		return false, err
 	}
@@ -244,12 +257,12 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 }
 
 // uri names a file of the output.
-func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
+func (w *outputDir) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
 
 // save records the state of things, as long as the output is still this run's to change.
-func (w *workplace) save() error { return w.saveManifest(w.manifest) }
+func (w *outputDir) save() error { return w.saveManifest(w.manifest) }
 
-func (w *workplace) saveManifest(m *manifest.Manifest) error {
+func (w *outputDir) saveManifest(m *manifest.Manifest) error {
 	temps, err := w.tempFolder()
 	if err != nil {
 		return err
@@ -259,7 +272,7 @@ func (w *workplace) saveManifest(m *manifest.Manifest) error {
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
 // old one stays as it is.
-func (w *workplace) replace(ctx context.Context) error {
+func (w *loader) replace(ctx context.Context) error {
 	if w.replaced == nil {
 		return nil
 	}
@@ -278,7 +291,7 @@ func (w *workplace) replace(ctx context.Context) error {
 }
 
 // present is the manifest of what is in the output now.
-func (w *workplace) present() *manifest.Manifest {
+func (w *outputDir) present() *manifest.Manifest {
 	if w.replaced != nil {
 		return w.replaced
 	}
@@ -286,7 +299,7 @@ func (w *workplace) present() *manifest.Manifest {
 }
 
 // clean deletes what a manifest names, and the manifest last.
-func (w *workplace) clean(m *manifest.Manifest) error {
+func (w *outputDir) clean(m *manifest.Manifest) error {
 	if err := w.cleanFiles(m); err != nil {
 		return err
 	}
@@ -294,7 +307,7 @@ func (w *workplace) clean(m *manifest.Manifest) error {
 }
 
 // cleanFiles deletes what a manifest names.
-func (w *workplace) cleanFiles(m *manifest.Manifest) error {
+func (w *outputDir) cleanFiles(m *manifest.Manifest) error {
 	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, source.SuccessName)}
 	for _, f := range m.Files() {
 		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
@@ -314,7 +327,7 @@ func (w *workplace) cleanFiles(m *manifest.Manifest) error {
 }
 
 // checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
-func (w *workplace) checkContent() error {
+func (w *outputDir) checkContent() error {
 	infos, err := storage.List(w.fsys, w.dir)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
@@ -352,7 +365,7 @@ func (w *workplace) checkContent() error {
 }
 
 // checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
-func (w *workplace) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
+func (w *outputDir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.present(), family); err != nil {
 		return nil, nil, err
 	}
@@ -377,7 +390,7 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*hfile.Summar
 
 // removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
 // record: those of the slices that its manifest lacks. Their names follow from the run.
-func (w *workplace) removeUnrecorded(m *manifest.Manifest, family string) error {
+func (w *outputDir) removeUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
 	}
@@ -408,7 +421,7 @@ func (w *workplace) removeUnrecorded(m *manifest.Manifest, family string) error 
 
 // removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
 // still, so that the next run finds them.
-func (w *workplace) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
+func (w *outputDir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
 	n := 0
 	for present[name(n)] {
 		n++
@@ -423,7 +436,7 @@ func (w *workplace) removeFrom(family string, name func(sequence int) string, pr
 }
 
 // checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
-func (w *workplace) checkKnown(known map[string]*hfile.Summary) error {
+func (w *outputDir) checkKnown(known map[string]*hfile.Summary) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {
@@ -438,7 +451,7 @@ func (w *workplace) checkKnown(known map[string]*hfile.Summary) error {
 }
 
 // forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
-func (w *workplace) forget(region int) error {
+func (w *outputDir) forget(region int) error {
 	files := w.manifest.Remove(region)
 	if files == nil {
 		return nil
@@ -450,7 +463,7 @@ func (w *workplace) forget(region int) error {
 }
 
 // manifestRecords are the finished slices as the manifest has them, which is saved with each change.
-type manifestRecords struct{ *workplace }
+type manifestRecords struct{ *outputDir }
 
 func (r manifestRecords) All() []manifest.Slice { return r.manifest.Slices }
 

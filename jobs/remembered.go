@@ -41,7 +41,7 @@ func openLedger(s *site.Site) (*ledger.Ledger, error) {
 }
 
 // entry is what the ledger remembers of this job and date; nil where that is nothing.
-func (w *workplace) entry() (*ledger.Entry, error) {
+func (w *loader) entry() (*ledger.Entry, error) {
 	if w.ledger == nil {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func (w *workplace) entry() (*ledger.Entry, error) {
 }
 
 // note writes the state of a load into the ledger.
-func (w *workplace) note(state string) error {
+func (w *loader) note(state string) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (w *workplace) note(state string) error {
 }
 
 // noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+func (w *loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
-func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
+func (w *loader) newEntry(state string) (*ledger.Entry, error) {
 	m := w.manifest
 	books, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
@@ -116,7 +116,7 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 // loadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
 // table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
 // whether it is to be loaded again.
-func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) {
+func (w *loader) loadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.entry()
 	if e == nil || err != nil {
 		return false, err
@@ -138,7 +138,7 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 }
 
 // adopt asks whether the table serves what an entry says was loaded, and takes its account over.
-func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
+func (w *loader) adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
-func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+func (w *loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.manifest.Run.ID {
 		return true, nil
 	}
@@ -182,7 +182,7 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
 // opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
 // timestamps. Once the region was opened since, that can't happen any more.
-func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+func (w *loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 }
 
 // openAgain moves a region so that it finds what is in its folder.
-func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+func (w *loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
@@ -221,7 +221,7 @@ func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.
 
 // askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
-func (w *workplace) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+func (w *loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
 	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return err

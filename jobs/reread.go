@@ -15,7 +15,7 @@ import (
 
 // reread verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
 // a table should not take them. They are read in full and held against the digests in the manifest.
-func (w *workplace) reread(ctx context.Context) error {
+func (w *loader) reread(ctx context.Context) error {
 	var doubtful []*hfile.Summary
 	for _, f := range w.manifest.Files() {
 		if !f.Loaded && (w.earlier == nil || w.earlier[f.Path]) {
@@ -34,7 +34,7 @@ func (w *workplace) reread(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (w *workplace) rereadFile(ctx context.Context, f *hfile.Summary) error {
+func (w *loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -26,7 +26,9 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := func() *workplace { return &workplace{fsys: storage.Local, dir: dir, options: o, manifest: m} }
+	work := func() *loader {
+		return &loader{outputDir: &outputDir{fsys: storage.Local, dir: dir, options: o, manifest: m}}
+	}
 	if err := work().reread(context.Background()); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
@@ -59,7 +61,7 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: storage.Local, dir: dir}
+	w := &loader{outputDir: &outputDir{fsys: storage.Local, dir: dir}}
 	if err := w.loadFiles(context.Background(), d, &LoadReport{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
 		t.Errorf("a family's folder: %v", err)
 	}

@@ -26,7 +26,7 @@ func (e *rewriteError) Unwrap() error { return e.lost }
 
 // lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
 // names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
-func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
+func (w *loader) lose(ctx context.Context, lost *load.LostError) error {
 	m := w.manifest
 	if err := w.noteUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
 
 // dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
 // deleted, for which the manifest has them as cuts without parts.
-func (w *workplace) dropLost(r manifest.Slice, gone map[string]bool) bool {
+func (w *loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.uri(f.Path)] }) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (w *workplace) dropLost(r manifest.Slice, gone map[string]bool) bool {
 
 // recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
 // it is deleted with the rest of the output.
-func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
+func (w *loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.replaced
 	if old.State != manifest.Loading || old.Staging == "" {
 		return nil
@@ -99,7 +99,7 @@ func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 
 // keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
 // written then, and cut at the present boundaries.
-func (w *workplace) keepSplits() error {
+func (w *outputRun) keepSplits() error {
 	m := w.manifest
 	if len(m.Kept) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
 		return nil

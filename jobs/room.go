@@ -48,7 +48,7 @@ func (r room) err() error {
 
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
 // of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.Growth.
-func (r *jobRun) checkRoom(todo []*workplace) error {
+func (r *jobRun) checkRoom(todo []*outputRun) error {
 	r.warnOfSpillsInMemory(todo)
 	if r.job.Input.SpaceUnchecked {
 		return nil
@@ -88,7 +88,7 @@ func joinRoom(rooms []room, r room) []room {
 }
 
 // spillRoom is what the sorts write where the input does not fit in their memory; it needs nothing where it does.
-func (r *jobRun) spillRoom(todo []*workplace) (spill room, err error) {
+func (r *jobRun) spillRoom(todo []*outputRun) (spill room, err error) {
 	spill = room{what: "spilling sorted runs to", fsys: storage.Local, need: r.spillNeed(todo)}
 	if spill.need == 0 {
 		return spill, nil
@@ -105,7 +105,7 @@ func (r *jobRun) spillRoom(todo []*workplace) (spill room, err error) {
 
 // warnOfSpillsInMemory reports a work folder whose files take memory. Sorted runs spilled to it come on top of --memory, and
 // a container that is sized by --memory ends the process.
-func (r *jobRun) warnOfSpillsInMemory(todo []*workplace) {
+func (r *jobRun) warnOfSpillsInMemory(todo []*outputRun) {
 	need := r.spillNeed(todo)
 	if need == 0 {
 		return
@@ -117,7 +117,7 @@ func (r *jobRun) warnOfSpillsInMemory(todo []*workplace) {
 }
 
 // outputRoom is what the files take that are not written yet; false where what is free is not known.
-func (w *workplace) outputRoom() (room, bool) {
+func (w *outputRun) outputRoom() (room, bool) {
 	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), fsys: w.fsys, dir: w.dir, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.fsys.Free(w.dir); err != nil {
@@ -128,7 +128,7 @@ func (w *workplace) outputRoom() (room, bool) {
 }
 
 // outputNeed is what the files take that are not written yet.
-func (w *workplace) outputNeed(t *target.Target) int64 {
+func (w *outputRun) outputNeed(t *target.Target) int64 {
 	least := outputRatio(&t.Families[0].Settings)
 	for i := range t.Families {
 		least = min(least, outputRatio(&t.Families[i].Settings))
@@ -141,7 +141,7 @@ func (w *workplace) outputNeed(t *target.Target) int64 {
 }
 
 // spillNeed is what the sorts write where the input does not fit in their memory; 0 where it does.
-func (r *jobRun) spillNeed(todo []*workplace) int64 {
+func (r *jobRun) spillNeed(todo []*outputRun) int64 {
 	var bytes float64
 	for _, w := range todo {
 		bytes += w.part * float64(r.source.Text)

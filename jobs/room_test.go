@@ -123,7 +123,7 @@ func TestRoomOfWhatFitsInMemory(t *testing.T) {
 
 func TestEstimates(t *testing.T) {
 	r := &jobRun{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
-	all := []*workplace{{part: 1}}
+	all := []*outputRun{{part: 1}}
 	if need := r.spillNeed(all); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
 	}
@@ -131,7 +131,7 @@ func TestEstimates(t *testing.T) {
 	if need := r.spillNeed(all); need != 0 {
 		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
 	}
-	all = []*workplace{{part: 1}, {part: 0.25}, {part: 3}}
+	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
 	if need := r.spillNeed(all); need != 255<<20 {
 		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
 	}

@@ -96,10 +96,11 @@ func (r *jobRun) explain(ctx context.Context, err error) error {
 }
 
 func (r *jobRun) run(ctx context.Context, summary *Summary) error {
-	var todo []*workplace
+	var todo []*outputRun
 	for i, w := range r.places {
 		w.report = summary.output(i)
 		w.report.Output = w.fsys.URI(w.dir)
+		w.target = nil
 		finished, err := w.resume(ctx)
 		if err == nil && !finished && w.blank() {
 			finished, err = w.loadedElsewhere(ctx)
@@ -132,12 +133,12 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 }
 
 // blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *workplace) blank() bool {
+func (w *outputDir) blank() bool {
 	return w.wantsLoad() && !w.options.Force && !w.found
 }
 
 // stands says what there is of an output whose files are written, should another one fail.
-func (w *workplace) stands() {
+func (w *outputRun) stands() {
 	w.report.fill(w.manifest)
 	w.report.Status = outcome.Done
 	if w.wantsLoad() && w.manifest.State != manifest.Loaded {
@@ -145,10 +146,10 @@ func (w *workplace) stands() {
 	}
 }
 
-func (w *workplace) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
+func (w *outputDir) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
 
 // end loads an output that wants it and says how it ended.
-func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, written bool) error {
+func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
 	wanted := w.wantsLoad()
 	w.report.Load.Wanted = wanted
 	switch {
@@ -179,7 +180,7 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 }
 
 // named says of which output an error is, where there are several.
-func (r *jobRun) named(w *workplace, err error) error {
+func (r *jobRun) named(w *outputRun, err error) error {
 	if len(r.places) == 1 {
 		return err
 	}
@@ -190,7 +191,7 @@ func (r *jobRun) named(w *workplace, err error) error {
 }
 
 // write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
-func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary) (err error) {
+func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
 			return r.named(w, err)
@@ -243,7 +244,7 @@ func (r *jobRun) uris() []string {
 }
 
 // ready looks for room, and begins the manifests.
-func (r *jobRun) ready(todo []*workplace) error {
+func (r *jobRun) ready(todo []*outputRun) error {
 	if err := r.checkRoom(todo); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (r *jobRun) ready(todo []*workplace) error {
 }
 
 // rejectPlace is the output that has the rejects: the first, whose table the others belong to.
-func (r *jobRun) rejectPlace() *workplace { return r.places[0] }
+func (r *jobRun) rejectPlace() *outputRun { return r.places[0] }
 
 // sort reads the input into an output's rows each; none for those that are written.
 func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
@@ -305,7 +306,7 @@ func (r *jobRun) countFailed(rows []*sorting.Rows) {
 }
 
 // writeAll writes one output after the other, and frees what is written of rows.
-func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorting.Rows, summary *Summary) error {
+func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
 	for i, w := range r.places {
 		if rows[i] == nil {
 			continue
@@ -337,9 +338,9 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortin
 }
 
 // write writes one output's files and closes its books.
-func (w *workplace) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
+func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
 	writing := writing.New(&writing.Stage{Job: w.job, Target: w.target, Rows: rows, Inputs: w.source.Files, Place: hfile.Place{FS: w.fsys, Dir: w.dir, Temps: w.tempFolder},
-		RunID: w.manifest.Run.ID, Records: manifestRecords{w}, Say: w.options.Say, Failpoint: w.options.Failpoint}, w.options.Watch)
+		RunID: w.manifest.Run.ID, Records: manifestRecords{w.outputDir}, Say: w.options.Say, Failpoint: w.options.Failpoint}, w.options.Watch)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.Run(ctx)
 		return writing.Checks.Sum(), err
@@ -357,7 +358,7 @@ func (w *workplace) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 }
 
 // plan makes the target, for an output that it suits.
-func (w *workplace) plan(ctx context.Context) error {
+func (w *outputRun) plan(ctx context.Context) error {
 	table, err := w.liveTable(ctx)
 	if err != nil {
 		return err
@@ -376,7 +377,7 @@ func (w *workplace) plan(ctx context.Context) error {
 }
 
 // begin gets the output ready for its files.
-func (w *workplace) begin() error {
+func (w *outputRun) begin() error {
 	if m := w.manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
@@ -406,14 +407,14 @@ func (w *workplace) begin() error {
 	return nil
 }
 
-func (w *workplace) clearRejects() error {
+func (w *outputDir) clearRejects() error {
 	if err := w.fsys.RemoveAll(path.Join(w.dir, manifest.RejectsDir)); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
 	return nil
 }
 
-func (w *workplace) sumRejects(summary *Summary, records int64) {
+func (w *outputRun) sumRejects(summary *Summary, records int64) {
 	if records == 0 {
 		return
 	}
@@ -422,7 +423,7 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 }
 
 // balance closes the books: every row and cell is accounted for, before anything is loaded.
-func (w *workplace) balance(rows *sorting.Rows) error {
+func (w *outputDir) balance(rows *sorting.Rows) error {
 	m := w.manifest
 	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.job.CellColumns())}
 	if err := w.recordContents(rows); err != nil {
@@ -445,7 +446,7 @@ func (w *workplace) balance(rows *sorting.Rows) error {
 }
 
 // succeed marks the output as complete.
-func (w *workplace) succeed() error {
+func (w *outputDir) succeed() error {
 	w.manifest.State = manifest.Written
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
 	if err := w.save(); err != nil {
@@ -456,7 +457,7 @@ func (w *workplace) succeed() error {
 }
 
 // markSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
-func (w *workplace) markSuccess() error {
+func (w *outputDir) markSuccess() error {
 	name := path.Join(w.dir, source.SuccessName)
 	if _, err := w.fsys.Stat(name); err == nil {
 		return nil
@@ -476,7 +477,7 @@ func (w *workplace) markSuccess() error {
 }
 
 // liveTable looks the table up; nil without a cluster.
-func (w *workplace) liveTable(ctx context.Context) (*load.Table, error) {
+func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
 	if w.cluster == nil {
 		return nil, nil
 	}
@@ -484,7 +485,7 @@ func (w *workplace) liveTable(ctx context.Context) (*load.Table, error) {
 }
 
 // checkPlace refuses an output from which the load would be refused in the end.
-func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
+func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.job.Load || w.options.NoLoad {
 		return nil
 	}

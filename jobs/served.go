@@ -13,7 +13,7 @@ import (
 
 // checkServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
 // change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
-func (w *workplace) checkServed(ctx context.Context, name string) error {
+func (w *loader) checkServed(ctx context.Context, name string) error {
 	loaded, err := w.manifest.Hfiles(w.fsys, w.dir, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err
@@ -41,7 +41,7 @@ func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 }
 
 // refuseUnreadable refuses files whose rows can't be read in the table now.
-func (w *workplace) refuseUnreadable(table string, findings []load.Finding) error {
+func (w *loader) refuseUnreadable(table string, findings []load.Finding) error {
 	all := len(findings)
 	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
 	if len(lost) == 0 {

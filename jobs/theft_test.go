@@ -181,15 +181,15 @@ func (r *replacingFS) Replace(from, to string) error {
 // wakes up: who has taken the lock over meanwhile has removed its files.
 func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *workplace {
-		w := &workplace{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
+	take := func() *outputDir {
+		w := &outputDir{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
 			manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
 		if err := w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	var second *workplace
+	var second *outputDir
 	first := take()
 	s := &theft{out: dir, old: true}
 	first.lock.Fsys.(*replacingFS).before = func(to string) {
