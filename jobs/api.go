@@ -5,9 +5,12 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/verify"
 )
 
 // UsageError makes an error one of the command line.
@@ -78,3 +81,33 @@ var Read = jobfile.Read
 
 // ReadOptions is jobfile.ReadOptions.
 type ReadOptions = jobfile.ReadOptions
+
+// VerifyDir is verify.Dir.
+var VerifyDir = verify.Dir
+
+// VerifyJob is verify.Job.
+var VerifyJob = verify.Job
+
+// VerifyReport is verify.Report.
+type VerifyReport = verify.Report
+
+// Get is lookup.Get.
+var Get = lookup.Get
+
+// GetReport is lookup.GetReport.
+type GetReport = lookup.GetReport
+
+// Inspect is lookup.Inspect.
+var Inspect = lookup.Inspect
+
+// InspectReport is lookup.InspectReport.
+type InspectReport = lookup.InspectReport
+
+// Plan is plan.Make.
+var Plan = plan.Make
+
+// PlanOptions is plan.Options.
+type PlanOptions = plan.Options
+
+// PlanReport is plan.Report.
+type PlanReport = plan.Report

@@ -17,8 +17,13 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/site"
+	"bulkload/jobs/verify"
 	"bulkload/keys"
 	"bulkload/load"
 )
@@ -171,7 +176,7 @@ func TestNightsIntoHBase(t *testing.T) {
 	l.wantTable(t, "first night reloaded", wantFirst, wantSecond)
 
 	for _, date := range []string{first, second} {
-		r, err := VerifyJob(ctx, l.job(t, date), l.options(), true)
+		r, err := verify.Job(ctx, l.job(t, date), l.options(), true)
 		if err != nil || r.Cells != int64(len(map[string][]string{first: wantFirst, second: wantSecond}[date])) || r.ExtraRows == 0 {
 			t.Errorf("verify %s against the table: %+v, %v", date, r, err)
 		}
@@ -188,12 +193,12 @@ func (l *live) wantRowsOfAKey(t *testing.T, date string) {
 	}
 	key := strings.Split(string(content), "\x01")[1]
 	want := strings.Count(string(content), "\x01"+key+"\x01")
-	r, err := Get(context.Background(), l.job(t, date), l.options(), []string{key}, "")
+	r, err := lookup.Get(context.Background(), l.job(t, date), l.options(), []string{key}, "")
 	if err != nil || len(r.Rows) != want || want == 0 {
 		t.Errorf("get %s: %d rows, want %d (%v)", key, len(r.Rows), want, err)
 	}
 	for _, row := range r.Rows {
-		if i := slices.IndexFunc(row.Cells, func(c GotCell) bool { return c.Qualifier == "check_id" }); i < 0 || row.Cells[i].Value != key {
+		if i := slices.IndexFunc(row.Cells, func(c lookup.GotCell) bool { return c.Qualifier == "check_id" }); i < 0 || row.Cells[i].Value != key {
 			t.Errorf("get %s: row %s is another key's", key, row.Row)
 		}
 	}
@@ -220,7 +225,7 @@ func TestGetOfSaltsInHBase(t *testing.T) {
 	l.night(t, date, 2000, 1)
 	mustRun(t, l.job(t, date), l.options())
 	l.wantRowsOfAKey(t, date)
-	if r, err := Get(context.Background(), l.job(t, date), l.options(), []string{"nobody's"}, ""); err != nil || r.Scans != 20 || len(r.Rows) != 0 {
+	if r, err := lookup.Get(context.Background(), l.job(t, date), l.options(), []string{"nobody's"}, ""); err != nil || r.Scans != 20 || len(r.Rows) != 0 {
 		t.Errorf("get of a key that is not there: %+v, %v", r, err)
 	}
 }
@@ -234,14 +239,14 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if _, err := Run(ctx, j, l.options()); err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("a run without its table: %v", err)
 	}
-	plan, err := Plan(ctx, j, l.options(), PlanOptions{Create: true})
-	if err != nil || !plan.Created || len(plan.Splits) != 9 || plan.Rows != 2000 {
-		t.Fatalf("plan with create: %+v, %v", plan, err)
+	planned, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true})
+	if err != nil || !planned.Created || len(planned.Splits) != 9 || planned.Rows != 2000 {
+		t.Fatalf("plan with create: %+v, %v", planned, err)
 	}
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	if _, err := Plan(ctx, j, l.options(), PlanOptions{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
+	if _, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
 		t.Errorf("creating it again: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
@@ -297,7 +302,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	if s.Load.Wanted || len(s.Files) != 10 {
 		t.Errorf("without load: %d files, load %+v", len(s.Files), s.Load)
 	}
-	if _, err := VerifyJob(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
+	if _, err := verify.Job(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
 		t.Error(err)
 	}
 	r, err := LoadDir(ctx, l.out+"/2026-11-20", l.table, l.options())
@@ -351,11 +356,11 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	files, err := w.manifest.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = stateLoading
+	w.manifest.State = manifest.Loading
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -388,11 +393,11 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	files, err := w.manifest.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = stateLoading
+	w.manifest.State = manifest.Loading
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +413,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	want := filepath.Join(t.TempDir(), "want")
 	l.oracle(t, "payments", joined(t, t.TempDir(), "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
 	l.wantTable(t, "payments", readLines(t, want))
-	if r, err := VerifyJob(context.Background(), j, l.options(), true); err != nil || r.Missing+r.Different > 0 {
+	if r, err := verify.Job(context.Background(), j, l.options(), true); err != nil || r.Missing+r.Different > 0 {
 		t.Errorf("verify --live: %+v, %v", r, err)
 	}
 }
@@ -425,11 +430,11 @@ func TestLostFile(t *testing.T) {
 			o.NoLoad = true
 			mustRun(t, j, o)
 			w := l.work(t, j)
-			w.manifest.State = stateLoading
+			w.manifest.State = manifest.Loading
 			if err := w.save(); err != nil {
 				t.Fatal(err)
 			}
-			lost := w.manifest.files()
+			lost := w.manifest.Files()
 			if !all {
 				lost = lost[:1]
 			}
@@ -451,7 +456,7 @@ func TestLostFile(t *testing.T) {
 }
 
 // work opens a job's output as a run does.
-func (l *live) work(t *testing.T, j *jobfile.Job) *workplace {
+func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 	t.Helper()
 	o, err := l.options().WithDefaults()
 	if err != nil {
@@ -467,7 +472,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *workplace {
 		}
 	})
 	w := r.places[0]
-	if w.manifest, err = readManifest(w.fsys, w.dir); err != nil {
+	if w.manifest, err = manifest.Read(w.fsys, w.dir); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -483,11 +488,11 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	o.NoLoad = true
 	j := l.job(t, "2026-11-20")
 	mustRun(t, j, o)
-	s, err := openSite(o, jobfile.HBase{}, true)
+	s, err := site.Open(o, jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(j.Output, j.Dir)
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,7 +510,7 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	if s := mustRun(t, j, o); s.Load.Files != 10 {
 		t.Errorf("load %+v", s.Load)
 	}
-	if r, err := VerifyJob(t.Context(), j, o, true); err != nil || r.Rows != 2000 {
+	if r, err := verify.Job(t.Context(), j, o, true); err != nil || r.Rows != 2000 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 )
@@ -94,7 +95,7 @@ func TestContentsOutliveAKill(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	crash(t, dir, failpoint.Recorded, 3)
 	mustRun(t, readCheck(t, dir, out), options.Options{})
-	m, err := readManifest(storage.Local, out)
+	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
 	}

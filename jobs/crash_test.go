@@ -14,6 +14,8 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
@@ -67,7 +69,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
-			if _, err := os.Stat(filepath.Join(out, successName)); err != nil {
+			if _, err := os.Stat(filepath.Join(out, source.SuccessName)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -94,7 +96,7 @@ func TestKilledRunGivesWay(t *testing.T) {
 			t.Errorf("%s: another run without --force: %v", at, err)
 		}
 		mustRun(t, j, options.Options{Force: true})
-		if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+		if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 			t.Errorf("%s: %v", at, err)
 		}
 		if err := os.WriteFile(part, content, 0o600); err != nil {

@@ -15,6 +15,9 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/site"
+	"bulkload/jobs/verify"
 )
 
 // damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
@@ -33,11 +36,11 @@ func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
 
 func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, name, err := s.resolve(uri, "/")
+	fsys, name, err := s.Resolve(uri, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestDamagedInput(t *testing.T) {
 			j.Input.Path, j.Input.RequireSuccess, j.Output = in, false, t.TempDir()
 			mustRun(t, j, l.options())
 			block := l.damageHDFS(t, in, int64(len(c.content)/2))
-			_, err = VerifyJob(context.Background(), j, l.options(), false)
+			_, err = verify.Job(context.Background(), j, l.options(), false)
 			wantDamaged(t, "verify", err, name, block)
 			j.Output = t.TempDir()
 			var notes []string
@@ -148,13 +151,13 @@ func TestDamagedHFile(t *testing.T) {
 	block := l.damageHDFS(t, uri, 100) // of the first data block
 	file := s.Files[3].Path
 
-	_, err := VerifyJob(ctx, j, unloaded, false)
+	_, err := verify.Job(ctx, j, unloaded, false)
 	wantDamaged(t, "verify", err, file, block)
-	_, err = VerifyDir(ctx, dir, o)
+	_, err = verify.Dir(ctx, dir, o)
 	wantDamaged(t, "verify DIR", err, file, block)
-	_, err = Inspect(ctx, uri, o, false, func(*cell.Cell) error { return nil })
+	_, err = lookup.Inspect(ctx, uri, o, false, func(*cell.Cell) error { return nil })
 	wantDamaged(t, "inspect", err, file, block)
-	_, err = Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
+	_, err = lookup.Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
 	wantDamaged(t, "get --from", err, file, block)
 	r, err := LoadDir(ctx, dir, l.table, o)
 	wantDamaged(t, "load DIR", err, file, block)

@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 )
@@ -190,7 +191,7 @@ func (l *live) revive(t *testing.T, server string) {
 func (l *live) orphan(t *testing.T, date string, n int) {
 	t.Helper()
 	w := l.written(t, date)
-	f := w.manifest.files()[n]
+	f := w.manifest.Files()[n]
 	region := ""
 	for _, line := range strings.Split(strings.TrimSuffix(l.oracle(t, "regions", l.table), "\n"), "\n") {
 		if part := strings.Split(line, "\t"); part[0] <= f.FirstRow {
@@ -198,7 +199,7 @@ func (l *live) orphan(t *testing.T, date string, n int) {
 		}
 	}
 	staging := path.Join(path.Dir(w.dir), "staging")
-	w.manifest.State, w.manifest.Staging = stateLoading, w.fsys.URI(staging)
+	w.manifest.State, w.manifest.Staging = manifest.Loading, w.fsys.URI(staging)
 	to := path.Join("/hbase/data/default", l.table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_") // HBase's cache knows blocks by the names of files
 	if err := errors.Join(w.save(), w.fsys.Rename(path.Join(w.dir, f.Path), to), w.close()); err != nil {
 		t.Fatal(err)

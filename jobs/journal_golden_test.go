@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/journal"
 	"bulkload/jobs/options"
@@ -54,12 +55,12 @@ func writeDated(t *testing.T, name string, content []byte) {
 // and the machine's boot ID are not those of another day.
 func keptText(t *testing.T, work string) string {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(work, keptPrefix+"*"))
+	dirs, err := filepath.Glob(filepath.Join(work, checkpoint.Prefix+"*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
 	// A copy, since opening a journal may cut it.
-	content, err := os.ReadFile(filepath.Join(dirs[0], keptJournal))
+	content, err := os.ReadFile(filepath.Join(dirs[0], checkpoint.JournalName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func keptText(t *testing.T, work string) string {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	var head keptHead
+	var head checkpoint.Head
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,16 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
 	"bulkload/partition"
 )
 
@@ -184,9 +188,9 @@ func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
 	}
 	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
 		find := func(out string) []byte {
-			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", rejectsDir, name))
+			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", manifest.RejectsDir, name))
 			if all == nil {
-				all = []string{filepath.Join(k.Dir, out, rejectsDir, name)}
+				all = []string{filepath.Join(k.Dir, out, manifest.RejectsDir, name)}
 			}
 			content, err := os.ReadFile(all[0])
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -404,7 +408,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 // keptDir is what a killed run has left.
 func keptDir(t *testing.T, k killedRun) string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(k.Work, keptPrefix+"*"))
+	all, err := filepath.Glob(filepath.Join(k.Work, checkpoint.Prefix+"*"))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -436,7 +440,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		}
 	}
 	lines := func(kept string, how func([][]byte) [][]byte) {
-		change(filepath.Join(kept, keptJournal), func(b []byte) []byte {
+		change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte {
 			return bytes.Join(how(bytes.SplitAfter(b, []byte("\n"))), nil)
 		})
 	}
@@ -448,11 +452,11 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		return all[0]
 	}
 	run := func(kept string, line int) string { // of the journal; -1 is the last
-		j, lines, err := journal.Open(filepath.Join(kept, keptJournal))
+		j, lines, err := journal.Open(filepath.Join(kept, checkpoint.JournalName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := parseLine(lines[(line+len(lines))%len(lines)])
+		parsed, err := checkpoint.ParseLine(lines[(line+len(lines))%len(lines)])
 		if err := errors.Join(err, j.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -465,10 +469,10 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 	}{
 		"nothing": {func(string) {}, "going on with", true},
 		"half a line": {func(kept string) {
-			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return append(b, b[:100]...) })
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return append(b, b[:100]...) })
 		}, "going on with", true},
 		"a cut last line": {func(kept string) {
-			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return b[:len(b)-20] })
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return b[:len(b)-20] })
 		}, "going on with", true},
 		"an unrecorded run": {func(kept string) {
 			change(run(kept, 1), func(b []byte) []byte {
@@ -476,7 +480,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 				return b
 			})
 		}, "going on with", true},
-		"a changed line": {func(kept string) { change(filepath.Join(kept, keptJournal), flip(1000)) }, "journal is damaged", false},
+		"a changed line": {func(kept string) { change(filepath.Join(kept, checkpoint.JournalName), flip(1000)) }, "journal is damaged", false},
 		"exchanged lines": {func(kept string) {
 			lines(kept, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l })
 		}, "journal is damaged", false},
@@ -487,8 +491,10 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"a line twice": {func(kept string) {
 			lines(kept, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) })
 		}, "journal is damaged", false},
-		"an empty journal":   {func(kept string) { change(filepath.Join(kept, keptJournal), func([]byte) []byte { return nil }) }, "nothing is finished", false},
-		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, keptJournal)) }, "nothing is finished", false},
+		"an empty journal": {func(kept string) {
+			change(filepath.Join(kept, checkpoint.JournalName), func([]byte) []byte { return nil })
+		}, "nothing is finished", false},
+		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, checkpoint.JournalName)) }, "nothing is finished", false},
 		"the first run lost": {func(kept string) { _ = os.Remove(run(kept, 1)) }, "no such file", false},
 		"the last run lost":  {func(kept string) { _ = os.Remove(run(kept, -1)) }, "going on with", true},
 		"a cut run":          {func(kept string) { change(run(kept, 1), func(b []byte) []byte { return b[:len(b)-1] }) }, "bytes and had", false},
@@ -496,13 +502,13 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"changed rejects":    {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", true},
 		"a block lost with the machine": {func(kept string) {
 			change(run(kept, -1), flip(5000))
-			rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" })
+			rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" })
 		}, "steps that an earlier process has recorded", true},
-		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" }) }, "going on with", true},
-		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Program = "x" }) }, "another bulkload", false},
-		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
-		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
-		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Splits = "x" }) }, "does not belong", false},
+		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" }) }, "going on with", true},
+		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Program = "x" }) }, "another bulkload", false},
+		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
+		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
+		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Splits = "x" }) }, "does not belong", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k.killAnew(t)
@@ -520,14 +526,14 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 }
 
 // rewriteHead changes what a journal says it belongs to.
-func rewriteHead(t *testing.T, kept string, how func(*keptHead)) {
+func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Head)) {
 	t.Helper()
-	name := filepath.Join(kept, keptJournal)
+	name := filepath.Join(kept, checkpoint.JournalName)
 	j, lines, err := journal.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head keptHead
+	var head checkpoint.Head
 	if err := errors.Join(j.Close(), json.Unmarshal(lines[0], &head), os.Remove(name)); err != nil {
 		t.Fatal(err)
 	}
@@ -661,8 +667,8 @@ func TestKeptIsClearedAway(t *testing.T) {
 	if _, err := os.Stat(old); err != nil {
 		t.Errorf("after a moment: %v", err)
 	}
-	long := time.Now().Add(-keptFor - time.Hour)
-	if err := os.Chtimes(filepath.Join(old, keptJournal), long, long); err != nil {
+	long := time.Now().Add(-checkpoint.KeepFor - time.Hour)
+	if err := os.Chtimes(filepath.Join(old, checkpoint.JournalName), long, long); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, killedRun{Dir: dir, Out: "third"}.job(t), k.options())
@@ -693,15 +699,15 @@ func TestCheckpointHoldsTheAccounts(t *testing.T) {
 			t.Errorf("%s is not tested", reflect.TypeFor[books.Region]().Field(i).Name)
 		}
 	}
-	shares := sharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
-	text, err := json.Marshal(journalLine{Checkpoint: &checkpoint{Read: 9, Shares: []runShare{{Output: 0, Regions: shares}}}})
+	shares := checkpoint.SharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
+	text, err := json.Marshal(checkpoint.Line{Checkpoint: &checkpoint.Checkpoint{Read: 9, Shares: []checkpoint.RunShare{{Output: 0, Regions: shares}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := newKeptState([]int{3})
-	line, err := parseLine(text)
-	if err := errors.Join(err, state.take(line, 1)); err != nil || state.read != 9 || !slices.Equal(state.outputs[0].regions, []books.Region{{}, full, {}}) {
-		t.Errorf("%+v, %v", state.outputs[0].regions, err)
+	state := checkpoint.NewKeptState([]int{3})
+	line, err := checkpoint.ParseLine(text)
+	if err := errors.Join(err, state.Take(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
+		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
 	}
 }
 
@@ -710,13 +716,13 @@ func FuzzJournalLine(f *testing.F) {
 	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`))
 	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		line, err := parseLine(text)
+		line, err := checkpoint.ParseLine(text)
 		if err != nil {
 			return
 		}
-		if state := newKeptState([]int{2, 0}); state.take(line, 3) == nil {
-			state.pieces(nil)
-			state.bytes()
+		if state := checkpoint.NewKeptState([]int{2, 0}); state.Take(line, 3) == nil {
+			state.Pieces(nil)
+			state.Bytes()
 		}
 	})
 }
@@ -738,7 +744,7 @@ func TestOffsetsAscend(t *testing.T) {
 		if err != nil || storage.IsHDFS(j.Input.Path) {
 			continue // which other tests look into
 		}
-		s, err := openSource(j, &site{})
+		s, err := source.Open(j, &site.Site{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -748,7 +754,7 @@ func TestOffsetsAscend(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		forms[fmt.Sprintf("%T", j.Input.Form)] += n
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -759,13 +765,13 @@ func TestOffsetsAscend(t *testing.T) {
 }
 
 // ascends reads a source and counts its records; an error where an offset does not ascend.
-func ascends(j *jobfile.Job, s *source) (n int, err error) {
-	splits, err := cutInput(&j.Input, s)
+func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
+	splits, err := source.Splits(&j.Input, s)
 	if err != nil {
 		return 0, err
 	}
 	for _, split := range splits {
-		in, err := j.Input.Form.Open(s.fsys, split)
+		in, err := j.Input.Form.Open(s.FS, split)
 		if err != nil {
 			return n, err
 		}

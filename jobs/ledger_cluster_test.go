@@ -15,17 +15,19 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // withoutOutput deletes the output of a night.
 func (l *live) withoutOutput(t *testing.T, date string) {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(l.out+"/"+date, "/")
+	fsys, dir, err := s.Resolve(l.out+"/"+date, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +38,11 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 
 func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	s, err := openSite(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := s.openLedger()
+	book, err := openLedger(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +195,8 @@ func TestForceRecoversStaging(t *testing.T) {
 	l.crash(t, night20, failpoint.Taken, 4)
 	w := l.work(t, l.job(t, night20))
 	staging := strings.TrimPrefix(w.manifest.Staging, l.FS())
-	f := w.manifest.files()[len(w.manifest.files())-1]
-	for _, one := range w.manifest.files() {
+	f := w.manifest.Files()[len(w.manifest.Files())-1]
+	for _, one := range w.manifest.Files() {
 		if !one.Loaded {
 			f = one
 		}
@@ -224,7 +226,7 @@ func TestForceRecoversStaging(t *testing.T) {
 func TestLoadDirRemembers(t *testing.T) {
 	l := changedTable(t, nil)
 	w := l.written(t, night20)
-	if err := errors.Join(storage.RemoveIfThere(w.fsys, w.dir, manifestName), w.close()); err != nil {
+	if err := errors.Join(storage.RemoveIfThere(w.fsys, w.dir, manifest.Name), w.close()); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{outcome.Done, outcome.Nothing} {

@@ -8,7 +8,9 @@ import (
 
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/load"
 )
 
@@ -30,24 +32,24 @@ func (c *countedSaves) Replace(from, to string) error {
 }
 
 // loadOf is a load of n files, one in each region, into no table.
-func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
+func loadOf(t *testing.T, n int) (*loader, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
 	o, err := Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manifest{Schema: manifestSchema, State: stateLoading, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
 	for i := range n {
 		row := fmt.Sprintf("%06d", i)
 		if i > 0 {
 			m.Splits = append(m.Splits, row)
 		}
-		f := FileSummary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1}
+		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1}
 		f.Digest.Cells = 1
-		m.Slices = append(m.Slices, sliceRecord{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []FileSummary{f}})
+		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
-	return &workplace{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}, fsys
+	return &loader{outputDir: &outputDir{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
@@ -57,7 +59,7 @@ func TestSavesOfALoad(t *testing.T) {
 	for _, n := range []int{1, 63, 1000, 2000, 4000} {
 		w, counted := loadOf(t, n)
 		hooks := w.recordLoad(n)
-		for _, f := range w.manifest.files() {
+		for _, f := range w.manifest.Files() {
 			if err := hooks.Done([]load.HFile{{URI: w.uri(f.Path)}}); err != nil {
 				t.Fatal(err)
 			}
@@ -65,9 +67,9 @@ func TestSavesOfALoad(t *testing.T) {
 		if err := w.saveLoaded(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := readManifest(w.fsys, w.dir)
-		if err != nil || m.notLoaded() != nil {
-			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.notLoaded()), err)
+		m, err := manifest.Read(w.fsys, w.dir)
+		if err != nil || m.NotLoaded() != nil {
+			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
 		if want := min(n, savesALoad+1); counted.saves > want || n < savesALoad && counted.saves != n {
 			t.Errorf("%d files: %d saves, want %d", n, counted.saves, want)
@@ -86,16 +88,16 @@ func TestServedBeforeIsSaved(t *testing.T) {
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
-	second := w.manifest.files()[1]
+	second := w.manifest.Files()[1]
 	if err := w.recordLoad(2).Known([]load.HFile{{URI: w.uri(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := readManifest(w.fsys, w.dir)
+	m, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files := m.files(); files[0].ServedBefore || !files[1].ServedBefore {
-		text, _ := storage.ReadFile(w.fsys, path.Join(w.dir, manifestName), 1<<20)
+	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
+		text, _ := storage.ReadFile(w.fsys, path.Join(w.dir, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
 }

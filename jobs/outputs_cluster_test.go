@@ -13,7 +13,9 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/verify"
 )
 
 // liveOutputsJob feeds a table, its index and a wide table of a real HBase.
@@ -80,7 +82,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 			t.Errorf("%s has %d cells, the books say %v", tables[i], cells, s.Outputs[i].Books)
 		}
 	}
-	if r, err := VerifyJob(context.Background(), j, l.options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Books.TableRows {
+	if r, err := verify.Job(context.Background(), j, l.options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Books.TableRows {
 		t.Errorf("verify the tables: %+v, %v", r, err)
 	}
 	if again := mustRun(t, j, l.options()); again.Status != outcome.Nothing {
@@ -108,9 +110,9 @@ func (l *live) askFor(t *testing.T, j *jobfile.Job, dir string) {
 	for i, c := range []struct{ query, want string }{
 		{order[1], order[0]}, {order[0], order[2]}, {order[2] + " " + order[3] + " " + order[0], order[4]},
 	} {
-		r, err := Get(context.Background(), j.Outputs[i], l.options(), strings.Fields(c.query), "")
-		found := slices.ContainsFunc(r.Rows, func(row GotRow) bool {
-			return slices.ContainsFunc(row.Cells, func(cell GotCell) bool { return cell.Value == c.want })
+		r, err := lookup.Get(context.Background(), j.Outputs[i], l.options(), strings.Fields(c.query), "")
+		found := slices.ContainsFunc(r.Rows, func(row lookup.GotRow) bool {
+			return slices.ContainsFunc(row.Cells, func(cell lookup.GotCell) bool { return cell.Value == c.want })
 		})
 		if err != nil || !found || i == 2 && (len(r.Rows) != 1 || len(r.Rows[0].Cells) != 1) {
 			t.Errorf("%s in table %s: %+v, %v", c.query, j.Outputs[i].Table, r.Rows, err)

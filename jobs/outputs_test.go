@@ -16,8 +16,13 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 // ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
@@ -190,7 +195,7 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	for _, out := range []string{"buyer", "index"} {
 		nothingLeft(t, filepath.Join(dir, "out", out))
 	}
-	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
+	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -234,7 +239,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "out/buyer/f")); err == nil {
 		t.Error("the second output was begun before the first one's end was seen")
 	}
-	before, err := os.Stat(filepath.Join(dir, "out/seller", manifestName))
+	before, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +249,7 @@ func TestOutputsResumeEach(t *testing.T) {
 			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
 		}
 	}
-	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifestName)); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the manifest of the finished output was written again (%v)", err)
 	}
 	if s.Status != outcome.Done || s.Rejects[0].Records != 10 {
@@ -300,7 +305,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 				if s.Outputs[i].Status == outcome.Nothing {
 					nothing++
 				}
-				if _, err := os.Stat(filepath.Join(dir, "out", name, successName)); err != nil {
+				if _, err := os.Stat(filepath.Join(dir, "out", name, source.SuccessName)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -334,7 +339,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 		for _, name := range allOutputs {
 			sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
 		}
-		if _, err := VerifyJob(context.Background(), k.job(t), options.Options{}, false); err != nil {
+		if _, err := verify.Job(context.Background(), k.job(t), options.Options{}, false); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
@@ -387,9 +392,9 @@ func TestOutputsGet(t *testing.T) {
 		if c.output != "" {
 			one, err = j.Pick(c.output)
 		}
-		var r *GetReport
+		var r *lookup.GetReport
 		if err == nil {
-			r, err = Get(context.Background(), one, options.Options{}, c.values, from)
+			r, err = lookup.Get(context.Background(), one, options.Options{}, c.values, from)
 		}
 		switch {
 		case c.want != "" && (err == nil || failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), c.want)):
@@ -407,7 +412,7 @@ func TestOutputsGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Outputs[0].Output = "" // as it is where it names a date that is not given
-	r, err := Get(context.Background(), j, options.Options{}, []string{"17"}, moved)
+	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"17"}, moved)
 	if err != nil || len(r.Rows) < 5 || r.Table != "ns:by_seller" {
 		t.Errorf("by directory: %+v, %v", r, err)
 	}
@@ -415,7 +420,7 @@ func TestOutputsGet(t *testing.T) {
 
 func TestOutputsPlan(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 1000)
-	r, err := Plan(context.Background(), readOrders(t, dir, "out"), options.Options{}, PlanOptions{})
+	r, err := plan.Make(context.Background(), readOrders(t, dir, "out"), options.Options{}, plan.Options{})
 	if err != nil || r.Status != outcome.Done || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}

@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/target"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -73,7 +76,7 @@ func readHostile(t *testing.T, text string) {
 // prepare does what a run does with a job before it looks at the input and the cluster.
 func prepare(t *testing.T, text string, whole *jobfile.Job, o jobfile.ReadOptions) {
 	t.Helper()
-	s, err := openSite(options.Options{Conf: "testdata"}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{Conf: "testdata"}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +85,15 @@ func prepare(t *testing.T, text string, whole *jobfile.Job, o jobfile.ReadOption
 		if wrong := incomplete(j, o); wrong != "" {
 			t.Errorf("%s, and no error\n%s", wrong, text)
 		}
-		newRecordKey(j)
+		entry.NewKey(j)
 		j.RowKey.Findings(j.Query)
 		if j.Regions.From == "table" {
-			if _, err := newLayout(j); err != nil && failure.KindOf(err) != failure.Refused {
+			if _, err := entry.NewLayout(j); err != nil && failure.KindOf(err) != failure.Refused {
 				t.Logf("%v\n%s", err, text)
 			}
 			continue
 		}
-		if _, err := planTarget(j, s, nil); err != nil && failure.KindOf(err) == failure.Later {
+		if _, err := target.New(j, s, nil); err != nil && failure.KindOf(err) == failure.Later {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 )
 
@@ -41,7 +43,7 @@ output: out
 	if s.Books.Read != 9 || s.Books.Written != 2 || s.Books.Rejected != 7 {
 		t.Errorf("books %v", s.Books)
 	}
-	wantRejects(t, filepath.Join(dir, "out", rejectsDir), []string{
+	wantRejects(t, filepath.Join(dir, "out", manifest.RejectsDir), []string{
 		"id: column id: no whole number, in mod(id, 100)",
 		"phone: column phone: too wide, in reverse(phone, 11)",
 		"at: ",
@@ -51,7 +53,7 @@ output: out
 		"at: column at is null",
 	})
 	for id, row := range map[string]string{"1": "01000831008318451061903", "99": "99700000000009999999999"} {
-		r, err := Get(context.Background(), j, options.Options{}, []string{id}, filepath.Join(dir, "out"))
+		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{id}, filepath.Join(dir, "out"))
 		if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != row || r.Scans != 1 {
 			t.Errorf("get %s: %+v, %v; want %s", id, r, err, row)
 		}

@@ -11,10 +11,14 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/internal/seal"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -22,22 +26,22 @@ import (
 const ledgerProperty = "bulkload.ledger.dir"
 
 // openLedger opens the ledger of loads, which a run must be able to write before it loads anything.
-func (s *site) openLedger() (*ledger.Ledger, error) {
-	dir := s.conf.Get(ledgerProperty, "hdfs:///user/"+s.user+"/.bulkload/ledger")
-	fsys, name, err := s.resolve(dir, "/")
+func openLedger(s *site.Site) (*ledger.Ledger, error) {
+	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
+	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = beforehand(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
 }
 
 // entry is what the ledger remembers of this job and date; nil where that is nothing.
-func (w *workplace) entry() (*ledger.Entry, error) {
+func (w *loader) entry() (*ledger.Entry, error) {
 	if w.ledger == nil {
 		return nil, nil
 	}
@@ -47,7 +51,7 @@ func (w *workplace) entry() (*ledger.Entry, error) {
 }
 
 // note writes the state of a load into the ledger.
-func (w *workplace) note(state string) error {
+func (w *loader) note(state string) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -62,11 +66,11 @@ func (w *workplace) note(state string) error {
 }
 
 // noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+func (w *loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
-	table, err := lookUp(ctx, w.cluster, lost.Table)
+	table, err := site.LookUp(ctx, w.cluster, lost.Table)
 	if err != nil {
 		return err
 	}
@@ -91,19 +95,19 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
-func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
+func (w *loader) newEntry(state string) (*ledger.Entry, error) {
 	m := w.manifest
 	books, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
-	program, err3 := programHash()
+	program, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
-	for _, f := range m.files() {
+		Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
@@ -112,7 +116,7 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 // loadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
 // table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
 // whether it is to be loaded again.
-func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) {
+func (w *loader) loadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.entry()
 	if e == nil || err != nil {
 		return false, err
@@ -134,7 +138,7 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 }
 
 // adopt asks whether the table serves what an entry says was loaded, and takes its account over.
-func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
+func (w *loader) adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
 		return err
@@ -143,16 +147,16 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 		return err
 	}
 	w.options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
-	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = stateLoaded, e.Digest, e.Identity, e.Run
+	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.manifest.Books)
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
-func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+func (w *loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.manifest.Run.ID {
 		return true, nil
 	}
-	var inputs []manifestInput
+	var inputs []manifest.Input
 	var books books.Books
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
@@ -164,8 +168,8 @@ func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := FileSummary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
-		h, err := record.hfile()
+		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		h, err := record.Loadable()
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
@@ -178,7 +182,7 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
 // opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
 // timestamps. Once the region was opened since, that can't happen any more.
-func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+func (w *loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -187,7 +191,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 		return damagedRecord(err)
 	}
 	for _, u := range all {
-		table, err := lookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
+		table, err := site.LookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
 		if err != nil {
 			return err
 		}
@@ -202,7 +206,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 }
 
 // openAgain moves a region so that it finds what is in its folder.
-func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+func (w *loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
@@ -217,8 +221,8 @@ func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.
 
 // askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
-func (w *workplace) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
-	table, err := lookUp(ctx, w.cluster, name)
+func (w *loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 )
 
 // smallDisk is a folder on a disk of its own with so many bytes.
@@ -120,8 +122,8 @@ func TestRoomOfWhatFitsInMemory(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	r := &jobRun{source: &source{bytes: 100 << 20, text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
-	all := []*workplace{{part: 1}}
+	r := &jobRun{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
+	all := []*outputRun{{part: 1}}
 	if need := r.spillNeed(all); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
 	}
@@ -129,7 +131,7 @@ func TestEstimates(t *testing.T) {
 	if need := r.spillNeed(all); need != 0 {
 		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
 	}
-	all = []*workplace{{part: 1}, {part: 0.25}, {part: 3}}
+	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
 	if need := r.spillNeed(all); need != 255<<20 {
 		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
 	}
@@ -286,7 +288,7 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.fsys = unmeasured{w.fsys}
-	if w.target, err = planTarget(j, w.site, nil); err != nil {
+	if w.target, err = target.New(j, w.site, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.checkRoom(r.places); err != nil || !strings.Contains(said, "not known") {

@@ -16,8 +16,13 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/verify"
 )
 
 // ruleJob is a job over three columns, to which tests add rules. The row is the first column.
@@ -55,12 +60,12 @@ func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
 // cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain text.
 func cellsIn(t testing.TB, output string) []string {
 	t.Helper()
-	d, err := openDirectory(storage.Local, output)
+	d, err := hfiledir.Open(storage.Local, output)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
+	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		value := string(c.Value)
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 			value = "0x" + hex.EncodeToString(c.Value)
@@ -147,12 +152,12 @@ func TestRules(t *testing.T) {
 			if b != c.books {
 				t.Errorf("books %v, want %v", b, c.books)
 			}
-			rejects, err := os.ReadFile(filepath.Join(out, rejectsDir, "rejects.jsonl"))
+			rejects, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.jsonl"))
 			if c.rejects != "" && (err != nil || !strings.Contains(string(rejects), c.rejects)) {
 				t.Errorf("rejects %s, %v; want %s", rejects, err, c.rejects)
 			}
 			wantVerified(t, j, s)
-			plan, err := Plan(context.Background(), j, options.Options{}, PlanOptions{})
+			plan, err := plan.Make(context.Background(), j, options.Options{}, plan.Options{})
 			if err != nil || plan.Rejected != c.books.Rejected || plan.Filtered != c.books.Filtered || plan.Rows != c.books.Written+c.books.Duplicates {
 				t.Errorf("plan: %d rows, %d rejected, %d filtered, %v", plan.Rows, plan.Rejected, plan.Filtered, err)
 			}
@@ -163,11 +168,11 @@ func TestRules(t *testing.T) {
 // wantVerified wants what a job has written to be what its source says, again.
 func wantVerified(t *testing.T, j *jobfile.Job, s *Summary) {
 	t.Helper()
-	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
+	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if err != nil || r.Cells != s.Books.CellsWritten || r.Rejected != s.Books.Rejected || r.Filtered != s.Books.Filtered {
 		t.Errorf("verify the job: %d cells, %d rejected, %d filtered, %v", r.Cells, r.Rejected, r.Filtered, err)
 	}
-	if r, err := VerifyDir(context.Background(), filepath.Join(j.Dir, j.Output), options.Options{}); err != nil || r.Digest != s.Digest {
+	if r, err := verify.Dir(context.Background(), filepath.Join(j.Dir, j.Output), options.Options{}); err != nil || r.Digest != s.Digest {
 		t.Errorf("verify the directory: %v", err)
 	}
 }
@@ -214,7 +219,7 @@ outputs:
 			t.Errorf("table %d: %v", i+1, b)
 		}
 	}
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Filtered != 4 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Filtered != 4 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 }
@@ -245,19 +250,19 @@ func TestGetShowsBinaryValues(t *testing.T) {
 	j := readRuleJob(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
 		"1|1.50|2026-11-20 08:00:00\n10|2|\\N\n")
 	mustRun(t, j, options.Options{})
-	r, err := Get(context.Background(), j, options.Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
+	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
 	if err != nil || len(r.Rows) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	want := []GotCell{{"f", "a", 1000, "1.50", "decimal", "AAAAAgCW"}, {"f", "b", 1000, "2026-11-20T08:00:00.000+08:00", "timestamp", "AAABofZAvAA="}, {"f", "id", 1000, "1", "int32", "AAAAAQ=="}}
+	want := []lookup.GotCell{{"f", "a", 1000, "1.50", "decimal", "AAAAAgCW"}, {"f", "b", 1000, "2026-11-20T08:00:00.000+08:00", "timestamp", "AAABofZAvAA="}, {"f", "id", 1000, "1", "int32", "AAAAAQ=="}}
 	if !slices.Equal(r.Rows[0].Cells, want) {
 		t.Errorf("cells %+v", r.Rows[0].Cells)
 	}
-	r, err = Get(context.Background(), j, options.Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
-	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (GotCell{"f", "b", 1000, "", "", ""}) {
+	r, err = lookup.Get(context.Background(), j, options.Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
+	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (lookup.GotCell{"f", "b", 1000, "", "", ""}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
+	if _, err := lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
 		t.Errorf("a query of no number: %v", err)
 	}
 }
@@ -307,10 +312,10 @@ func TestPayments(t *testing.T) {
 	if b := s.Books; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
 		t.Errorf("books %v", b)
 	}
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	r, err := Get(context.Background(), j, options.Options{}, []string{"100200301"}, j.Output)
+	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"100200301"}, j.Output)
 	if err != nil || len(r.Rows) == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -15,11 +15,15 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/sample"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/verify"
 )
 
 // checkJob is the job of the check table, over input in the folder in.
@@ -128,13 +132,13 @@ func sameFiles(t *testing.T, what, a, b string) {
 // nothingLeft wants no lock, no temporary file and no reject in an output.
 func nothingLeft(t *testing.T, output string) {
 	t.Helper()
-	for _, name := range []string{lockName, rejectsDir} {
+	for _, name := range []string{dirlock.LockName, manifest.RejectsDir} {
 		if _, err := os.Stat(filepath.Join(output, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left in the output (%v)", name, err)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Join(output, tempDir)); err == nil && len(left) > 0 {
-		t.Errorf("%s still holds %v", tempDir, left)
+	if left, err := os.ReadDir(filepath.Join(output, dirlock.TempDir)); err == nil && len(left) > 0 {
+		t.Errorf("%s still holds %v", dirlock.TempDir, left)
 	}
 }
 
@@ -150,10 +154,10 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Books)
 	}
 	nothingLeft(t, out)
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
+	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 	again := mustRun(t, j, options.Options{})
@@ -215,7 +219,7 @@ func TestMaxSizeRollsAtRows(t *testing.T) {
 			t.Errorf("row %s is in two files", f.FirstRow)
 		}
 	}
-	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
@@ -240,10 +244,10 @@ func TestSeveralFamilies(t *testing.T) {
 	if len(families) != 3 || s.Books.Columns != 17 {
 		t.Errorf("families %v, books %v", families, s.Books)
 	}
-	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
+	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
-	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -269,7 +273,7 @@ func TestGetGivesAllRowsOfAKeyAndNoOthers(t *testing.T) {
 		}
 	}
 	for key, ids := range want {
-		r, err := Get(context.Background(), j, options.Options{}, []string{key}, out)
+		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{key}, out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func newSecret(t *testing.T) *secret {
 	c := testcluster.UseSecured(t)
 	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
 	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
-	s := &secret{live: liveOn(t, c), who: jobfile.Kerberos{"loader", c.Keytab("loader")}}
+	s := &secret{live: liveOn(t, c), who: jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}}
 	s.table = c.UniqueTable(t)
 	s.retarget(t)
 	return s
@@ -163,10 +163,10 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 	}{
 		"no right to read":     {s.who, nil, []string{"grant 'loader', 'R', '" + s.table + "'"}},
 		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
-		"no rights":            {jobfile.Kerberos{"other", s.Keytab("other")}, nil, []string{"other"}},
-		"another's keytab":     {jobfile.Kerberos{"loader", s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
-		"an exchanged key":     {jobfile.Kerberos{user, changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
-		"no keytab":            {jobfile.Kerberos{"loader", "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
+		"no rights":            {jobfile.Kerberos{Principal: "other", Keytab: s.Keytab("other")}, nil, []string{"other"}},
+		"another's keytab":     {jobfile.Kerberos{Principal: "loader", Keytab: s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
+		"an exchanged key":     {jobfile.Kerberos{Principal: user, Keytab: changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
+		"no keytab":            {jobfile.Kerberos{Principal: "loader", Keytab: "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
 		"no ticket":            {jobfile.Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
 		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"hbase.kerberos is given, but"}},
 		"TLS":                  {s.who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},

@@ -10,8 +10,10 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/partition"
 	"bulkload/values"
@@ -19,12 +21,12 @@ import (
 
 // TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
 func TestFinishedSlicesAreFound(t *testing.T) {
-	m := new(manifest)
+	m := new(manifest.Manifest)
 	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.add(sliceRecord{Region: i / 5, Slice: i % 5, Entries: int64(i)})
+		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
 	}
 	for i := range 40 {
-		r, want := m.done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
+		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
 		if (r != nil) != want || r != nil && r.Entries != int64(i) {
 			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
 		}
@@ -34,13 +36,13 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 // TestPayloadDamageIsOfTheSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
-	l, err := newLayout(j)
+	l, err := entry.NewLayout(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]values.Value, len(l.sources))
+	values := make([]values.Value, len(l.Sources))
 	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
-		if _, err := l.unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
+		if _, err := l.Unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
 			t.Errorf("payload %x: %v", payload, err)
 		}
 	}
@@ -53,12 +55,12 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	plain.Wide = nil
 	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
 	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
-		key := newRecordKey(j)
-		if err := key.build([]byte("of the record before"), record); err != nil {
+		key := entry.NewKey(j)
+		if err := key.Build([]byte("of the record before"), record); err != nil {
 			t.Fatal(err)
 		}
-		if string(key.key) != want || key.rowLen != len(strings.TrimSuffix(want, "fo")) {
-			t.Errorf("key %q, %d bytes of it the row's, want %q", key.key, key.rowLen, want)
+		if string(key.Key) != want || key.RowLen != len(strings.TrimSuffix(want, "fo")) {
+			t.Errorf("key %q, %d bytes of it the row's, want %q", key.Key, key.RowLen, want)
 		}
 	}
 }
@@ -96,7 +98,7 @@ func TestPlannedRegionsAreReadOnce(t *testing.T) {
 			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)
 		}
 	}
-	if m, err := readManifest(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
+	if m, err := manifest.Read(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -18,9 +18,15 @@ import (
 	"bulkload/internal/sample"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
+	"bulkload/jobs/verify"
 	"bulkload/load"
 )
 
@@ -56,7 +62,7 @@ func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
 func wantSliced(t *testing.T, s *Summary, region, most int) {
 	t.Helper()
-	var files []FileSummary
+	var files []hfile.Summary
 	var largest, all int64
 	for _, f := range s.Files {
 		if f.Region == region {
@@ -83,7 +89,7 @@ func TestSkewIsDeterministic(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 70_000, sample.Options{Skew: 90})
 	base := filepath.Join(dir, "base")
 	s := mustRun(t, readCheck(t, dir, base), options.Options{Memory: 2 << 30})
-	wantSliced(t, s, hotRegion, maxSlices)
+	wantSliced(t, s, hotRegion, sorting.MaxSlices)
 	if s.Sort.Runs != 0 {
 		t.Errorf("%d runs were spilled", s.Sort.Runs)
 	}
@@ -101,10 +107,10 @@ func TestSkewIsDeterministic(t *testing.T) {
 		sameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
 	}
 	j := readCheck(t, dir, base)
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
+	if r, err := verify.Dir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 }
@@ -172,7 +178,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 			}
 		}
 		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
-		if files["f"] > max(defaultMaxFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
+		if files["f"] > max(target.DefaultMaxFiles, alone) || files["g"] > sorting.MaxSlices || maxSize >= 1<<20 && files["f"] < 5 {
 			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", bytesize.Format(maxSize), files, alone)
 		}
 	}
@@ -212,8 +218,8 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
 	out := filepath.Join(dir, "out")
 	crash(t, dir, failpoint.Recorded, 4)
-	falsify(t, out, func(m *manifest) {
-		i := slices.IndexFunc(m.Slices, func(r sliceRecord) bool { return strings.HasPrefix(r.Start, "7") })
+	falsify(t, out, func(m *manifest.Manifest) {
+		i := slices.IndexFunc(m.Slices, func(r manifest.Slice) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
 	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
@@ -230,13 +236,13 @@ func TestVerifyInSlices(t *testing.T) {
 	j := readCheck(t, dir, out)
 	s := mustRun(t, j, options.Options{})
 	j.HFile.SliceSize = 77_000
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
+	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
 		t.Errorf("half of the source: %+v, %v", r, err)
 	}
@@ -252,7 +258,7 @@ func TestSiteLimitOfFiles(t *testing.T) {
 		}
 		return mustRun(t, readCheck(t, dir, filepath.Join(dir, "limit-"+limit)), o)
 	}
-	for limit, want := range map[string]int{"": maxSlices, "32": maxSlices, "8": 8, "1": 1} {
+	for limit, want := range map[string]int{"": sorting.MaxSlices, "32": sorting.MaxSlices, "8": 8, "1": 1} {
 		if n := run(limit).Regions[hotRegion].Files; n != want {
 			t.Errorf("with a limit of %q files the region has %d, want %d", limit, n, want)
 		}
@@ -394,15 +400,15 @@ func TestLimitOfFilesChanges(t *testing.T) {
 // TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
-	plan := func(j *jobfile.Job, limit string) *PlanReport {
-		r, err := Plan(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
+	plan := func(j *jobfile.Job, limit string) *plan.Report {
+		r, err := plan.Make(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	for limit, want := range map[string]int{"32": maxSlices, "8": 8} {
+	for limit, want := range map[string]int{"32": sorting.MaxSlices, "8": 8} {
 		if r := plan(j, limit); r.Regions[hotRegion].Files != want || slices.Contains(found(r), "region-files") {
 			t.Errorf("limit %s: %d files, %v", limit, r.Regions[hotRegion].Files, found(r))
 		}

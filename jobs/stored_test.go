@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 
@@ -83,7 +85,7 @@ func unpackEntry(h *tar.Header, content io.Reader) error {
 		return err
 	}
 	modified := h.ModTime // that of an input file is a part of the run's identity
-	if filepath.Base(h.Name) == lockName {
+	if filepath.Base(h.Name) == dirlock.LockName {
 		modified = time.Now().Add(-time.Hour) // another machine's lock, untouched for long
 	}
 	return os.Chtimes(h.Name, modified, modified)
@@ -100,15 +102,15 @@ func storedJob(t *testing.T) *jobfile.Job {
 }
 
 // storedManifests are the manifests of all outputs below a folder, in the job's order.
-func storedManifests(t *testing.T, j *jobfile.Job, folder string) []*manifest {
+func storedManifests(t *testing.T, j *jobfile.Job, folder string) []*manifest.Manifest {
 	t.Helper()
-	var all []*manifest
+	var all []*manifest.Manifest
 	for _, out := range j.Feeds() {
 		dir, err := filepath.Abs(filepath.Join(folder, strings.TrimPrefix(out.Output, "out")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := readManifest(storage.Local, dir)
+		m, err := manifest.Read(storage.Local, dir)
 		if err != nil || m == nil {
 			t.Fatalf("%v of %s: %v", m, folder, err)
 		}
@@ -159,7 +161,7 @@ func TestGoldenRuns(t *testing.T) {
 			mustRun(t, j, options.Options{})
 			var text strings.Builder
 			for i, m := range storedManifests(t, j, "out") {
-				manifest, err := m.marshal()
+				manifest, err := m.Marshal()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -231,12 +233,12 @@ func touched(t *testing.T, output string) map[string]time.Time {
 }
 
 // wantUntouched wants the files of the slices that were finished to be there as they were, and some to be new.
-func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest, before map[string]time.Time) {
+func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest.Manifest, before map[string]time.Time) {
 	t.Helper()
 	after := touched(t, "out")
 	kept := 0
 	for i, m := range half {
-		for _, f := range m.files() {
+		for _, f := range m.Files() {
 			name := strings.TrimPrefix(filepath.Join(strings.TrimPrefix(j.Feeds()[i].Output, "out"), f.Path), "/")
 			if kept++; !after[name].Equal(before[name]) {
 				t.Errorf("%s was finished, and is written again", name)
@@ -249,7 +251,7 @@ func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest, before map[st
 }
 
 // sameManifests wants today's manifests to say all that the stored ones do, but for the schema. They may say more.
-func sameManifests(t *testing.T, what string, want, got []*manifest) {
+func sameManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
 	t.Helper()
 	if len(want) != len(got) {
 		t.Fatalf("%s: %d manifests, want %d", what, len(got), len(want))

@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/printable"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 	"bulkload/values"
 )
 
@@ -158,21 +160,26 @@ func randomSalted(t *testing.T, j *jobfile.Job, records [][]values.Value) (want 
 // rowsOf are the rows of all HFiles of an output in hex, in HBase's order.
 func rowsOf(t *testing.T, output string) (rows []string) {
 	t.Helper()
-	q := &query{prefixes: [][]byte{nil}}
-	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = q.fromDirectory(context.Background(), s, output, &GetReport{})
+	fsys, dir, err := s.Resolve(output, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range q.rows {
-		b, err := printable.Parse(r.Row)
-		if err != nil {
-			t.Fatal(err)
+	d, err := hfiledir.Open(fsys, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
+		if row := hex.EncodeToString(c.Row); len(rows) == 0 || rows[len(rows)-1] != row {
+			rows = append(rows, row)
 		}
-		rows = append(rows, hex.EncodeToString(b))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return rows
 }
@@ -185,7 +192,7 @@ func checkQuery(t *testing.T, j *jobfile.Job, fields []values.Value, row string)
 		i, _ := j.Column(name)
 		values = append(values, string(fields[i].Bytes()))
 	}
-	report, err := Get(context.Background(), j, options.Options{}, values, j.Output)
+	report, err := lookup.Get(context.Background(), j, options.Options{}, values, j.Output)
 	if err != nil {
 		t.Fatalf("get %v: %v", values, err)
 	}
@@ -193,7 +200,7 @@ func checkQuery(t *testing.T, j *jobfile.Job, fields []values.Value, row string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == cell.Printable(key) }) {
+	if !slices.ContainsFunc(report.Rows, func(r lookup.GotRow) bool { return r.Row == cell.Printable(key) }) {
 		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), cell.Printable(key))
 	}
 }

@@ -5,9 +5,14 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 	"bulkload/partition"
 )
@@ -15,27 +20,27 @@ import (
 // Summary is what a run did, for people and programs. It is given on failure too, with what there is.
 type Summary struct {
 	outcome.Outcome
-	Run            jobfile.RunInfo `json:"run"`
-	*OutputSummary                 // nil where there are several outputs
-	Outputs        []*OutputReport `json:"outputs,omitempty"` // where there are several, in the order of the job file
-	Phases         []timing.Phase  `json:"phases"`
-	Rejects        []RejectFile    `json:"rejects"`
-	Sort           *SortSummary    `json:"sort,omitempty"`
-	Bound          *Bound          `json:"bound,omitempty"`   // where a run did something
-	Resumed        *Resumed        `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
+	Run            jobfile.RunInfo     `json:"run"`
+	*OutputSummary                     // nil where there are several outputs
+	Outputs        []*OutputReport     `json:"outputs,omitempty"` // where there are several, in the order of the job file
+	Phases         []timing.Phase      `json:"phases"`
+	Rejects        []RejectFile        `json:"rejects"`
+	Sort           *SortSummary        `json:"sort,omitempty"`
+	Bound          *Bound              `json:"bound,omitempty"`   // where a run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
 
 	only *OutputReport // where there is one output
 }
 
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
-	Books      books.Books       `json:"books"`
-	Regions    []RegionShare     `json:"regions"`
-	Files      []FileSummary     `json:"files"`
-	Digest     digest.Sum        `json:"digest"`
-	Load       LoadSummary       `json:"load"`
-	Output     string            `json:"output,omitempty"`
-	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
+	Books      books.Books               `json:"books"`
+	Regions    []RegionShare             `json:"regions"`
+	Files      []hfile.Summary           `json:"files"`
+	Digest     digest.Sum                `json:"digest"`
+	Load       LoadSummary               `json:"load"`
+	Output     string                    `json:"output,omitempty"`
+	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
 
 // OutputReport is one of several outputs, each of which has a run of its own.
@@ -72,12 +77,6 @@ type SortSummary struct {
 	Spilled int64 `json:"spilled_bytes"`
 }
 
-// Resumed is what was not read and sorted again.
-type Resumed struct {
-	Records int64 `json:"records"`
-	Bytes   int64 `json:"bytes"` // of the input
-}
-
 // LoadSummary says what HBase was given.
 type LoadSummary struct {
 	Wanted  bool   `json:"wanted"`
@@ -91,7 +90,7 @@ func newSummary(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: outcome.New(), Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
-			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
+			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []hfile.Summary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
 			break
@@ -153,17 +152,17 @@ func (s *Summary) parts(output string, parts []timing.Phase) {
 }
 
 // sorted says what the sorts of one reading did.
-func (s *Summary) sorted(all []*sortedRows) {
+func (s *Summary) sorted(all []*sorting.Rows) {
 	var stats partition.Stats
 	for _, rows := range all {
 		if rows != nil {
-			addStats(&stats, rows.sorted.Stats())
+			addStats(&stats, rows.Sorted.Stats())
 		}
 	}
 	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	for _, rows := range all {
 		if rows != nil {
-			s.parts("", rows.times.Phases(stats)) // they share the reading
+			s.parts("", rows.Times.Phases(stats)) // they share the reading
 			break
 		}
 	}
@@ -221,10 +220,10 @@ func (s *Summary) bound(cores int) {
 }
 
 // fill takes over what the manifest holds.
-func (s *OutputReport) fill(m *manifest) {
+func (s *OutputReport) fill(m *manifest.Manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
-	s.Files = []FileSummary{}
-	for _, f := range m.files() {
+	s.Files = []hfile.Summary{}
+	for _, f := range m.Files() {
 		shown := *f
 		shown.Probes, shown.ServedBefore = nil, false
 		s.Files = append(s.Files, shown)

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
@@ -36,7 +38,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 				if p != c.at || times.Add(1) != int64(c.times) {
 					return
 				}
-				if err := fsys.Remove(path.Join(dir, lockName)); err != nil {
+				if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil {
 					t.Error(err)
 				}
 				thief := l.options()
@@ -64,11 +66,11 @@ func TestStolenLockOfALoad(t *testing.T) {
 // outputOf is the place of a job's output.
 func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), j.HBase, true)
+	s, err := site.Open(l.options(), j.HBase, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(j.Output, j.Dir)
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func tracesOf(t *testing.T, fsys storage.FS, dir string) (all string) {
 		t.Error(err)
 	}
 	for _, info := range infos {
-		if info.Name == tempDir {
+		if info.Name == dirlock.TempDir {
 			continue
 		}
 		all += fmt.Sprintf("%s %d %v\n", path.Join(dir, info.Name), info.Size, info.ModTime)

@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
 )
 
 // theft is another run of the same job that comes into the lock of one that is still at work, and does all of it.
@@ -34,7 +37,7 @@ type theft struct {
 // strike takes the lock away, and runs.
 func (s *theft) strike(t *testing.T, work string) {
 	s.once.Do(func() {
-		name := filepath.Join(s.out, lockName)
+		name := filepath.Join(s.out, dirlock.LockName)
 		if err := s.giveUp(name); err != nil {
 			t.Error(err)
 			return
@@ -57,7 +60,7 @@ func (s *theft) giveUp(name string) error {
 	if err != nil {
 		return err
 	}
-	var o owner
+	var o dirlock.Owner
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (s *theft) giveUp(name string) error {
 	if text, err = json.Marshal(o); err != nil {
 		return err
 	}
-	then := time.Now().Add(-lockStale - time.Minute)
+	then := time.Now().Add(-dirlock.LockStale - time.Minute)
 	return errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then))
 }
 
@@ -74,7 +77,7 @@ func traces(t *testing.T, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(out, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == tempDir {
+		if err == nil && e.IsDir() && e.Name() == dirlock.TempDir {
 			return fs.SkipDir
 		}
 		if err != nil {
@@ -150,7 +153,7 @@ func TestStolenLock(t *testing.T) {
 					}
 				}
 				sameFiles(t, "stolen", base, out)
-				if left, err := os.ReadDir(filepath.Join(out, tempDir)); err == nil && len(left) > 0 {
+				if left, err := os.ReadDir(filepath.Join(out, dirlock.TempDir)); err == nil && len(left) > 0 {
 					t.Errorf("left: %v", left)
 				}
 				if again := mustRun(t, job(out), options.Options{}); again.Status != outcome.Nothing {
@@ -178,26 +181,26 @@ func (r *replacingFS) Replace(from, to string) error {
 // wakes up: who has taken the lock over meanwhile has removed its files.
 func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *workplace {
-		w := &workplace{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site{user: "tina"},
-			manifest: &manifest{Schema: manifestSchema, State: stateWriting}}
+	take := func() *outputDir {
+		w := &outputDir{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
+			manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
 		if err := w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	var second *workplace
+	var second *outputDir
 	first := take()
 	s := &theft{out: dir, old: true}
-	first.lock.fsys.(*replacingFS).before = func(to string) {
-		if filepath.Base(to) != manifestName || second != nil {
+	first.lock.Fsys.(*replacingFS).before = func(to string) {
+		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}
-		if err := s.giveUp(filepath.Join(dir, lockName)); err != nil {
+		if err := s.giveUp(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Error(err)
 		}
 		second = take()
-		second.manifest.State = stateWritten
+		second.manifest.State = manifest.Written
 		if err := second.save(); err != nil {
 			t.Error(err)
 		}
@@ -206,10 +209,10 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the sleeper's rename: %v", err)
 	}
-	if err := first.lock.explain(err); failure.KindOf(err) != failure.Later {
+	if err := first.lock.Explain(err); failure.KindOf(err) != failure.Later {
 		t.Errorf("of kind %d: %v", failure.KindOf(err), err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	text, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil || !strings.Contains(string(text), `"state": "written"`) {
 		t.Errorf("the manifest is now (%v)\n%s", err, text)
 	}

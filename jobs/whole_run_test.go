@@ -21,10 +21,12 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/source"
 )
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
@@ -186,8 +188,8 @@ func TestEveryCallOfStorageFails(t *testing.T) {
 			failed++
 			wantFailedRun(t, what, out, err)
 		}
-		if strings.Contains(what, lockName) { // it names this process, which a command would have ended by now
-			_ = os.Remove(filepath.Join(out, lockName))
+		if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
+			_ = os.Remove(filepath.Join(out, dirlock.LockName))
 		}
 		if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); err != nil {
 			t.Errorf("%s: the same command again: %v", what, err)
@@ -195,7 +197,7 @@ func TestEveryCallOfStorageFails(t *testing.T) {
 		}
 		sameFiles(t, what, base, out)
 		if !strings.Contains(what, "remove all of") { // the folder's owner is this process, too
-			noFilesIn(t, what, filepath.Join(out, tempDir))
+			noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
 		}
 	}
 	if failed < int(calls/step)/2 {
@@ -249,8 +251,8 @@ func wantFailedRun(t *testing.T, what, out string, err error) {
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
 		t.Errorf("%s: kind %d: %v", what, kind, err)
 	}
-	if _, found := os.Stat(filepath.Join(out, successName)); found == nil && !strings.Contains(what, successName) && !strings.Contains(what, lockName) {
-		t.Errorf("%s: %s is there after %v", what, successName, err)
+	if _, found := os.Stat(filepath.Join(out, source.SuccessName)); found == nil && !strings.Contains(what, source.SuccessName) && !strings.Contains(what, dirlock.LockName) {
+		t.Errorf("%s: %s is there after %v", what, source.SuccessName, err)
 	}
 }
 

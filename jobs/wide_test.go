@@ -23,8 +23,12 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/verify"
 )
 
 const wideHead = `table: ns:wide
@@ -198,20 +202,20 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 func lines(t *testing.T, output string) []string {
 	t.Helper()
 	j := &jobfile.Job{Dir: "/"}
-	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, name, err := s.resolve(output, j.Dir)
+	fsys, name, err := s.Resolve(output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDirectory(fsys, name)
+	d, err := hfiledir.Open(fsys, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
+	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
 		return nil
 	})
@@ -256,10 +260,10 @@ func TestWideTables(t *testing.T) {
 					t.Errorf("row %s is in two files (%v)", b.FirstRow, err)
 				}
 			}
-			if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != b.CellsWritten || r.Rows != b.TableRows {
+			if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != b.CellsWritten || r.Rows != b.TableRows {
 				t.Errorf("verify the job: %+v, %v", r, err)
 			}
-			if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest {
+			if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest {
 				t.Errorf("verify the directory: %+v, %v", r, err)
 			}
 			small := filepath.Join(dir, "small")
@@ -321,7 +325,7 @@ func TestWideTimestamps(t *testing.T) {
 	if got != want || s.Books.Differing != 1 {
 		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Books)
 	}
-	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != 3 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -381,7 +385,7 @@ func TestWideGet(t *testing.T) {
 		}
 	}
 	j.Query = []string{"user"}
-	r, err := Get(context.Background(), j, options.Options{}, []string{"65"}, out)
+	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65"}, out)
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != "65" || len(r.Rows[0].Cells) != len(followers) {
 		t.Fatalf("%d followers; %d rows, %v", len(followers), len(r.Rows), err)
 	}
@@ -391,12 +395,12 @@ func TestWideGet(t *testing.T) {
 		if n++; n > 50 {
 			break
 		}
-		r, err := Get(context.Background(), j, options.Options{}, []string{"65", id}, out)
+		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65", id}, out)
 		if err != nil || len(r.Rows) != 1 || len(r.Rows[0].Cells) != 1 || r.Rows[0].Cells[0].Qualifier != id {
 			t.Fatalf("follower %s: %+v, %v", id, r.Rows, err)
 		}
 	}
-	if r, err := Get(context.Background(), j, options.Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
+	if r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
 		t.Errorf("a follower that is not there: %+v, %v", r.Rows, err)
 	}
 }
@@ -440,7 +444,7 @@ func TestWideRowChild(t *testing.T) {
 	if s.Books.TableRows != 1 || s.Books.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
 		t.Fatalf("books %+v, %d spilled runs, %d files", s.Books, s.Sort.Runs, len(s.Files))
 	}
-	if r, err := VerifyJob(context.Background(), j, options.Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
+	if r, err := verify.Job(context.Background(), j, options.Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	status, err := os.ReadFile("/proc/self/status")

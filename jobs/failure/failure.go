@@ -91,3 +91,11 @@ func KindOf(err error) Kind {
 	}
 	return Failed
 }
+
+// Early gives an error its kind that comes when nothing was changed yet, such as that of missing site files.
+func Early(err error) error {
+	if err != nil && KindOf(err) == Failed {
+		return New(Refused, err)
+	}
+	return err
+}

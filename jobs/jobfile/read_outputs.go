@@ -80,7 +80,7 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 	return &merged
 }
 
-// checkApart wants a directory of its own for every output: HBase's loader would take another one's for a family.
+// CheckApart wants a directory of its own for every output: HBase's loader would take another one's for a family.
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
