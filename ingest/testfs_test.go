@@ -23,8 +23,6 @@ func (m memory) Open(string) (storage.File, error) {
 	return memoryFile{bytes.NewReader(m.content)}, nil
 }
 
-func (m memory) file() File { return File{Path: "/memory", Size: int64(len(m.content))} }
-
 // tree writes files into a new folder; a name that ends in / is a folder.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()

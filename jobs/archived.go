@@ -4,29 +4,36 @@ import (
 	"context"
 	"errors"
 
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
 // the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input.
-func loadedWithoutInput(ctx context.Context, j *Job, o Options, summary *Summary, cause error) (err error) {
-	s, err := openSite(o, j.HBase.Conf, true)
+func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, summary *Summary, cause error) (err error) {
+	s, err := site.Open(o, j.HBase, true)
 	if err != nil {
 		return err
 	}
 	r := &jobRun{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for i, out := range j.outputs() {
+	for i, out := range j.Feeds() {
 		if !out.Load {
 			return cause
 		}
-		w := &workplace{job: out, options: o, site: s, report: summary.output(i)}
+		w := newOutputRun(&outputDir{job: out, options: o, site: s})
+		w.report = summary.output(i)
 		r.places = append(r.places, w)
-		if w.fsys, w.dir, err = s.resolve(out.Output, out.Dir); err != nil {
+		if w.fsys, w.dir, err = s.Resolve(out.Output, out.Dir); err != nil {
 			return err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = s.openLedger(); err != nil {
+			if r.ledger, err = openLedger(s); err != nil {
 				return err
 			}
 		}
@@ -36,7 +43,7 @@ func loadedWithoutInput(ctx context.Context, j *Job, o Options, summary *Summary
 			return errors.Join(cause, err)
 		}
 	}
-	if r.cluster, err = s.connect(ctx); err != nil {
+	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
 	}
 	for _, w := range r.places {
@@ -45,23 +52,23 @@ func loadedWithoutInput(ctx context.Context, j *Job, o Options, summary *Summary
 			return r.named(w, err)
 		}
 	}
-	sayf(o, "%v; it was loaded before, and the table serves it", cause)
+	o.Sayf("%v; it was loaded before, and the table serves it", cause)
 	summary.settle()
 	return nil
 }
 
 // wasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
-func (w *workplace) wasLoaded() (bool, error) {
-	m, err := readManifest(w.fsys, w.dir)
+func (w *loader) wasLoaded() (bool, error) {
+	m, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		return false, err
 	}
-	w.manifest = &manifest{JobHash: w.job.hash, Run: w.job.runInfo()}
+	w.manifest = &manifest.Manifest{JobHash: w.job.Hash(), Run: w.job.Info()}
 	if m == nil {
 		e, err := w.entry()
 		return e != nil && e.State == ledger.Loaded, err
 	}
-	same := m.State == stateLoaded && m.JobHash == w.job.hash && m.Run.Date == w.manifest.Run.Date
+	same := m.State == manifest.Loaded && m.JobHash == w.job.Hash() && m.Run.Date == w.manifest.Run.Date
 	if same {
 		w.manifest = m
 	}
@@ -69,8 +76,8 @@ func (w *workplace) wasLoaded() (bool, error) {
 }
 
 // checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
-func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
-	if w.manifest.State == stateLoaded {
+func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
+	if w.manifest.State == manifest.Loaded {
 		if err := w.checkServed(ctx, w.job.Table); err != nil {
 			return err
 		}
@@ -80,13 +87,13 @@ func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
 			return err
 		}
 		if e == nil {
-			return laterf("the ledger's entry of this load was just removed; try again")
+			return failure.Laterf("the ledger's entry of this load was just removed; try again")
 		}
 		if err := w.adopt(ctx, e); err != nil {
 			return err
 		}
 	}
 	w.report.fill(w.manifest)
-	w.report.Load.Wanted, w.report.Status = true, StatusNothing
+	w.report.Load.Wanted, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -2,59 +2,23 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
-	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
-
-	"golang.org/x/sync/errgroup"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
 )
-
-// fileContent is what an input file holds for one output: how many records, and the digest of their cells. It tells a file
-// that was touched, copied or packed anew from one that says something else.
-type fileContent struct {
-	Read     int64      `json:"records"`
-	Rejected int64      `json:"rejected,omitempty"`
-	Filtered int64      `json:"filtered,omitempty"`
-	Digest   digest.Sum `json:"digest"` // of the cells of all other records, duplicates too
-}
-
-func (c *fileContent) add(o *fileContent) {
-	c.Read += o.Read
-	c.Rejected += o.Rejected
-	c.Filtered += o.Filtered
-	c.Digest.Add(o.Digest)
-}
-
-// inputContents are those of all input files, by their ordinals.
-type inputContents map[int]*fileContent
-
-// of is a file's content, to be added to.
-func (c inputContents) of(file int) *fileContent {
-	f := c[file]
-	if f == nil {
-		f = new(fileContent)
-		c[file] = f
-	}
-	return f
-}
-
-func (c inputContents) add(o inputContents) {
-	for file, content := range o {
-		c.of(file).add(content)
-	}
-}
 
 // sameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
 // holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
 // duplicates that differ their order counts, and so their names.
-func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, differing int64) (bool, error) {
+func (w *outputDir) sameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
-	var want, gone fileContent
-	byPath := map[string]*manifestInput{}
+	var want, gone books.Content
+	byPath := map[string]*manifest.Input{}
 	for i := range old {
 		if old[i].Content == nil {
 			return false, nil // an older bulkload has recorded none
@@ -67,31 +31,31 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 		was := left[now[i].Path]
 		delete(left, now[i].Path)
 		switch {
-		case was != nil && was.sameFile(&now[i]):
+		case was != nil && was.SameFile(&now[i]):
 			now[i].Content = was.Content
 			continue
 		case was != nil:
-			want.add(was.Content)
+			want.Add(was.Content)
 		default:
 			paths = false
 		}
 		read = append(read, i)
 	}
 	for _, was := range left {
-		gone.add(was.Content)
+		gone.Add(was.Content)
 	}
 	if !paths && differing > 0 || len(read) == 0 && len(left) > 0 {
 		return false, nil
 	}
-	want.add(&gone)
-	found, err := w.readContents(ctx, read)
+	want.Add(&gone)
+	found, err := sorting.ReadContents(ctx, w.source, w.job, read, w.options)
 	if err != nil {
 		return false, err
 	}
-	var sum fileContent
+	var sum books.Content
 	for _, i := range read {
-		now[i].Content = found.of(i)
-		sum.add(now[i].Content)
+		now[i].Content = found.Of(i)
+		sum.Add(now[i].Content)
 		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
 			return false, nil
 		}
@@ -99,120 +63,9 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 	return sum == want, nil
 }
 
-// sameFile tells whether a file was not even touched.
-func (in *manifestInput) sameFile(o *manifestInput) bool {
-	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
-}
-
-// readContents reads input files, by their places in the list of all, as a run does, and only adds up what they hold.
-func (w *workplace) readContents(ctx context.Context, files []int) (inputContents, error) {
-	if len(files) == 0 {
-		return inputContents{}, nil
-	}
-	var wanted []ingest.File
-	for _, i := range files {
-		wanted = append(wanted, w.source.files[i])
-	}
-	sayf(w.options, "%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
-	splits, err := w.source.job.Input.Form.Splits(w.source.fsys, wanted, splitSize)
-	if err != nil {
-		return nil, fmt.Errorf("look into the input: %w", err)
-	}
-	var readers []*contentReader
-	group, running := errgroup.WithContext(ctx)
-	next := make(chan ingest.Split)
-	for range min(workers(), len(splits)) {
-		r, err := newContentReader(w)
-		if err != nil {
-			return nil, err
-		}
-		readers = append(readers, r)
-	}
-	for _, r := range readers {
-		group.Go(func() error { return r.run(running, next) })
-	}
-	group.Go(func() error {
-		defer close(next)
-		for _, s := range splits {
-			select {
-			case next <- s:
-			case <-running.Done():
-				return running.Err()
-			}
-		}
-		return nil
-	})
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	all := inputContents{}
-	for _, r := range readers {
-		all.add(r.found)
-	}
-	return all, nil
-}
-
-// contentReader is one goroutine that reads splits for what they hold.
-type contentReader struct {
-	records recordReader
-	rejects countedRejects
-	feeds   []*feed // of all outputs: each may reject a record
-	own     int     // the output whose cells count
-	found   inputContents
-	buffer  []byte
-}
-
-func newContentReader(w *workplace) (*contentReader, error) {
-	r := &contentReader{found: inputContents{}}
-	r.records = newRecordReader(w.source.job.Input.Form, w.source.fsys, &r.rejects, &meter{watch: func(Progress) {}})
-	for i, out := range w.source.job.outputs() {
-		l, err := newLayout(out)
-		if err != nil {
-			return nil, err
-		}
-		r.feeds = append(r.feeds, &feed{key: newRecordKey(out), target: &target{layout: l}})
-		if out == w.job {
-			r.own = i
-		}
-	}
-	return r, nil
-}
-
-func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) error {
-	for s := range splits {
-		into := r.found.of(s.File.Ordinal)
-		read, rejected := r.records.read, r.records.refused
-		_, err := r.records.readSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
-		if err != nil {
-			return err
-		}
-		into.Read += r.records.read - read
-		into.Rejected += r.records.refused - rejected
-	}
-	return ctx.Err()
-}
-
-func (r *contentReader) add(record *ingest.Record, into *fileContent) error {
-	for _, f := range r.feeds {
-		if err := f.begin(record); err != nil {
-			return r.records.reject(err)
-		}
-	}
-	f := r.feeds[r.own]
-	if !f.wanted {
-		into.Filtered++
-		return nil
-	}
-	key := &f.key
-	var cells digest.Row
-	r.buffer, cells = f.target.layout.packAndDigest(r.buffer[:0], digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
-	into.Digest.AddRow(cells, key.timestamp)
-	return nil
-}
-
 // adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
 // renamed, and hold the same still: it has that one's ID then.
-func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error {
+func (w *outputDir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
 	if old == nil || w.options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
@@ -221,8 +74,8 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 		return err
 	}
 	fresh.Run.ID = old.Run.ID
-	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifestInput) bool { return a.sameFile(&b) }) {
-		sayf(w.options, "the input holds the same records as when it was read")
+	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
+		w.options.Sayf("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)
 	}
@@ -230,20 +83,20 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 }
 
 // recordContents takes over what the input files hold. It must add up to what was sorted.
-func (w *workplace) recordContents(rows *sortedRows) error {
+func (w *outputDir) recordContents(rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
-	for _, c := range rows.files {
+	for _, c := range rows.Files {
 		sum.Add(c.Digest)
 	}
-	for i := range rows.regions {
-		sorted.Add(rows.regions[i].digest)
+	for i := range rows.Regions {
+		sorted.Add(rows.Regions[i].Digest)
 	}
 	if sum != sorted {
-		return differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
+		return failure.Differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
 	}
 	inputs := slices.Clone(w.manifest.Inputs)
 	for i := range inputs {
-		inputs[i].Content = rows.files.of(i)
+		inputs[i].Content = rows.Files.Of(i)
 	}
 	w.manifest.Inputs = inputs
 	return nil

@@ -3,17 +3,23 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"time"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/target"
+	"bulkload/jobs/timing"
 	"bulkload/load"
 )
 
@@ -28,21 +34,15 @@ import (
 //
 // A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
 
-// cutRecord is a cut under way.
-type cutRecord struct {
-	Of    string        `json:"of"` // the file's path
-	Parts []FileSummary `json:"parts"`
-}
-
 // cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
-func (w *workplace) cutFiles(ctx context.Context, table *load.Table) error {
+func (w *loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
-	for _, f := range w.manifest.files() {
+	for _, f := range w.manifest.Files() {
 		if f.Loaded {
 			continue
 		}
-		at, err := f.crossed(splits)
+		at, err := crossed(f, splits)
 		if err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (w *workplace) cutFiles(ctx context.Context, table *load.Table) error {
 	if cuts == 0 {
 		return nil
 	}
-	sayf(w.options, "%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	w.options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
 	return w.finishCuts()
 }
 
 // crossed are the boundaries between a file's first and last row.
-func (f *FileSummary) crossed(splits [][]byte) ([][]byte, error) {
-	h, err := f.hfile()
+func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
+	h, err := f.Loadable()
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
@@ -76,63 +76,52 @@ func (f *FileSummary) crossed(splits [][]byte) ([][]byte, error) {
 }
 
 // cutFile does steps 1 to 4 for one file.
-func (w *workplace) cutFile(ctx context.Context, f *FileSummary, at [][]byte, table *load.Table) error {
+func (w *loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
 		return err
 	}
-	c := &cutting{workplace: w, of: *f, at: at, settings: settings}
+	c := &cutting{loader: w, of: *f, at: at, settings: settings}
 	if err := c.write(ctx); err != nil {
 		return errors.Join(err, c.abort())
 	}
-	record := cutRecord{Of: f.Path}
+	record := manifest.Cut{Of: f.Path}
 	var sum digest.Sum
 	for _, p := range c.parts {
-		if err := p.verify(ctx); err != nil {
+		if err := p.ReadBack(ctx); err != nil {
 			return errors.Join(err, c.abort())
 		}
 		sum.Add(p.Digest)
-		record.Parts = append(record.Parts, p.FileSummary)
+		record.Parts = append(record.Parts, p.Summary)
 	}
 	if sum != f.Digest {
-		return errors.Join(differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
+		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
 	w.manifest.Cuts = append(w.manifest.Cuts, record)
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointCut)
+	w.options.Failpoint.Reached(failpoint.Cut)
 	if err := w.checkLock(); err != nil {
 		return err
 	}
 	for _, p := range c.parts {
-		if err := w.fsys.Rename(p.temp, path.Join(w.dir, p.Path)); err != nil {
+		if err := w.fsys.Rename(p.Temp, path.Join(w.dir, p.Path)); err != nil {
 			return err
 		}
 	}
-	w.options.reached(pointPartsNamed)
-	w.manifest.replaceFile(record)
+	w.options.Failpoint.Reached(failpoint.PartsNamed)
+	w.manifest.ReplaceFile(record)
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointPartsRecorded)
+	w.options.Failpoint.Reached(failpoint.PartsRecorded)
 	return nil
-}
-
-// replaceFile puts the parts of a file in its place.
-func (m *manifest) replaceFile(c cutRecord) {
-	for i := range m.Slices {
-		r := &m.Slices[i]
-		if k := slices.IndexFunc(r.Files, func(f FileSummary) bool { return f.Path == c.Of }); k >= 0 {
-			r.Files = slices.Replace(slices.Clone(r.Files), k, k+1, c.Parts...)
-			r.text = nil
-		}
-	}
 }
 
 // finishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
 // of those where they are not.
-func (w *workplace) finishCuts() error {
+func (w *outputDir) finishCuts() error {
 	m := w.manifest
 	if len(m.Cuts) == 0 {
 		return nil
@@ -141,7 +130,7 @@ func (w *workplace) finishCuts() error {
 		return err
 	}
 	known := map[string]bool{}
-	for _, f := range m.files() {
+	for _, f := range m.Files() {
 		known[f.Path] = true
 	}
 	for _, c := range m.Cuts {
@@ -153,40 +142,24 @@ func (w *workplace) finishCuts() error {
 			}
 		}
 		for _, name := range surplus {
-			if err := removeIfThere(w.fsys, w.dir, name); err != nil {
+			if err := storage.RemoveIfThere(w.fsys, w.dir, name); err != nil {
 				return fmt.Errorf("finish the cut of %s: %w", w.uri(c.Of), err)
 			}
 		}
 	}
-	w.options.reached(pointCutCleaned)
+	w.options.Failpoint.Reached(failpoint.CutCleaned)
 	m.Cuts = nil
 	return w.save()
 }
 
-// cutNames are the files of cuts under way that the manifest does not list otherwise.
-func (m *manifest) cutNames() []string {
-	known := map[string]bool{}
-	for _, f := range m.files() {
-		known[f.Path] = true
-	}
-	var names []string
-	for _, c := range m.Cuts {
-		names = append(names, c.Of)
-		for _, p := range c.Parts {
-			names = append(names, p.Path)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return known[name] })
-}
-
 // cutting writes the parts of one file.
 type cutting struct {
-	*workplace
-	of       FileSummary
+	*loader
+	of       hfile.Summary
 	at       [][]byte // the boundaries
 	settings hfilewriter.Settings
-	parts    []*hfile
-	open     *hfile
+	parts    []*hfile.File
+	open     *hfile.File
 	row      []byte
 }
 
@@ -199,11 +172,11 @@ func (c *cutting) write(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
-		return unsoundf("%w", err)
+		return failure.Damagedf("%w", err)
 	}
 	scan := r.Seek(r.FirstRow())
 	for n := 1; scan.Next(); n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err := c.add(scan.Cell()); err != nil {
@@ -211,23 +184,23 @@ func (c *cutting) write(ctx context.Context) (err error) {
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return unsoundf("%w", err)
+		return failure.Damagedf("%w", err)
 	}
 	return c.finishPart()
 }
 
 // add writes a cell, into the next part where its row is the first one of another region.
-func (c *cutting) add(cell *keys.Cell) error {
-	if newRow := c.open == nil || !bytes.Equal(c.row, cell.Row); newRow {
-		c.row = append(c.row[:0], cell.Row...)
-		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], cell.Row) <= 0 {
-			if err := c.nextPart(cell.Row); err != nil {
+func (c *cutting) add(next *cell.Cell) error {
+	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
+		c.row = append(c.row[:0], next.Row...)
+		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
+			if err := c.nextPart(next.Row); err != nil {
 				return err
 			}
 		}
-		c.open.took(cell.Timestamp)
+		c.open.CountRow(next.Timestamp)
 	}
-	return c.open.w.Append(cell)
+	return c.open.Writer.Append(next)
 }
 
 // nextPart begins the part whose first row is given.
@@ -240,39 +213,23 @@ func (c *cutting) nextPart(row []byte) error {
 	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
 		c.at = c.at[1:]
 	}
-	name := partName(c.of.Path, row)
-	temps, err := c.tempFolder()
-	if err != nil {
-		return err
-	}
-	f := &hfile{fsys: c.fsys, temp: path.Join(temps, name)}
-	f.FileSummary = FileSummary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	if err := removeIfThere(c.fsys, f.temp); err != nil {
-		return err
-	}
-	if f.out, err = c.fsys.Create(f.temp, filePerm); err != nil {
-		return err
-	}
-	instant := c.manifest.instant()
+	name := hfile.PartName(c.of.Path, row)
+	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
+	instant := c.manifest.Instant()
 	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	if f.w, err = hfilewriter.NewWriter(f.out, c.settings, stamp); err != nil {
-		return errors.Join(err, f.out.Abort())
+	f, err := hfile.Create(hfile.Place{FS: c.fsys, Dir: c.dir, Temps: c.tempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	if err != nil {
+		return err
 	}
 	c.open = f
 	return nil
 }
 
-// partName is the name of the part of a file that begins with a row: the same whenever the file is cut there.
-func partName(of string, row []byte) string {
-	sum := md5.Sum(fmt.Appendf(nil, "%s\x00part\x00%s", of, row))
-	return hex.EncodeToString(sum[:])
-}
-
 func (c *cutting) finishPart() error {
 	f := c.open
 	c.open = nil
-	if err := f.finish(); err != nil {
+	if err := f.Finish(); err != nil {
 		return err
 	}
 	c.parts = append(c.parts, f)
@@ -282,45 +239,37 @@ func (c *cutting) finishPart() error {
 // abort deletes what was written.
 func (c *cutting) abort() error {
 	var errs []error
-	if c.open != nil && c.open.out != nil {
-		errs = append(errs, c.open.abort())
+	if c.open != nil {
+		errs = append(errs, c.open.Abort())
 	}
 	for _, p := range c.parts {
-		errs = append(errs, removeIfThere(c.fsys, p.temp))
+		errs = append(errs, storage.RemoveIfThere(c.fsys, p.Temp))
 	}
 	return errors.Join(errs...)
 }
 
-// instant is Job.instant of the job that wrote the output.
-func (m *manifest) instant() int64 {
-	if day, err := time.Parse(time.DateOnly, m.Run.Date); err == nil {
-		return day.UnixMilli()
-	}
-	return m.Timestamp
-}
-
 // liveFamily are the settings that files of a family have now.
-func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
+func (w *loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
-		return hfilewriter.Settings{}, refusef("table %s has no family %s any more", table.Name, name)
+		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
 	}
-	settings, err := liveSettings(&table.Families[i])
+	settings, err := target.LiveSettings(&table.Families[i])
 	if err == nil {
-		err = w.site.adjust(&settings)
+		err = w.site.Adjust(&settings)
 	}
 	if err == nil {
 		err = settings.Check()
 	}
 	if err != nil {
-		return settings, refusef("table %s, family %s: %w", table.Name, name, err)
+		return settings, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
 	}
 	return settings, nil
 }
 
 // checkSettings refuses to load files whose family has other settings than when they were written.
-func (w *workplace) checkSettings(table *load.Table) error {
-	if len(w.manifest.notLoaded()) == 0 {
+func (w *loader) checkSettings(table *load.Table) error {
+	if len(w.manifest.NotLoaded()) == 0 {
 		return nil
 	}
 	for name, written := range w.manifest.Families {
@@ -328,8 +277,8 @@ func (w *workplace) checkSettings(table *load.Table) error {
 		if err != nil {
 			return err
 		}
-		if now := settingsText(live); now != written {
-			return refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
+		if now := jobfile.SettingsText(live); now != written {
+			return failure.Refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
 				name, table.Name, written, now)
 		}
 	}

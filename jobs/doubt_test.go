@@ -3,17 +3,22 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 )
 
 // written makes one night's files, not loaded, and opens their output.
-func (l *live) written(t *testing.T, date string) *workplace {
+func (l *live) written(t *testing.T, date string) *outputRun {
 	t.Helper()
 	o := l.options()
 	o.NoLoad, o.Force = true, true
@@ -53,16 +58,16 @@ func TestFilesLeftInStaging(t *testing.T) {
 	w := l.written(t, date)
 	// What a process leaves that dies with its request under way.
 	staging := path.Join(path.Dir(w.dir), "staging")
-	w.manifest.State, w.manifest.Staging = stateLoading, w.fsys.URI(staging)
-	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), dirPerm)); err != nil {
+	w.manifest.State, w.manifest.Staging = manifest.Loading, w.fsys.URI(staging)
+	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range w.manifest.files() {
+	for _, f := range w.manifest.Files() {
 		if err := w.fsys.Rename(path.Join(w.dir, f.Path), path.Join(staging, f.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := len(w.manifest.files())
+	all := len(w.manifest.Files())
 	if err := w.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +85,18 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	const date = "2026-11-20"
 	l.night(t, date, 1000, 22)
 	w := l.written(t, date)
-	files, err := w.manifest.unloaded(w.fsys, w.dir)
+	files, err := w.manifest.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = stateLoading
-	hooks, saves := w.recordLoad(), 0
+	w.manifest.State = manifest.Loading
+	hooks, saves := w.recordLoad(len(files)), 0
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
-		m, failed := readManifest(w.fsys, w.dir)
-		if failed != nil || !strings.HasPrefix(m.Staging, "hdfs://") || len(m.notLoaded()) == len(m.files()) {
-			t.Errorf("recorded: staging folder %q, %d files not loaded (%v)", m.Staging, len(m.notLoaded()), failed)
+		m, failed := manifest.Read(w.fsys, w.dir)
+		if failed != nil || !strings.HasPrefix(m.Staging, "hdfs://") || len(m.NotLoaded()) == len(m.Files()) {
+			t.Errorf("recorded: staging folder %q, %d files not loaded (%v)", m.Staging, len(m.NotLoaded()), failed)
 		}
 		saves++
 		return err
@@ -105,7 +110,7 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	}
 	mustRun(t, l.job(t, date), l.options())
 	w = l.work(t, l.job(t, date))
-	if w.manifest.State != stateLoaded || w.manifest.Staging != "" {
+	if w.manifest.State != manifest.Loaded || w.manifest.Staging != "" {
 		t.Errorf("in the end: %s, staging folder %q", w.manifest.State, w.manifest.Staging)
 	}
 	if err := w.close(); err != nil {
@@ -118,36 +123,38 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 func TestLoadDirSettlesFirst(t *testing.T) {
 	const date = "2026-11-20"
 	for _, loaded := range []int{4, 10} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, date, 1000, 23)
-		w := l.written(t, date)
-		files, err := w.manifest.unloaded(w.fsys, w.dir)
-		if err != nil || len(files) != 10 {
-			t.Fatal(len(files), err)
-		}
-		w.manifest.State = stateLoading
-		if err := w.save(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if err != nil || r.Load.Files != 10-loaded || r.Status != StatusDone {
-			t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
-		}
-		w = l.work(t, l.job(t, date))
-		if w.manifest.State != stateLoaded || w.manifest.notLoaded() != nil {
-			t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.notLoaded())
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		l.wantTable(t, "settled", l.expected(t, date))
+		t.Run(fmt.Sprintf("loaded=%d", loaded), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, date, 1000, 23)
+			w := l.written(t, date)
+			files, err := w.manifest.Unloaded(w.fsys, w.dir)
+			if err != nil || len(files) != 10 {
+				t.Fatal(len(files), err)
+			}
+			w.manifest.State = manifest.Loading
+			if err := w.save(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
+			if err != nil || r.Load.Files != 10-loaded || r.Status != outcome.Done {
+				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
+			}
+			w = l.work(t, l.job(t, date))
+			if w.manifest.State != manifest.Loaded || w.manifest.NotLoaded() != nil {
+				t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.NotLoaded())
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			l.wantTable(t, "settled", l.expected(t, date))
+		})
 	}
 }
 
@@ -158,28 +165,28 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	l.table10(t)
 	l.night(t, date, 1000, 24)
 	w := l.written(t, date)
-	lost := w.manifest.files()[3].Path
+	lost := w.manifest.Files()[3].Path
 	if err := w.fsys.Remove(path.Join(w.dir, lost)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		state, want string
-		kind        Kind
-	}{{stateWritten, "nothing was loaded", Refused}, {stateLoading, "does not serve 1 files that HBase took", Later}} {
+		kind        failure.Kind
+	}{{manifest.Written, "nothing was loaded", failure.Refused}, {manifest.Loading, "does not serve 1 files that HBase took", failure.Later}} {
 		state, want := c.state, c.want
 		w.manifest.State = state
-		if err := errors.Join(w.save(), w.lock.release()); err != nil {
+		if err := errors.Join(w.save(), w.lock.Release()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
+		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
-		m, err := readManifest(w.fsys, w.dir)
+		m, err := manifest.Read(w.fsys, w.dir)
 		if err != nil || m.State != state {
 			t.Errorf("%s: the manifest says %+v now (%v)", state, m, err)
 		}
-		w.fsys = w.lock.fsys
+		w.fsys = w.lock.Fsys
 		if err = w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +196,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	l.wantTable(t, "nothing loaded", []string{""})
 	_, err := LoadDir(context.Background(), l.out+"/"+date, "elsewhere", l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
 		t.Errorf("into another table meanwhile: %v", err)
 	}
 }

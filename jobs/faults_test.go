@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,8 +13,21 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
+	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/lookup"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -98,18 +110,18 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	}
 	put("part-0")
 	fsys := &watchedFS{FS: storage.Local}
-	fsys.listed = func(string) { put("part-1"); put(successName) }
-	j := &Job{}
-	j.Input.RequireSuccess = true
-	s := &source{job: j, fsys: fsys}
-	if err := s.find(dir); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
-		t.Errorf("%d files, %v", len(s.files), err)
+	fsys.listed = func(string) { put("part-1"); put(source.SuccessName) }
+	j := &jobfile.Job{}
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
+	s := &source.Source{Job: j, FS: fsys}
+	if err := s.Find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
+		t.Errorf("%d files, %v", len(s.Files), err)
 	}
 	put("part-1")
-	put(successName)
-	s = &source{job: j, fsys: storage.Local}
-	if err := s.find(dir); err != nil || len(s.files) != 2 {
-		t.Errorf("finished: %d files, %v", len(s.files), err)
+	put(source.SuccessName)
+	s = &source.Source{Job: j, FS: storage.Local}
+	if err := s.Find(dir); err != nil || len(s.Files) != 2 {
+		t.Errorf("finished: %d files, %v", len(s.Files), err)
 	}
 }
 
@@ -121,21 +133,21 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j := &Job{}
-	j.Input.RequireSuccess = true
+	j := &jobfile.Job{}
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	find := func(name string) (int, error) {
-		s := &source{job: j, fsys: storage.Local}
-		err := s.find(filepath.Join(dir, name))
-		return len(s.files), err
+		s := &source.Source{Job: j, FS: storage.Local}
+		err := s.Find(filepath.Join(dir, name))
+		return len(s.Files), err
 	}
 	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
 	for name := range names {
-		if _, err := find(name); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
+		if _, err := find(name); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
 			t.Errorf("%s, unfinished: %v", name, err)
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, successName), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, source.SuccessName), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,9 +166,9 @@ func TestCleaningCutShort(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		m := &manifest{State: stateWriting, Run: RunInfo{ID: "run"}}
+		m := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "run"}}
 		for sequence := range 4 {
-			if err := os.WriteFile(filepath.Join(dir, "f", fileName("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "f", hfile.Name("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -167,10 +179,10 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&workplace{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
+		if err := (&outputDir{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&workplace{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
+		if err := (&outputDir{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -185,7 +197,7 @@ func writtenDir(t *testing.T) string {
 	job := strings.Replace(checkJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
 	dir := sampleDir(t, strings.Replace(job, "salt(check_id, 10) + ", "", 1), 2000)
 	out := filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, out), Options{})
+	mustRun(t, readCheck(t, dir, out), options.Options{})
 	return out
 }
 
@@ -193,7 +205,7 @@ func writtenDir(t *testing.T) string {
 // open afterwards.
 func TestEachScanHasItsFile(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
-	d, err := openDirectory(fsys, writtenDir(t))
+	d, err := hfiledir.Open(fsys, writtenDir(t))
 	if err != nil || fsys.open.Load() != 0 {
 		t.Fatalf("%d files are open (%v)", fsys.open.Load(), err)
 	}
@@ -202,7 +214,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	bounds := []string{"", "4", "8", "c", ""}
 	for i := range len(bounds) - 1 {
 		group.Go(func() {
-			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*keys.Cell) error { all.Add(1); return nil })
+			err := d.Scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*cell.Cell) error { all.Add(1); return nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -210,7 +222,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	}
 	group.Wait()
 	var want int64
-	if err := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { want++; return nil }); err != nil || want == 0 {
+	if err := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { want++; return nil }); err != nil || want == 0 {
 		t.Fatal(err)
 	}
 	if all.Load() != want || fsys.open.Load() != 0 {
@@ -228,21 +240,21 @@ func TestFaultIsNoDifference(t *testing.T) {
 		}
 		return nil
 	}}
-	d, err := openDirectory(fsys, out)
+	d, err := hfiledir.Open(fsys, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := path.Join(out, d.files[0].path)
+	name := path.Join(out, d.Files[0].Path)
 	failing.Store(true)
-	_, opened := openDirectory(fsys, out)
+	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": d.verify(context.Background(), &VerifyReport{}),
-		"directory.scan":   d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil }),
-		"hfile.verify":     (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}),
+		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
+		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
-		if !errors.Is(err, syscall.EIO) || KindOf(err) != Failed {
-			t.Errorf("%s: %v is of kind %d", what, err, KindOf(err))
+		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed {
+			t.Errorf("%s: %v is of kind %d", what, err, failure.KindOf(err))
 		}
 	}
 	failing.Store(false)
@@ -254,35 +266,35 @@ func TestFaultIsNoDifference(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	scanned := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil })
-	_, inspected := Inspect(context.Background(), name, Options{}, false, nil)
+	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
+	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": d.verify(context.Background(), &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
-		"hfile.verify": (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
+		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
+		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
-		if KindOf(err) != Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
-			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, KindOf(err))
+		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
 		}
 	}
 }
 
 // TestVerifyingStops: a verification ends in the middle of a file.
 func TestVerifyingStops(t *testing.T) {
-	d, err := openDirectory(storage.Local, writtenDir(t))
+	d, err := hfiledir.Open(storage.Local, writtenDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfile{fsys: storage.Local, temp: path.Join(d.dir, d.files[0].path)}
-	if err := f.verify(ctx); !errors.Is(err, context.Canceled) || KindOf(err) != Interrupted {
+	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Dir, d.Files[0].Path)}
+	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := d.verifyFile(ctx, d.files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verify.VerifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
-	if err := d.scan(ctx, nil, nil, func(*keys.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
+	if err := d.Scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= entry.CheckEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
 	}
 }
@@ -297,55 +309,55 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := takeLock(context.Background(), fsys, dir, "tina", func(error) {})
+	l, err := dirlock.Take(context.Background(), fsys, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{fsys: l.guarded(), dir: dir, lock: l, manifest: &manifest{Schema: manifestSchema}}
-	if err := errors.Join(w.save(), l.touch()); err != nil {
+	w := &outputDir{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	if err := errors.Join(w.save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
-	if err := l.touch(); err != nil {
+	if err := l.Touch(); err != nil {
 		t.Errorf("one failure to touch: %v", err)
 	}
-	l.setTouched(time.Now().Add(-lockStale/2 - time.Second))
-	if err := l.touch(); KindOf(err) != Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
+	l.SetTouched(time.Now().Add(-dirlock.LockStale/2 - time.Second))
+	if err := l.Touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
-	if err := w.save(); KindOf(err) != Later {
+	if err := w.save(); failure.KindOf(err) != failure.Later {
 		t.Errorf("save after a long time: %v", err)
 	}
-	if err := errors.Join(l.touch(), w.save()); err != nil {
+	if err := errors.Join(l.Touch(), w.save()); err != nil {
 		t.Errorf("touched in time after all: %v", err)
 	}
-	saved, err := os.ReadFile(filepath.Join(dir, manifestName))
+	saved, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.manifest.State = "changed"
 	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
-		if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Fatal(err)
 		}
 		if text != "" {
-			err = os.WriteFile(filepath.Join(dir, lockName), []byte(text), 0o600)
+			err = os.WriteFile(filepath.Join(dir, dirlock.LockName), []byte(text), 0o600)
 		}
-		if got := w.save(); err != nil || KindOf(got) != Later || !strings.Contains(got.Error(), what) {
+		if got := w.save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
-		if got := l.touch(); KindOf(got) != Later {
+		if got := l.Touch(); failure.KindOf(got) != failure.Later {
 			t.Errorf("touch with the lock %s: %v", what, got)
 		}
-		if err := os.WriteFile(filepath.Join(dir, lockName), l.text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, dirlock.LockName), l.Text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, manifestName)); err != nil || string(now) != string(saved) {
+	if now, err := os.ReadFile(filepath.Join(dir, manifest.Name)); err != nil || string(now) != string(saved) {
 		t.Errorf("the manifest was written without the lock (%v)", err)
 	}
-	if err := l.release(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }
@@ -354,19 +366,19 @@ func TestLostLock(t *testing.T) {
 func TestForceBeginsAnew(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
-	crash(t, dir, pointRecorded, 4)
-	m, err := readManifest(storage.Local, out)
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	crash(t, dir, failpoint.Recorded, 4)
+	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(out, m.files()[0].Path)); err != nil {
+	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Refused || !strings.Contains(err.Error(), "Use --force") {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "Use --force") {
 		t.Errorf("without --force: %v", err)
 	}
-	mustRun(t, readCheck(t, dir, out), Options{Force: true})
+	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})
 	sameFiles(t, "begun anew", base, out)
 }
 
@@ -375,22 +387,9 @@ func TestForceBeginsAnew(t *testing.T) {
 func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	dir := sampleDir(t, strings.Replace(checkJob, ", max_size: 10GiB", "", 1), 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	small := Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
+	small := options.Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
 	mustRun(t, readCheck(t, dir, base), small)
-	crash(t, dir, pointRecorded, 4)
+	crash(t, dir, failpoint.Recorded, 4)
 	mustRun(t, readCheck(t, dir, out), small)
 	sameFiles(t, "with another size", base, out)
-}
-
-// TestKeySamplesComeFromAllOver: the first keys of every n-th block, the last of them too.
-func TestKeySamplesComeFromAllOver(t *testing.T) {
-	for blocks, want := range map[int]string{1: "0", 8: "0 1 2 3 4 5 6 7", 9: "0 2 4 6 8", 16: "0 2 4 6 8 10 12 14", 17: "0 4 8 12 16"} {
-		var k keySamples
-		for i := range blocks {
-			k.takeKey(func() string { return fmt.Sprint(i) })
-		}
-		if got := strings.Join(k.keys, " "); got != want {
-			t.Errorf("of %d blocks: %s, want %s", blocks, got, want)
-		}
-	}
 }

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
 )
 
 // manyRecords makes the input of an archive so large that its sort spills. Rows that come again are entries like others.
@@ -52,12 +55,12 @@ func writeDated(t *testing.T, name string, content []byte) {
 // and the machine's boot ID are not those of another day.
 func keptText(t *testing.T, work string) string {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(work, keptPrefix+"*"))
+	dirs, err := filepath.Glob(filepath.Join(work, checkpoint.Prefix+"*"))
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
 	// A copy, since opening a journal may cut it.
-	content, err := os.ReadFile(filepath.Join(dirs[0], keptJournal))
+	content, err := os.ReadFile(filepath.Join(dirs[0], checkpoint.JournalName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func keptText(t *testing.T, work string) string {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	var head keptHead
+	var head checkpoint.Head
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +114,12 @@ func TestGoldenJournals(t *testing.T) {
 			manyRecords(t, times)
 			j := storedJob(t)
 			j.Input.MaxRejects.Count = 1_000_000
-			for _, out := range j.outputs() {
+			for _, out := range j.Feeds() {
 				out.Output = "/proc/self/cwd/" + out.Output
 			}
 			var kept string
-			mustRun(t, j, Options{Memory: minMemory, WorkDir: "work", reached: func(p point) {
-				if p == pointSorted {
+			mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p failpoint.Point) {
+				if p == failpoint.Sorted {
 					kept = keptText(t, "work")
 				}
 			}})

@@ -8,27 +8,31 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
 	"bulkload/partition"
 )
 
 // TestBlocksAreReadOnceAfterAReboot: when the machine has gone down, the next process reads all blocks, and records that it
 // did: one that is damaged later is found when it is merged, as without a reboot.
 func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
-	if bootID() == "" {
+	if dirlock.BootID() == "" {
 		t.Skip("the system has no boot IDs")
 	}
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	k.kill(t)
 	kept := keptDir(t, k)
-	rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" })
-	k.At, k.Times = pointSorted, 1
+	rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" })
+	k.At, k.Times = failpoint.Sorted, 1
 	k.kill(t)
-	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != bootID() {
+	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != dirlock.BootID() {
 		t.Errorf("recorded are the boots %q", boots)
 	}
 	k.kill(t)
@@ -45,8 +49,8 @@ func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 // bootsOf are the boots that a journal records behind its head.
 func bootsOf(t *testing.T, kept string) (boots []string) {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), keptJournal) // a copy: to open a journal is to write it
-	text, err := os.ReadFile(filepath.Join(kept, keptJournal))
+	name := filepath.Join(t.TempDir(), checkpoint.JournalName) // a copy: to open a journal is to write it
+	text, err := os.ReadFile(filepath.Join(kept, checkpoint.JournalName))
 	if err == nil {
 		err = os.WriteFile(name, text, 0o600)
 	}
@@ -59,7 +63,7 @@ func bootsOf(t *testing.T, kept string) (boots []string) {
 	}
 	defer j.Close()
 	for _, text := range lines[1:] {
-		var line journalLine
+		var line checkpoint.Line
 		if err := json.Unmarshal(text, &line); err != nil {
 			t.Fatal(err)
 		}

@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bulkload/jobs/checkpoint"
 )
 
 // TestKeptFoldersOfOthers: what another has put into a work folder that is open to all is neither gone into nor deleted,
 // however old it is.
 func TestKeptFoldersOfOthers(t *testing.T) {
 	work, victim := t.TempDir(), t.TempDir()
-	own, open, link := filepath.Join(work, keptPrefix+"own"), filepath.Join(work, keptPrefix+"open"), filepath.Join(work, keptPrefix+"link")
+	own, open, link := filepath.Join(work, checkpoint.Prefix+"own"), filepath.Join(work, checkpoint.Prefix+"open"), filepath.Join(work, checkpoint.Prefix+"link")
 	for _, dir := range []string{own, open} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -23,13 +25,13 @@ func TestKeptFoldersOfOthers(t *testing.T) {
 	if err := os.Symlink(victim, link); err != nil {
 		t.Fatal(err)
 	}
-	long := time.Now().Add(-keptFor - time.Hour)
+	long := time.Now().Add(-checkpoint.KeepFor - time.Hour)
 	for _, dir := range []string{own, open, victim} {
 		if err := os.Chtimes(dir, long, long); err != nil {
 			t.Fatal(err)
 		}
 	}
-	removeKept(work)
+	checkpoint.RemoveOld(work)
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
 		t.Errorf("behind the link there is %v, %v", left, err)
 	}

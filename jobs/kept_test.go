@@ -22,7 +22,18 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
 	"bulkload/partition"
 )
 
@@ -30,14 +41,14 @@ import (
 type killedRun struct {
 	Dir, Job, Out, Work string
 	Memory              int64
-	At                  point   // with Times: when it is reached so often
-	Times               int     //
-	Part                float64 // when so much of the input is read
+	At                  failpoint.Point // with Times: when it is reached so often
+	Times               int             //
+	Part                float64         // when so much of the input is read
 }
 
 const keptEnvironment = "BULKLOAD_TEST_KEPT"
 
-func (k killedRun) job(t testing.TB) *Job {
+func (k killedRun) job(t testing.TB) *jobfile.Job {
 	t.Helper()
 	if k.Job == "orders.yaml" {
 		j := readOrders(t, k.Dir, k.Out)
@@ -50,7 +61,7 @@ func (k killedRun) job(t testing.TB) *Job {
 }
 
 // single is a job with one output.
-func (k killedRun) single(t testing.TB) *Job {
+func (k killedRun) single(t testing.TB) *jobfile.Job {
 	t.Helper()
 	output := filepath.Join(k.Dir, k.Out)
 	if k.Job == "wide.yaml" {
@@ -59,7 +70,9 @@ func (k killedRun) single(t testing.TB) *Job {
 	return readCheck(t, k.Dir, output)
 }
 
-func (k killedRun) options() Options { return Options{Memory: k.Memory, WorkDir: k.Work} }
+func (k killedRun) options() options.Options {
+	return options.Options{Memory: k.Memory, WorkDir: k.Work}
+}
 
 // TestKeptChild is the process that the tests below kill.
 func TestKeptChild(t *testing.T) {
@@ -77,12 +90,12 @@ func TestKeptChild(t *testing.T) {
 	}
 	var times atomic.Int64
 	o := k.options()
-	o.reached = func(p point) {
+	o.Failpoint = func(p failpoint.Point) {
 		if p == k.At && times.Add(1) == int64(k.Times) {
 			die()
 		}
 	}
-	o.Watch = func(p Progress) {
+	o.Watch = func(p progress.Progress) {
 		if k.Part > 0 && p.Phase == "sort" && float64(p.Done) > k.Part*float64(p.Total) {
 			die()
 		}
@@ -175,9 +188,9 @@ func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
 	}
 	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
 		find := func(out string) []byte {
-			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", rejectsDir, name))
+			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", manifest.RejectsDir, name))
 			if all == nil {
-				all = []string{filepath.Join(k.Dir, out, rejectsDir, name)}
+				all = []string{filepath.Join(k.Dir, out, manifest.RejectsDir, name)}
 			}
 			content, err := os.ReadFile(all[0])
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -199,23 +212,23 @@ func TestKilledSort(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 150_000)
 	rejectsEvery(t, dir, 500)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var checkpoints int
 	o := base.options()
-	o.reached = counting(&checkpoints, pointKept)
+	o.Failpoint = counting(&checkpoints, failpoint.Kept)
 	want := mustRun(t, base.job(t), o)
 	if checkpoints < 8 || want.Books.Rejected != 300 {
 		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
 	}
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
 		least float64 // of the records
 	}{
-		{pointPlanned, 1, 0}, {pointSpilled, 1, 0}, {pointKept, 1, 0.05}, {pointSpilled, 4, 0.2}, {pointKept, checkpoints * 3 / 4, 0.6},
-		{pointSorted, 1, 0.8}, {pointVerified, 1, 0.8}, {pointRenamed, 3, 0.8}, {pointRecorded, 9, 0.8}, {pointBalanced, 1, 0.8}, {pointWritten, 1, -1},
+		{failpoint.Planned, 1, 0}, {failpoint.Spilled, 1, 0}, {failpoint.Kept, 1, 0.05}, {failpoint.Spilled, 4, 0.2}, {failpoint.Kept, checkpoints * 3 / 4, 0.6},
+		{failpoint.Sorted, 1, 0.8}, {failpoint.Verified, 1, 0.8}, {failpoint.Renamed, 3, 0.8}, {failpoint.Recorded, 9, 0.8}, {failpoint.Balanced, 1, 0.8}, {failpoint.Written, 1, -1},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
@@ -235,10 +248,10 @@ func TestKilledSort(t *testing.T) {
 func TestKeptShare(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 400_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, Part: 0.6}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Part: 0.6}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), Options{})
+	want := mustRun(t, base.job(t), options.Options{})
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)
@@ -273,25 +286,25 @@ func TestKilledMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var merged int
 	o := base.options()
-	o.reached = counting(&merged, pointReplaced)
+	o.Failpoint = counting(&merged, failpoint.Replaced)
 	want := mustRun(t, base.job(t), o)
 	if merged < 2 {
 		t.Fatalf("%d merges", merged)
 	}
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
-	}{{pointMerged, 1}, {pointReplaced, 1}, {pointMerged, merged}, {pointReplaced, merged}, {pointRecorded, 4}} {
+	}{{failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Merged, merged}, {failpoint.Replaced, merged}, {failpoint.Recorded, 4}} {
 		k.At, k.Times = c.at, c.times
 		k.killAnew(t)
 		again := 0
 		o := k.options()
-		o.reached = counting(&again, pointKept)
+		o.Failpoint = counting(&again, failpoint.Kept)
 		got := mustRun(t, k.job(t), o)
 		sameRun(t, k, base.Out, want, got)
 		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
@@ -304,7 +317,7 @@ func TestKilledMerge(t *testing.T) {
 func TestKilledAtAnyTime(t *testing.T) {
 	dir := sampleDir(t, checkJob, 150_000)
 	rejectsEvery(t, dir, 100)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	begun := time.Now()
@@ -319,7 +332,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	}
 	for range rounds {
 		for range 3 {
-			k.Memory = minMemory + r.Int64N(minMemory)
+			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
 			cmd := k.command(t)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -342,14 +355,14 @@ func TestKilledAtAnyTime(t *testing.T) {
 func TestKilledSortOfOutputs(t *testing.T) {
 	manyProcesses(t)
 	dir := ordersDir(t, ordersJob, 90_000)
-	k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), Options{})
+	want := mustRun(t, base.job(t), options.Options{})
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
-	}{{pointSpilled, 3}, {pointKept, 3}, {pointSorted, 1}, {pointRecorded, 3}, {pointWritten, 1}, {pointWritten, 2}} {
+	}{{failpoint.Spilled, 3}, {failpoint.Kept, 3}, {failpoint.Sorted, 1}, {failpoint.Recorded, 3}, {failpoint.Written, 1}, {failpoint.Written, 2}} {
 		k.At, k.Times = c.at, c.times
 		got := k.killAndResume(t, base.Out, want)
 		if got.Resumed == nil || got.Resumed.Records < 10_000 {
@@ -364,7 +377,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 150_000)
 	rejectsEvery(t, dir, 500)
-	base := killedRun{Dir: dir, Out: "base", Memory: minMemory, Work: filepath.Join(dir, "work")}
+	base := killedRun{Dir: dir, Out: "base", Memory: options.MinMemory, Work: filepath.Join(dir, "work")}
 	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +396,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 	}
 	want := mustRun(t, base.job(t), base.options())
 	k := base
-	k.Out, k.At, k.Times = "out", pointKept, 5
+	k.Out, k.At, k.Times = "out", failpoint.Kept, 5
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)
@@ -395,7 +408,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 // keptDir is what a killed run has left.
 func keptDir(t *testing.T, k killedRun) string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(k.Work, keptPrefix+"*"))
+	all, err := filepath.Glob(filepath.Join(k.Work, checkpoint.Prefix+"*"))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -407,7 +420,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	rejectsEvery(t, dir, 1000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -427,7 +440,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		}
 	}
 	lines := func(kept string, how func([][]byte) [][]byte) {
-		change(filepath.Join(kept, keptJournal), func(b []byte) []byte {
+		change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte {
 			return bytes.Join(how(bytes.SplitAfter(b, []byte("\n"))), nil)
 		})
 	}
@@ -439,11 +452,11 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		return all[0]
 	}
 	run := func(kept string, line int) string { // of the journal; -1 is the last
-		j, lines, err := journal.Open(filepath.Join(kept, keptJournal))
+		j, lines, err := journal.Open(filepath.Join(kept, checkpoint.JournalName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := parseLine(lines[(line+len(lines))%len(lines)])
+		parsed, err := checkpoint.ParseLine(lines[(line+len(lines))%len(lines)])
 		if err := errors.Join(err, j.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -456,10 +469,10 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 	}{
 		"nothing": {func(string) {}, "going on with", true},
 		"half a line": {func(kept string) {
-			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return append(b, b[:100]...) })
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return append(b, b[:100]...) })
 		}, "going on with", true},
 		"a cut last line": {func(kept string) {
-			change(filepath.Join(kept, keptJournal), func(b []byte) []byte { return b[:len(b)-20] })
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return b[:len(b)-20] })
 		}, "going on with", true},
 		"an unrecorded run": {func(kept string) {
 			change(run(kept, 1), func(b []byte) []byte {
@@ -467,7 +480,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 				return b
 			})
 		}, "going on with", true},
-		"a changed line": {func(kept string) { change(filepath.Join(kept, keptJournal), flip(1000)) }, "journal is damaged", false},
+		"a changed line": {func(kept string) { change(filepath.Join(kept, checkpoint.JournalName), flip(1000)) }, "journal is damaged", false},
 		"exchanged lines": {func(kept string) {
 			lines(kept, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l })
 		}, "journal is damaged", false},
@@ -478,8 +491,10 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"a line twice": {func(kept string) {
 			lines(kept, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) })
 		}, "journal is damaged", false},
-		"an empty journal":   {func(kept string) { change(filepath.Join(kept, keptJournal), func([]byte) []byte { return nil }) }, "nothing is finished", false},
-		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, keptJournal)) }, "nothing is finished", false},
+		"an empty journal": {func(kept string) {
+			change(filepath.Join(kept, checkpoint.JournalName), func([]byte) []byte { return nil })
+		}, "nothing is finished", false},
+		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, checkpoint.JournalName)) }, "nothing is finished", false},
 		"the first run lost": {func(kept string) { _ = os.Remove(run(kept, 1)) }, "no such file", false},
 		"the last run lost":  {func(kept string) { _ = os.Remove(run(kept, -1)) }, "going on with", true},
 		"a cut run":          {func(kept string) { change(run(kept, 1), func(b []byte) []byte { return b[:len(b)-1] }) }, "bytes and had", false},
@@ -487,13 +502,13 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"changed rejects":    {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", true},
 		"a block lost with the machine": {func(kept string) {
 			change(run(kept, -1), flip(5000))
-			rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" })
+			rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" })
 		}, "steps that an earlier process has recorded", true},
-		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" }) }, "going on with", true},
-		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Program = "x" }) }, "another bulkload", false},
-		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
-		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
-		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *keptHead) { h.Splits = "x" }) }, "does not belong", false},
+		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" }) }, "going on with", true},
+		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Program = "x" }) }, "another bulkload", false},
+		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
+		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
+		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Splits = "x" }) }, "does not belong", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k.killAnew(t)
@@ -511,14 +526,14 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 }
 
 // rewriteHead changes what a journal says it belongs to.
-func rewriteHead(t *testing.T, kept string, how func(*keptHead)) {
+func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Head)) {
 	t.Helper()
-	name := filepath.Join(kept, keptJournal)
+	name := filepath.Join(kept, checkpoint.JournalName)
 	j, lines, err := journal.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head keptHead
+	var head checkpoint.Head
 	if err := errors.Join(j.Close(), json.Unmarshal(lines[0], &head), os.Remove(name)); err != nil {
 		t.Fatal(err)
 	}
@@ -542,13 +557,13 @@ func rewriteHead(t *testing.T, kept string, how func(*keptHead)) {
 // TestDamagedKeptRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
 func TestDamagedKeptRun(t *testing.T) {
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	k.kill(t)
 	damage(t, filepath.Join(keptDir(t, k), "0", "run-*"))
-	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) || KindOf(err) != Failed {
+	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) || failure.KindOf(err) != failure.Failed {
 		t.Errorf("%v", err)
 	}
 	got := mustRun(t, k.job(t), k.options())
@@ -562,7 +577,7 @@ func TestDamagedKeptRun(t *testing.T) {
 // disk stopped go on; a folder that is locked or not one's own is left alone.
 func TestKeptGivesWay(t *testing.T) {
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -588,14 +603,14 @@ func TestKeptGivesWay(t *testing.T) {
 	again("finished", false)
 	ctx, cancel := context.WithCancel(context.Background())
 	o, spilled := k.options(), 0
-	o.reached = func(p point) {
-		if p == pointKept {
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Kept {
 			if spilled++; spilled == 2 {
 				cancel()
 			}
 		}
 	}
-	if _, err := Run(ctx, k.job(t), o); KindOf(err) != Interrupted {
+	if _, err := Run(ctx, k.job(t), o); failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("%v", err)
 	}
 	again("interrupted", true)
@@ -606,13 +621,13 @@ func TestKeptGivesWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), k.job(t), k.options()); KindOf(err) != Later || !strings.Contains(err.Error(), kept) {
+	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), kept) {
 		t.Errorf("while another works there: %v", err)
 	}
 	if err := errors.Join(lock.Close(), os.Chmod(kept, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), k.job(t), k.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), kept) {
+	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), kept) {
 		t.Errorf("a folder that others can read: %v", err)
 	}
 	if err := os.Chmod(kept, 0o700); err != nil {
@@ -622,7 +637,7 @@ func TestKeptGivesWay(t *testing.T) {
 
 	j := k.job(t)
 	j.Input.Rows = 1
-	if _, err := Run(context.Background(), j, k.options()); KindOf(err) != Refused {
+	if _, err := Run(context.Background(), j, k.options()); failure.KindOf(err) != failure.Refused {
 		t.Errorf("one row is expected: %v", err)
 	}
 	again("refused for its rows", true)
@@ -643,7 +658,7 @@ func TestKeptGivesWay(t *testing.T) {
 // TestKeptIsClearedAway: what nobody has gone on with for a week is deleted by the next run that spills there.
 func TestKeptIsClearedAway(t *testing.T) {
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	k.kill(t)
 	old := keptDir(t, k)
 	other := k
@@ -652,8 +667,8 @@ func TestKeptIsClearedAway(t *testing.T) {
 	if _, err := os.Stat(old); err != nil {
 		t.Errorf("after a moment: %v", err)
 	}
-	long := time.Now().Add(-keptFor - time.Hour)
-	if err := os.Chtimes(filepath.Join(old, keptJournal), long, long); err != nil {
+	long := time.Now().Add(-checkpoint.KeepFor - time.Hour)
+	if err := os.Chtimes(filepath.Join(old, checkpoint.JournalName), long, long); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, killedRun{Dir: dir, Out: "third"}.job(t), k.options())
@@ -668,7 +683,7 @@ func TestWhatFitsInMemoryIsNotKept(t *testing.T) {
 	rejectsEvery(t, dir, 50)
 	work := filepath.Join(dir, "work")
 	k := killedRun{Dir: dir, Out: "out"}
-	mustRun(t, k.job(t), Options{WorkDir: work, reached: func(point) {
+	mustRun(t, k.job(t), options.Options{WorkDir: work, Failpoint: func(failpoint.Point) {
 		if _, err := os.Stat(work); err == nil {
 			t.Error("the work folder is there")
 		}
@@ -678,21 +693,21 @@ func TestWhatFitsInMemoryIsNotKept(t *testing.T) {
 // TestCheckpointHoldsTheAccounts: no field of the accounts is forgotten on the way to the journal and back.
 func TestCheckpointHoldsTheAccounts(t *testing.T) {
 	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
-	full := sortedRegion{digest: sum, keys: 4, bytes: 5}
-	for i := range reflect.TypeFor[sortedRegion]().NumField() {
+	full := books.Region{Digest: sum, Keys: 4, Bytes: 5}
+	for i := range reflect.TypeFor[books.Region]().NumField() {
 		if reflect.ValueOf(full).Field(i).IsZero() {
-			t.Errorf("%s is not tested", reflect.TypeFor[sortedRegion]().Field(i).Name)
+			t.Errorf("%s is not tested", reflect.TypeFor[books.Region]().Field(i).Name)
 		}
 	}
-	shares := sharesSince(make([]sortedRegion, 3), []sortedRegion{{}, full, {}})
-	text, err := json.Marshal(journalLine{Checkpoint: &checkpoint{Read: 9, Shares: []runShare{{Output: 0, Regions: shares}}}})
+	shares := checkpoint.SharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
+	text, err := json.Marshal(checkpoint.Line{Checkpoint: &checkpoint.Checkpoint{Read: 9, Shares: []checkpoint.RunShare{{Output: 0, Regions: shares}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := newKeptState([]int{3})
-	line, err := parseLine(text)
-	if err := errors.Join(err, state.take(line, 1)); err != nil || state.read != 9 || !slices.Equal(state.outputs[0].regions, []sortedRegion{{}, full, {}}) {
-		t.Errorf("%+v, %v", state.outputs[0].regions, err)
+	state := checkpoint.NewKeptState([]int{3})
+	line, err := checkpoint.ParseLine(text)
+	if err := errors.Join(err, state.Take(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
+		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
 	}
 }
 
@@ -701,13 +716,13 @@ func FuzzJournalLine(f *testing.F) {
 	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`))
 	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		line, err := parseLine(text)
+		line, err := checkpoint.ParseLine(text)
 		if err != nil {
 			return
 		}
-		if state := newKeptState([]int{2, 0}); state.take(line, 3) == nil {
-			state.pieces(nil)
-			state.bytes()
+		if state := checkpoint.NewKeptState([]int{2, 0}); state.Take(line, 3) == nil {
+			state.Pieces(nil)
+			state.Bytes()
 		}
 	})
 }
@@ -725,11 +740,11 @@ func TestOffsetsAscend(t *testing.T) {
 	}
 	forms := map[string]int{}
 	for _, name := range names {
-		j, err := Read(name, ReadOptions{Date: date20})
-		if err != nil || isRemote(j.Input.Path) {
+		j, err := jobfile.Read(name, jobfile.ReadOptions{Date: date20})
+		if err != nil || storage.IsHDFS(j.Input.Path) {
 			continue // which other tests look into
 		}
-		s, err := openSource(j, &site{})
+		s, err := source.Open(j, &site.Site{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -739,7 +754,7 @@ func TestOffsetsAscend(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		forms[fmt.Sprintf("%T", j.Input.Form)] += n
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -750,13 +765,13 @@ func TestOffsetsAscend(t *testing.T) {
 }
 
 // ascends reads a source and counts its records; an error where an offset does not ascend.
-func ascends(j *Job, s *source) (n int, err error) {
-	splits, err := cutInput(&j.Input, s)
+func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
+	splits, err := source.Splits(&j.Input, s)
 	if err != nil {
 		return 0, err
 	}
 	for _, split := range splits {
-		in, err := j.Input.Form.Open(s.fsys, split)
+		in, err := j.Input.Form.Open(s.FS, split)
 		if err != nil {
 			return n, err
 		}

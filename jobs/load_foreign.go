@@ -11,7 +11,12 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/internal/program"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -19,19 +24,19 @@ import (
 // directory's name, so that a second command does not take files that HBase has moved away for loaded ones.
 
 // directoryKey takes the place of a job's hash in the ledger.
-func (w *workplace) directoryKey() string {
+func (w *loader) directoryKey() string {
 	sum := sha256.Sum256([]byte("directory " + w.fsys.URI(w.dir)))
 	return hex.EncodeToString(sum[:])
 }
 
 // directoryEntry is what the ledger remembers of this directory's load into a table; nil where that is nothing.
-func (w *workplace) directoryEntry(table string) (*ledger.Entry, error) {
+func (w *loader) directoryEntry(table string) (*ledger.Entry, error) {
 	e, err := w.ledger.Read(table, "", w.directoryKey())
 	return e, damagedRecord(err)
 }
 
 // recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
-func (w *workplace) recoverDirectory(ctx context.Context, table string) error {
+func (w *loader) recoverDirectory(ctx context.Context, table string) error {
 	e, err := w.directoryEntry(table)
 	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
 		return err
@@ -40,13 +45,13 @@ func (w *workplace) recoverDirectory(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	sayf(w.options, "a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	w.options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
 	_, err = w.cluster.RecoverStaging(ctx, w.fsys, table, e.Staging, files)
 	return w.lostForeign(ctx, err)
 }
 
 // checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
-func (w *workplace) checkDirectoryServed(ctx context.Context, table string) error {
+func (w *loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err := w.recoverDirectory(ctx, table); err != nil {
 		return err
 	}
@@ -56,7 +61,7 @@ func (w *workplace) checkDirectoryServed(ctx context.Context, table string) erro
 	}
 	for _, f := range e.Files {
 		if _, err := w.fsys.Stat(path.Join(w.dir, f.Family, path.Base(f.URI))); err == nil {
-			return laterf("%s came back from an interrupted load; run this again to load it", f.URI)
+			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
 	files, err := loadedFiles(e)
@@ -71,7 +76,7 @@ func (w *workplace) checkDirectoryServed(ctx context.Context, table string) erro
 }
 
 // writeEntry writes an entry as long as the directory is this run's.
-func (w *workplace) writeEntry(e *ledger.Entry) error {
+func (w *loader) writeEntry(e *ledger.Entry) error {
 	if err := w.checkLock(); err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (w *workplace) writeEntry(e *ledger.Entry) error {
 }
 
 // lostForeign remembers files that HBase lost and that can't be written again.
-func (w *workplace) lostForeign(ctx context.Context, err error) error {
+func (w *loader) lostForeign(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err
@@ -91,14 +96,14 @@ func (w *workplace) lostForeign(ctx context.Context, err error) error {
 }
 
 // handOverDirectory loads all files of a directory that no manifest records.
-func (w *workplace) handOverDirectory(ctx context.Context, name string, d *directory) (*load.Report, error) {
-	if err := d.pickProbes(ctx); err != nil {
+func (w *loader) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.checkCorrection(ctx, name, w.directoryKey(), digest.Sum{}); err != nil {
 		return nil, err
 	}
-	files := d.loadable()
+	files := loadable(d)
 	e, err := w.beginDirectory(name, d)
 	if err != nil {
 		return nil, err
@@ -111,15 +116,15 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.serve(ctx, name, all)
+	table, err := site.LookUp(ctx, w.cluster, name)
+	if err != nil {
+		return report, err
+	}
+	findings, err := w.serve(ctx, table, all)
 	if err != nil {
 		return report, w.lostForeign(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
-		return report, err
-	}
-	table, err := lookUp(ctx, w.cluster, name)
-	if err != nil {
 		return report, err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
@@ -127,7 +132,7 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 }
 
 // directoryHooks record in the ledger what a second command must know of a load that does not come to its end.
-func (w *workplace) directoryHooks(e *ledger.Entry) load.Hooks {
+func (w *loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		Before: w.mayAsk,
 		Known: func(known []load.HFile) error {
@@ -149,20 +154,20 @@ func (w *workplace) directoryHooks(e *ledger.Entry) load.Hooks {
 
 // beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
 // that did not come to its end.
-func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, error) {
+func (w *loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := w.directoryEntry(table)
 	if err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
-	program, err := programHash()
+	program, err := program.Hash()
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.dir), JobHash: w.directoryKey(), Table: table, Output: w.fsys.URI(w.dir),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
-	for _, f := range d.files {
-		uri := w.uri(f.path)
+	for _, f := range d.Files {
+		uri := w.uri(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.family, FirstRow: Printable(f.first), LastRow: Printable(f.last), Probes: f.cells})
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {

@@ -5,53 +5,65 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 )
 
 // jobRun is a job being run: what its outputs share, and the place of each.
 type jobRun struct {
-	job     *Job
-	options Options
-	site    *site
-	source  *source
+	job     *jobfile.Job
+	options options.Options
+	site    *site.Site
+	source  *source.Source
 	cluster *load.Cluster  // nil where the job needs none
 	ledger  *ledger.Ledger // nil where nothing is loaded
-	places  []*workplace
-	keeper  *keeper // from the sort on
+	places  []*outputRun
+	keeper  *checkpoint.Keeper // from the sort on
 }
 
 // openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
-func openRun(ctx context.Context, j *Job, o Options, lost func(error)) (r *jobRun, err error) {
+func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *jobRun, err error) {
 	r = &jobRun{job: j, options: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.site, err = openSite(o, j.HBase.Conf, j.remote(o)); err != nil {
+	if r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		return r, err
 	}
-	if r.source, err = openSource(j, r.site); err != nil {
+	if r.source, err = source.Open(j, r.site); err != nil {
 		return r, err
 	}
-	if j.connects(o) {
-		if r.cluster, err = r.site.connect(ctx); err != nil {
+	if j.Connects(!o.NoLoad) {
+		if r.cluster, err = r.site.Connect(ctx); err != nil {
 			return r, err
 		}
 	}
-	for _, out := range j.outputs() {
-		w := &workplace{job: out, options: o, site: r.site, source: r.source, part: j.part(out)}
-		if out.connects(o) {
+	for _, out := range j.Feeds() {
+		w := newOutputRun(&outputDir{job: out, options: o, site: r.site, source: r.source})
+		w.part = j.Part(out)
+		if out.Connects(!o.NoLoad) {
 			w.cluster = r.cluster
 		}
 		if out.Load && !o.NoLoad {
 			if r.ledger == nil {
-				if r.ledger, err = r.site.openLedger(); err != nil {
+				if r.ledger, err = openLedger(r.site); err != nil {
 					return r, err
 				}
 			}
@@ -83,93 +95,87 @@ func (r *jobRun) closeShared() error {
 		errs = append(errs, r.ledger.Close())
 	}
 	if r.source != nil {
-		errs = append(errs, r.source.close())
+		errs = append(errs, r.source.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// connects tells whether a job asks HBase.
-func (j *Job) connects(o Options) bool {
-	return slices.ContainsFunc(j.outputs(), func(out *Job) bool { return out.Regions.From == "table" || out.Load && !o.NoLoad })
+// outputRun is one output of a run: its directory, what loads it, and what it is made for.
+type outputRun struct {
+	*loader
+	target *target.Target // nil where the output is written
+	part   float64        // of the input's bytes that it takes, about
+	report *OutputReport
 }
 
-// remote tells whether a job leaves the local disks.
-func (j *Job) remote(o Options) bool {
-	return j.connects(o) || isRemote(j.Input.Path) || slices.ContainsFunc(j.outputs(), func(out *Job) bool { return isRemote(out.Output) })
+// loader hands the files of an output directory to a table.
+type loader struct {
+	*outputDir
+	cluster *load.Cluster  // nil where the output needs none
+	ledger  *ledger.Ledger // nil where nothing is loaded
+	unsaved int            // load requests whose end the manifest on the disk does not show yet
 }
 
-// part is about which part of the input an output takes: all of it where it is the only one; else as many of its columns
-// as become cells.
-func (j *Job) part(out *Job) float64 {
-	if j.Outputs == nil {
-		return 1
-	}
-	return min(1, float64(len(out.cellColumns())+1)/float64(len(j.Outputs[0].Columns)+1))
-}
+func newOutputRun(d *outputDir) *outputRun { return &outputRun{loader: &loader{outputDir: d}} }
 
-// workplace is a locked output directory with the manifest of this run.
-type workplace struct {
-	job      *Job
-	options  Options
-	site     *site
-	source   *source
+// outputDir is a locked output directory with the manifest of this run.
+type outputDir struct {
+	job      *jobfile.Job // nil where a directory is loaded without its job
+	options  options.Options
+	site     *site.Site
+	source   *source.Source
 	fsys     storage.FS
 	dir      string
-	lock     *lock
-	manifest *manifest
-	replaced *manifest       // of the run that --force puts this one in the place of; nil once it is deleted
-	found    bool            // the output had a manifest
-	earlier  map[string]bool // the files that an earlier process has verified; nil: all of them
-	cluster  *load.Cluster   // nil where the output needs none
-	ledger   *ledger.Ledger  // nil where nothing is loaded
-	target   *target         // nil where the output is written
-	part     float64         // of the input's bytes that it takes, about
-	report   *OutputReport
+	lock     *dirlock.Lock
+	manifest *manifest.Manifest
+	replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
+	found    bool               // the output had a manifest
+	earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
 }
 
 // open locks the output.
-func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
-	if w.fsys, w.dir, err = w.site.resolve(w.job.Output, w.job.Dir); err != nil {
+func (w *outputDir) open(ctx context.Context, lost func(error)) (err error) {
+	if w.fsys, w.dir, err = w.site.Resolve(w.job.Output, w.job.Dir); err != nil {
 		return fmt.Errorf("open the output %s: %w", w.job.Output, err)
 	}
-	if err = w.source.checkApart(w.fsys, w.dir); err != nil {
+	if err = w.source.CheckApart(w.fsys, w.dir); err != nil {
 		return err
 	}
-	if err = w.fsys.MkdirAll(w.dir, dirPerm); err != nil {
+	if err = w.fsys.MkdirAll(w.dir, storage.DirPerm); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
 	return w.takeLock(ctx, lost)
 }
 
-// takeLock locks the directory. From here on nothing in it is changed without the lock.
-func (w *workplace) takeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.lock, err = takeLock(ctx, w.fsys, w.dir, w.site.user, lost); err == nil {
-		w.fsys = w.lock.guarded()
+// dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
+func (w *outputDir) takeLock(ctx context.Context, lost func(error)) (err error) {
+	if w.lock, err = dirlock.Take(ctx, w.fsys, w.dir, w.site.User, lost); err == nil {
+		w.fsys = w.lock.Guarded()
 	}
 	return err
 }
 
-// tempFolder is where files are written before they get their names.
-func (w *workplace) tempFolder() (string, error) {
+// TempFolder is where files are written before they get their names.
+func (w *outputDir) tempFolder() (string, error) {
 	if w.lock != nil {
-		return w.lock.tempFolder()
+		return w.lock.TempFolder()
 	}
-	folder := path.Join(w.dir, tempDir)
-	return folder, w.fsys.MkdirAll(folder, dirPerm)
+	folder := path.Join(w.dir, dirlock.TempDir)
+	return folder, w.fsys.MkdirAll(folder, storage.DirPerm)
 }
 
 // clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
 // deleted when the lock was taken, if the owner is gone.
-func (w *workplace) clearTemps() error {
-	all, err := list(w.fsys, path.Join(w.dir, tempDir))
+func (w *outputDir) clearTemps() error {
+	all, err := storage.List(w.fsys, path.Join(w.dir, dirlock.TempDir))
 	if err != nil {
 		return err
 	}
 	for _, f := range all {
-		if f.Dir && isToken(f.Name) {
+		if f.Dir && dirlock.IsToken(f.Name) {
 			continue
 		}
-		if err := w.fsys.RemoveAll(path.Join(w.dir, tempDir, f.Name)); err != nil {
+		if err := w.fsys.RemoveAll(path.Join(w.dir, dirlock.TempDir, f.Name)); err != nil {
 			return err
 		}
 	}
@@ -177,12 +183,12 @@ func (w *workplace) clearTemps() error {
 }
 
 // close gives back what is the output's alone. An output directory in which nothing was left goes with it.
-func (w *workplace) close() error {
+func (w *outputDir) close() error {
 	var errs []error
 	if w.lock != nil {
-		errs = append(errs, w.lock.release())
-		_ = w.lock.fsys.Remove(path.Join(w.dir, tempDir)) // succeeds only where it is empty, as wanted
-		_ = w.lock.fsys.Remove(w.dir)                     // likewise
+		errs = append(errs, w.lock.Release())
+		_ = w.lock.Fsys.Remove(path.Join(w.dir, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+		_ = w.lock.Fsys.Remove(w.dir)                             // likewise
 	}
 	if w.fsys != nil {
 		errs = append(errs, w.fsys.Close())
@@ -192,22 +198,22 @@ func (w *workplace) close() error {
 
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
-func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash,
-		Timestamp: w.job.Timestamp, Site: w.site.properties()}
-	fresh.Run = w.job.runInfo()
-	fresh.Run.ID = w.job.runID(fresh.Inputs)
-	old, err := readManifest(w.fsys, w.dir)
+func (w *outputDir) resume(ctx context.Context) (finished bool, err error) {
+	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.source.Files), JobHash: w.job.Hash(),
+		Timestamp: w.job.Timestamp, Site: w.site.Properties()}
+	fresh.Run = w.job.Info()
+	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.Files))
+	old, err := manifest.Read(w.fsys, w.dir)
 	if err != nil {
 		return false, err
 	}
-	w.manifest, w.target, w.found = fresh, nil, old != nil
+	w.manifest, w.found = fresh, old != nil
 	if err := w.adoptInput(ctx, old, fresh); err != nil {
 		return false, err
 	}
 	switch {
 	case old == nil:
-	case old.State == stateWriting && len(old.Slices) == 0:
+	case old.State == manifest.Writing && len(old.Slices) == 0:
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.cleanFiles(old); err != nil {
 			return false, err
@@ -219,19 +225,19 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	case w.options.Force:
 		w.replaced = old
 	case old.Run.ID != fresh.Run.ID:
-		return false, refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
-			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
-	case old.State == stateWritten && old.changedProperties(fresh) != nil:
-		return false, refusef("%s holds files with other settings: %s. Use --force to write them again",
-			w.fsys.URI(w.dir), strings.Join(old.changedProperties(fresh), "; "))
+		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
+			w.fsys.URI(w.dir), strings.Join(old.Differences(fresh), "; "))
+	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
+		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
+			w.fsys.URI(w.dir), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.manifest = old
-		if old.State == stateWritten {
+		if old.State == manifest.Written {
 			if err := w.checkWritten(old); err != nil {
 				return false, err
 			}
 		}
-		if old.State == stateWriting {
+		if old.State == manifest.Writing {
 			old.Site = fresh.Site // the table's settings are compared in full then
 		}
 	}
@@ -244,39 +250,39 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 		return false, err
 	}
 	w.earlier = map[string]bool{}
-	for _, f := range w.manifest.files() {
+	for _, f := range w.manifest.Files() {
 		w.earlier[f.Path] = true
 	}
-	return w.manifest.State != stateWriting, nil
+	return w.manifest.State != manifest.Writing, nil
 }
 
 // uri names a file of the output.
-func (w *workplace) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
+func (w *outputDir) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
 
 // save records the state of things, as long as the output is still this run's to change.
-func (w *workplace) save() error { return w.saveManifest(w.manifest) }
+func (w *outputDir) save() error { return w.saveManifest(w.manifest) }
 
-func (w *workplace) saveManifest(m *manifest) error {
+func (w *outputDir) saveManifest(m *manifest.Manifest) error {
 	temps, err := w.tempFolder()
 	if err != nil {
 		return err
 	}
-	return m.save(w.fsys, w.dir, temps)
+	return m.Save(w.fsys, w.dir, temps)
 }
 
 // replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
 // old one stays as it is.
-func (w *workplace) replace(ctx context.Context) error {
+func (w *loader) replace(ctx context.Context) error {
 	if w.replaced == nil {
 		return nil
 	}
-	if err := w.lock.check(); err != nil {
+	if err := w.lock.Check(); err != nil {
 		return err
 	}
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
-	sayf(w.options, "cleaning the output of run %s (--force)", w.replaced.Run.ID)
+	w.options.Sayf("cleaning the output of run %s (--force)", w.replaced.Run.ID)
 	if err := w.clean(w.replaced); err != nil {
 		return err
 	}
@@ -285,7 +291,7 @@ func (w *workplace) replace(ctx context.Context) error {
 }
 
 // present is the manifest of what is in the output now.
-func (w *workplace) present() *manifest {
+func (w *outputDir) present() *manifest.Manifest {
 	if w.replaced != nil {
 		return w.replaced
 	}
@@ -293,21 +299,21 @@ func (w *workplace) present() *manifest {
 }
 
 // clean deletes what a manifest names, and the manifest last.
-func (w *workplace) clean(m *manifest) error {
+func (w *outputDir) clean(m *manifest.Manifest) error {
 	if err := w.cleanFiles(m); err != nil {
 		return err
 	}
-	return removeIfThere(w.fsys, w.dir, manifestName)
+	return storage.RemoveIfThere(w.fsys, w.dir, manifest.Name)
 }
 
 // cleanFiles deletes what a manifest names.
-func (w *workplace) cleanFiles(m *manifest) error {
-	errs := []error{removeIfThere(w.fsys, w.dir, successName)}
-	for _, f := range m.files() {
-		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
+func (w *outputDir) cleanFiles(m *manifest.Manifest) error {
+	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, source.SuccessName)}
+	for _, f := range m.Files() {
+		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
 	}
-	for _, name := range m.cutNames() {
-		errs = append(errs, removeIfThere(w.fsys, w.dir, name))
+	for _, name := range m.CutNames() {
+		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, name))
 	}
 	for family := range m.Families {
 		errs = append(errs, w.removeUnrecorded(m, family))
@@ -321,17 +327,17 @@ func (w *workplace) cleanFiles(m *manifest) error {
 }
 
 // checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
-func (w *workplace) checkContent() error {
-	infos, err := list(w.fsys, w.dir)
+func (w *outputDir) checkContent() error {
+	infos, err := storage.List(w.fsys, w.dir)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
-	known := map[string]*FileSummary{}
-	for _, f := range w.present().files() {
+	known := map[string]*hfile.Summary{}
+	for _, f := range w.present().Files() {
 		known[f.Path] = f
 	}
-	for _, name := range w.present().cutNames() {
-		known[name] = &FileSummary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
+	for _, name := range w.present().CutNames() {
+		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
 	}
 	var foreign, changed []string
 	for _, info := range infos {
@@ -348,22 +354,22 @@ func (w *workplace) checkContent() error {
 		}
 	}
 	if foreign != nil {
-		return refusef("%s holds what this run did not write: %s. Move it away or choose another output",
-			w.fsys.URI(w.dir), some(foreign))
+		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
+			w.fsys.URI(w.dir), failure.Some(foreign))
 	}
 	if changed != nil {
-		return refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
-			w.fsys.URI(w.dir), some(changed))
+		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
+			w.fsys.URI(w.dir), failure.Some(changed))
 	}
 	return w.checkKnown(known)
 }
 
 // checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
-func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary) (foreign, changed []string, err error) {
+func (w *outputDir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.present(), family); err != nil {
 		return nil, nil, err
 	}
-	infos, err := list(w.fsys, path.Join(w.dir, family))
+	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the output: %w", err)
 	}
@@ -384,11 +390,11 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 
 // removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
 // record: those of the slices that its manifest lacks. Their names follow from the run.
-func (w *workplace) removeUnrecorded(m *manifest, family string) error {
-	if m.State != stateWriting {
+func (w *outputDir) removeUnrecorded(m *manifest.Manifest, family string) error {
+	if m.State != manifest.Writing {
 		return nil
 	}
-	infos, err := list(w.fsys, path.Join(w.dir, family))
+	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
@@ -400,11 +406,11 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 		present[info.Name] = true
 	}
 	for region := range len(m.Splits) + 1 {
-		for slice := range maxSlices {
-			if m.done(region, slice) != nil {
+		for slice := range sorting.MaxSlices {
+			if m.Done(region, slice) != nil {
 				continue
 			}
-			place := func(sequence int) string { return fileName(m.Run.ID, region, slice, family, sequence) }
+			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
 			if err := w.removeFrom(family, place, present); err != nil {
 				return err
 			}
@@ -415,14 +421,14 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 
 // removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
 // still, so that the next run finds them.
-func (w *workplace) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
+func (w *outputDir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
 	n := 0
 	for present[name(n)] {
 		n++
 	}
 	for n > 0 {
 		n--
-		if err := removeIfThere(w.fsys, w.dir, family, name(n)); err != nil {
+		if err := storage.RemoveIfThere(w.fsys, w.dir, family, name(n)); err != nil {
 			return fmt.Errorf("clean the output: %w", err)
 		}
 	}
@@ -430,25 +436,46 @@ func (w *workplace) removeFrom(family string, name func(sequence int) string, pr
 }
 
 // checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
-func (w *workplace) checkKnown(known map[string]*FileSummary) error {
+func (w *outputDir) checkKnown(known map[string]*hfile.Summary) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // recoverLoad looks into those
+	if gone == nil || w.replaced != nil || w.manifest.State == manifest.Loading { // recoverLoad looks into those
 		return nil
 	}
-	return refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
-		w.fsys.URI(w.dir), some(gone))
+	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
+		w.fsys.URI(w.dir), failure.Some(gone))
 }
 
-// some names the first few of many.
-func some(names []string) string {
-	const few = 5
-	if len(names) <= few {
-		return strings.Join(names, ", ")
+// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
+func (w *outputDir) forget(region int) error {
+	files := w.manifest.Remove(region)
+	if files == nil {
+		return nil
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	if err := w.save(); err != nil {
+		return err
+	}
+	return writing.RemoveFiles(w.fsys, w.dir, files)
+}
+
+// manifestRecords are the finished slices as the manifest has them, which is saved with each change.
+type manifestRecords struct{ *outputDir }
+
+func (r manifestRecords) All() []manifest.Slice { return r.manifest.Slices }
+
+func (r manifestRecords) Done(region, slice int) *manifest.Slice {
+	return r.manifest.Done(region, slice)
+}
+
+func (r manifestRecords) Forget(region int) error { return r.forget(region) }
+
+func (r manifestRecords) Served(f *hfile.Summary) *hfile.Summary { return r.manifest.KeptAs(f) }
+
+func (r manifestRecords) Add(record manifest.Slice) error {
+	r.manifest.Add(record)
+	return r.save()
 }

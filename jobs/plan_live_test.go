@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -19,26 +22,26 @@ func TestPlanLive(t *testing.T) {
 	l.night(t, "2026-11-20", 15_000, 3)
 	ctx, j := context.Background(), l.job(t, "2026-11-20")
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	plan := func(o PlanOptions) *PlanReport {
+	planned := func(o plan.Options) *plan.Report {
 		t.Helper()
-		r, err := Plan(ctx, j, l.options(), o)
+		r, err := plan.Make(ctx, j, l.options(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	r := plan(PlanOptions{CheckLive: true, Now: noon})
+	r := planned(plan.Options{CheckLive: true, Now: noon})
 	if f := r.Live.Families; !r.TableFound || r.Live.Servers < 1 || len(r.Live.Regions) != 10 || r.Live.Empty != 10 || len(f) != 1 || f[0].Versions != 3 {
 		t.Errorf("an empty table: %+v", r.Live)
 	}
-	if r.Live.Checked != liveKeys || r.Live.Present != 0 || !slices.Contains(found(r), "family-versions") || slices.Contains(found(r), "cell-expired") {
+	if r.Live.Checked != 2000 || r.Live.Present != 0 || !slices.Contains(found(r), "family-versions") || slices.Contains(found(r), "cell-expired") {
 		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
 		t.Fatalf("load %+v", s.Load)
 	}
 	status := l.awaitSizes(t, j.Table)
-	r = plan(PlanOptions{CheckLive: true, Now: noon})
+	r = planned(plan.Options{CheckLive: true, Now: noon})
 	if r.Live.Present != r.Live.Checked || !slices.Contains(found(r), "key-in-table") {
 		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
 	}
@@ -58,7 +61,7 @@ func TestPlanLiveTTL(t *testing.T) {
 		age     time.Duration
 		expired bool
 	}{{12 * time.Hour, false}, {48 * time.Hour, false}, {48*time.Hour + time.Millisecond, true}, {84 * time.Hour, true}} {
-		r, err := Plan(context.Background(), l.job(t, "2026-11-20"), l.options(), PlanOptions{CheckLive: true, Now: midnight.Add(c.age)})
+		r, err := plan.Make(context.Background(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +83,7 @@ func TestPlanWithoutStatus(t *testing.T) {
 		return nil, errors.New("answer of 70000000 bytes")
 	}
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	r, err := Plan(t.Context(), l.job(t, "2026-11-20"), l.options(), PlanOptions{CheckLive: true, Now: noon, askStatus: silent})
+	r, err := plan.Make(t.Context(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +99,11 @@ func TestPlanWithoutStatus(t *testing.T) {
 // seconds.
 func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
 	t.Helper()
-	s, err := openSite(l.options(), "", true)
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.connect(t.Context())
+	c, err := s.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"bulkload/internal/sample"
+	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
@@ -23,8 +25,8 @@ func TestPlanOfParquet(t *testing.T) {
 	job := strings.Replace(strings.Replace(checkJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
 	dir := planDir(t, job, nil)
 	writeCheckGroups(t, filepath.Join(dir, "in/2026-11-20/part-0"), 16, 4000)
-	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
-	s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 6400})
+	s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 	var size int64
 	for _, f := range s.Files {
 		size += f.Bytes

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
 )
 
 // off is how far an estimate is from the truth, as a part of it.
@@ -64,8 +67,8 @@ func TestSampleOfScatteredRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
-			r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+			r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: c.sample})
+			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 			files, _ := writtenBytes(s)
 			t.Logf("estimated %d, written %d: %+.1f%%", r.HFiles.Bytes, files, 100*off(r.HFiles.Bytes, files))
 			if !r.Sample || math.Abs(off(r.HFiles.Bytes, files)) > c.within || r.HFiles.Scattered != (c.customers > 0) {
@@ -91,8 +94,8 @@ func TestSampleOfVaryingRows(t *testing.T) {
 		fmt.Fprintf(&b, "%08d|%d|%s\n", i, i/10, city)
 	}
 	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), b.Bytes())
-	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
-	s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 6400})
+	s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 	files, raw := writtenBytes(s)
 	t.Logf("%d rows, %d bytes of KeyValues (%d), %d of HFiles (%d)", r.Rows, r.RawBytes, raw, r.HFiles.Bytes, files)
 	// One place of 64 has both sorts of rows.
@@ -122,7 +125,7 @@ func TestPlanWeighsHotPrefixes(t *testing.T) {
 	}
 	for _, key := range []string{"md5(user, 4) + '-' + user + '-' + id + city", "pad(user, 6) + id + city"} {
 		job := strings.Replace(fmt.Sprintf(numbersJob, key), "query: [user]\n", "query: [user, city]\n", 1)
-		r := mustPlan(t, readCheck(t, planDir(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), PlanOptions{})
+		r := mustPlan(t, readCheck(t, planDir(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
 		q := r.Queries[1]
 		if q.Returned != 1 || q.Read != (5000*5000+5000)/10_000.0 || q.InSample {
 			t.Errorf("%s: by user and city: %+v", key, q)

@@ -16,7 +16,15 @@ import (
 	"time"
 
 	"bulkload/internal/sample"
-	"bulkload/jobs/planning"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+	"bulkload/jobs/verify"
 )
 
 // opinionTable is the job of the opinion table.
@@ -33,16 +41,16 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 10GiB}
 output: out/${date}
 `
 
-func mustPlan(t testing.TB, j *Job, p PlanOptions) *PlanReport {
+func mustPlan(t testing.TB, j *jobfile.Job, p plan.Options) *plan.Report {
 	t.Helper()
-	r, err := Plan(context.Background(), j, Options{}, p)
+	r, err := plan.Make(context.Background(), j, options.Options{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func found(r *PlanReport) (codes []string) {
+func found(r *plan.Report) (codes []string) {
 	for _, f := range r.Checks {
 		codes = append(codes, f.Code)
 	}
@@ -101,8 +109,8 @@ func TestPlanEstimatesFiles(t *testing.T) {
 				t.Skip("it runs jobs")
 			}
 			dir := c.dir()
-			r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+			r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: c.sample})
+			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 			var bytes, raw int64
 			for _, f := range s.Files {
 				bytes += f.Bytes
@@ -164,48 +172,6 @@ func made(rows int) []byte {
 	return b.Bytes()
 }
 
-// TestSampleIsSpread: the first rows of a sorted input would tell nothing of the others.
-func TestSampleIsSpread(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes 200,000 rows")
-	}
-	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(200_000))
-	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
-	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
-		t.Errorf("%d rows read: %s", r.RowsRead, r.How)
-	}
-	if r.Rows < 195_000 || r.Rows > 205_000 {
-		t.Errorf("about %d rows", r.Rows)
-	}
-	// Of each place ten users are seen, from all over the 20,000.
-	s := planning.Suggest(planning.Wanted{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, Printable)
-	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
-		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
-	}
-	all := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{})
-	if all.Sample || all.How != "all of it" || all.Rows != 200_000 {
-		t.Errorf("sample %v, %s, %d rows", all.Sample, all.How, all.Rows)
-	}
-}
-
-// planStats is what a plan of a sample holds.
-func planStats(t *testing.T, dir string, rows int64) *planStatistics {
-	t.Helper()
-	j := readCheck(t, dir, "out")
-	o, err := Options{}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &planner{PlanOptions: PlanOptions{Sample: rows, Now: time.Now()}, job: j, options: o, candidates: []*candidate{{job: j, report: newPlanReport(j)}}}
-	if err := p.run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.close(); err != nil {
-		t.Fatal(err)
-	}
-	return p.candidates[0].stats
-}
-
 // TestSampleOfCompressedFiles: what is read ahead of them doesn't count.
 func TestSampleOfCompressedFiles(t *testing.T) {
 	if testing.Short() {
@@ -228,7 +194,7 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-0")); err != nil {
 		t.Fatal(err)
 	}
-	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 8000})
+	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 8000})
 	if !r.Sample || r.RowsRead != 8000 || math.Abs(float64(r.Rows)/160_000-1) > 0.1 {
 		t.Errorf("%d of about %d rows read: %s", r.RowsRead, r.Rows, r.How)
 	}
@@ -240,7 +206,7 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 // TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
 func TestFewPlaces(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(5000))
-	if r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
+	if r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
 		t.Errorf("sample %v, %d rows: %s", r.Sample, r.Rows, r.How)
 	}
 }
@@ -251,7 +217,7 @@ func near(got, want float64) bool { return math.Abs(got/want-1) < 0.03 }
 // TestPlanWeighsQueries: exact figures of a made table: 2,000 rows, 200 users, 4 cities.
 func TestPlanWeighsQueries(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 4) + pad(user, 6) + id"), made(2000))
-	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
+	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
 	byUser, both, byCity := r.Queries[0], r.Queries[1], r.Queries[2]
 	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.A.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
 		t.Errorf("by user: %+v", byUser)
@@ -263,10 +229,10 @@ func TestPlanWeighsQueries(t *testing.T) {
 		t.Errorf("by city: %+v", byCity)
 	}
 	q := r.Query
-	if q.Keys != 200 || !q.Exact || q.Rows.Mean != 10 || q.Rows.Max != 10 || q.Scans != 1 || len(q.Top) != 10 || q.Top[0] != (planning.Frequency{Key: "0", Rows: 10}) {
+	if q.Keys != 200 || !q.Exact || q.Rows.Mean != 10 || q.Rows.Max != 10 || q.Scans != 1 || len(q.Top) != 10 || q.Top[0] != (stats.Frequency{Key: "0", Rows: 10}) {
 		t.Errorf("query %+v", q)
 	}
-	if r.KeyBytes != (planning.KeyBytes{Min: 7, Max: -1, Shortest: 17, Longest: 17, Mean: 17}) || r.Skew > 1.5 || len(r.Splits) != 3 || r.Repeats.Keys != 2000 {
+	if r.KeyBytes != (stats.KeyBytes{Min: 7, Max: -1, Shortest: 17, Longest: 17, Mean: 17}) || r.Skew > 1.5 || len(r.Splits) != 3 || r.Repeats.Keys != 2000 {
 		t.Errorf("key bytes %+v, skew %.2f, splits %v, repeats %+v", r.KeyBytes, r.Skew, r.Splits, r.Repeats)
 	}
 	other := r.Compared
@@ -290,7 +256,7 @@ func TestPlanWeighsQueries(t *testing.T) {
 func TestPlanComparesJobs(t *testing.T) {
 	a := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(2000))
 	b := planDir(t, fmt.Sprintf(numbersJob, "random_salt(5) + pad(user, 6) + id"), made(1000))
-	r := mustPlan(t, readCheck(t, a, "out"), PlanOptions{Job: readCheck(t, b, "out")})
+	r := mustPlan(t, readCheck(t, a, "out"), plan.Options{Job: readCheck(t, b, "out")})
 	if r.Rows != 2000 || r.Compared.Rows != 1000 || r.Query.Scans != 1 || r.Compared.Query.Scans != 5 {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
@@ -333,7 +299,7 @@ func TestPlanFinds(t *testing.T) {
 			if strings.HasPrefix(c.key, "salt(user") {
 				job = fmt.Sprintf(numbersJob, c.key)
 			}
-			r := mustPlan(t, readCheck(t, planDir(t, job, []byte(c.input)), "out"), PlanOptions{Now: c.now})
+			r := mustPlan(t, readCheck(t, planDir(t, job, []byte(c.input)), "out"), plan.Options{Now: c.now})
 			if c.want != "" && !slices.Contains(found(r), c.want) || c.not != "" && slices.Contains(found(r), c.not) {
 				t.Errorf("found %v, want %s and not %s", found(r), c.want, c.not)
 			}
@@ -345,41 +311,45 @@ func TestPlanFinds(t *testing.T) {
 func TestRunWithPlannedRegions(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 4) + id"), made(20_000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	splits, err := j.planSplits(context.Background(), inputOf(t, j), Options{Watch: func(Progress) {}})
-	if err != nil || len(splits) != 0 {
-		t.Fatalf("20,000 small rows are cut at %q, %v", splits, err)
+	here, err := site.Open(options.Options{}, jobfile.HBase{}, false)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if s := mustRun(t, j, Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
+	planned, err := target.Of(context.Background(), j, here, inputOf(t, j), nil, nil, options.Options{Say: func(string) {}})
+	if err != nil || len(planned.Splits) != 0 {
+		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
+	}
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
 		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
 	}
 	dir = planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(20_000))
 	j = readCheck(t, dir, filepath.Join(dir, "a"))
-	if s := mustRun(t, j, Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
 		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
 	}
-	if s := mustRun(t, j, Options{WorkDir: dir}); s.Status != StatusNothing {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Status != outcome.Nothing {
 		t.Errorf("again: %s", s.Status)
 	}
-	if v, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || v.Rows != 20_000 {
+	if v, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || v.Rows != 20_000 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	_, err = Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), ReadOptions{Date: date20})
+	_, err = jobfile.Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: date20})
 	if err == nil || !strings.Contains(err.Error(), "regions.from is plan: use table") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
 }
 
-func inputOf(t *testing.T, j *Job) *source {
+func inputOf(t *testing.T, j *jobfile.Job) *source.Source {
 	t.Helper()
-	s, err := openSite(Options{}, "", false)
+	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := openSource(j, s)
+	src, err := source.Open(j, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = src.close() }) // it was only read
+	t.Cleanup(func() { _ = src.Close() }) // it was only read
 	return src
 }
 
@@ -394,7 +364,7 @@ func TestReadQueriesErrors(t *testing.T) {
 		job := fmt.Sprintf(numbersJob, "user")
 		at := strings.Index(job, "queries:")
 		end := at + strings.IndexByte(job[at:], '\n') + 1
-		_, err := Read(writeJob(t, job[:at]+text+job[end:]), ReadOptions{Date: date20})
+		_, err := jobfile.Read(writeJob(t, job[:at]+text+job[end:]), jobfile.ReadOptions{Date: date20})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":11: ") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -405,10 +375,10 @@ func TestReadQueriesErrors(t *testing.T) {
 func BenchmarkPlan(b *testing.B) {
 	dir := sampleDir(b, checkJob, 200_000)
 	j := readCheck(b, dir, "out")
-	b.SetBytes(mustPlan(b, j, PlanOptions{}).InputBytes)
+	b.SetBytes(mustPlan(b, j, plan.Options{}).InputBytes)
 	b.ReportAllocs()
 	for b.Loop() {
-		mustPlan(b, j, PlanOptions{})
+		mustPlan(b, j, plan.Options{})
 	}
 }
 
@@ -419,8 +389,8 @@ func TestPlanWide(t *testing.T) {
 			dir := wideDir(t, c.job, 30_000)
 			j := readWideJob(t, dir, filepath.Join(dir, "out"))
 			j.HFile.SliceSize = 0
-			r := mustPlan(t, j, PlanOptions{})
-			s := mustRun(t, j, Options{WorkDir: dir})
+			r := mustPlan(t, j, plan.Options{})
+			s := mustRun(t, j, options.Options{WorkDir: dir})
 			var bytes int64
 			for _, f := range s.Files {
 				bytes += f.Bytes

@@ -10,8 +10,15 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/internal/seal"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -19,22 +26,22 @@ import (
 const ledgerProperty = "bulkload.ledger.dir"
 
 // openLedger opens the ledger of loads, which a run must be able to write before it loads anything.
-func (s *site) openLedger() (*ledger.Ledger, error) {
-	dir := s.conf.Get(ledgerProperty, "hdfs:///user/"+s.user+"/.bulkload/ledger")
-	fsys, name, err := s.resolve(dir, "/")
+func openLedger(s *site.Site) (*ledger.Ledger, error) {
+	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
+	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = beforehand(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
 }
 
 // entry is what the ledger remembers of this job and date; nil where that is nothing.
-func (w *workplace) entry() (*ledger.Entry, error) {
+func (w *loader) entry() (*ledger.Entry, error) {
 	if w.ledger == nil {
 		return nil, nil
 	}
@@ -44,7 +51,7 @@ func (w *workplace) entry() (*ledger.Entry, error) {
 }
 
 // note writes the state of a load into the ledger.
-func (w *workplace) note(state string) error {
+func (w *loader) note(state string) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -59,11 +66,11 @@ func (w *workplace) note(state string) error {
 }
 
 // noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+func (w *loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
-	table, err := lookUp(ctx, w.cluster, lost.Table)
+	table, err := site.LookUp(ctx, w.cluster, lost.Table)
 	if err != nil {
 		return err
 	}
@@ -73,7 +80,7 @@ func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run 
 	}
 	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
 	for _, f := range lost.Files {
-		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
+		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
 			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
 	}
 	if err := w.checkLock(); err != nil {
@@ -84,23 +91,23 @@ func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run 
 
 // opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
 func opened(table *load.Table, u ledger.Unserved) bool {
-	row, err := ParseBinary(u.Row)
+	row, err := printable.Parse(u.Row)
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
-func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
+func (w *loader) newEntry(state string) (*ledger.Entry, error) {
 	m := w.manifest
 	books, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
-	program, err3 := programHash()
+	program, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.site.user, Time: time.Now().UTC().Truncate(time.Second)}
-	for _, f := range m.files() {
+		Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
@@ -109,7 +116,7 @@ func (w *workplace) newEntry(state string) (*ledger.Entry, error) {
 // loadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
 // table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
 // whether it is to be loaded again.
-func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) {
+func (w *loader) loadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.entry()
 	if e == nil || err != nil {
 		return false, err
@@ -121,17 +128,17 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 	}
 	switch {
 	case e.State != ledger.Loaded:
-		return false, refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same:
-		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
+		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
 	return true, w.adopt(ctx, e)
 }
 
 // adopt asks whether the table serves what an entry says was loaded, and takes its account over.
-func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
+func (w *loader) adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
 		return err
@@ -139,18 +146,18 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	sayf(w.options, "the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
-	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = stateLoaded, e.Digest, e.Identity, e.Run
+	w.options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
+	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.manifest.Books)
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
-func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+func (w *loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.manifest.Run.ID {
 		return true, nil
 	}
-	var inputs []manifestInput
-	var books Books
+	var inputs []manifest.Input
+	var books books.Books
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
@@ -161,8 +168,8 @@ func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := FileSummary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
-		h, err := record.hfile()
+		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		h, err := record.Loadable()
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
@@ -175,7 +182,7 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
 // opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
 // timestamps. Once the region was opened since, that can't happen any more.
-func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+func (w *loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
 	if w.ledger == nil {
 		return nil
 	}
@@ -184,7 +191,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 		return damagedRecord(err)
 	}
 	for _, u := range all {
-		table, err := lookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
+		table, err := site.LookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
 		if err != nil {
 			return err
 		}
@@ -199,8 +206,8 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 }
 
 // openAgain moves a region so that it finds what is in its folder.
-func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
-	row, err := ParseBinary(u.Row)
+func (w *loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
@@ -208,14 +215,14 @@ func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
-	return refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
 // askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
-func (w *workplace) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
-	table, err := lookUp(ctx, w.cluster, name)
+func (w *loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := site.LookUp(ctx, w.cluster, name)
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,7 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.cluster.Probe(ctx, name, asked)
+	findings, err := w.cluster.ProbeTable(ctx, table, asked)
 	if err == nil {
 		err = w.refuseUnreadable(name, findings)
 	}
@@ -238,9 +245,9 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
 	}
 	return err
 }

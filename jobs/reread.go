@@ -5,14 +5,19 @@ import (
 	"fmt"
 	"path"
 
+	"bulkload/internal/parallel"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+
 	"golang.org/x/sync/errgroup"
 )
 
 // reread verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
 // a table should not take them. They are read in full and held against the digests in the manifest.
-func (w *workplace) reread(ctx context.Context) error {
-	var doubtful []*FileSummary
-	for _, f := range w.manifest.files() {
+func (w *loader) reread(ctx context.Context) error {
+	var doubtful []*hfile.Summary
+	for _, f := range w.manifest.Files() {
 		if !f.Loaded && (w.earlier == nil || w.earlier[f.Path]) {
 			doubtful = append(doubtful, f)
 		}
@@ -20,16 +25,16 @@ func (w *workplace) reread(ctx context.Context) error {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	sayf(w.options, "reading %s of an earlier run again before they are loaded", written(doubtful))
+	w.options.Sayf("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
 		group.Go(func() error { return w.rereadFile(running, f) })
 	}
 	return group.Wait()
 }
 
-func (w *workplace) rereadFile(ctx context.Context, f *FileSummary) error {
+func (w *loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -39,12 +44,12 @@ func (w *workplace) rereadFile(ctx context.Context, f *FileSummary) error {
 		return fmt.Errorf("read %s again before the load: %w", w.fsys.URI(name), err)
 	}
 	defer in.Close()
-	report, sum, probes, err := verifyHFile(ctx, in)
+	report, sum, probes, err := hfile.Verify(ctx, in)
 	if err != nil {
-		return unsoundf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
 	}
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
-		return differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
+		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
 			w.fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none

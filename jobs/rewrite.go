@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
 	"bulkload/load"
 )
 
@@ -24,7 +26,7 @@ func (e *rewriteError) Unwrap() error { return e.lost }
 
 // lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
 // names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
-func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
+func (w *loader) lose(ctx context.Context, lost *load.LostError) error {
 	m := w.manifest
 	if err := w.noteUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
 		return err
@@ -37,8 +39,8 @@ func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
-	m.Slices = slices.DeleteFunc(m.Slices, func(r sliceRecord) bool { return w.dropLost(r, gone) })
-	m.State = stateWriting
+	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return w.dropLost(r, gone) })
+	m.State = manifest.Writing
 	if err := w.save(); err != nil {
 		return err
 	}
@@ -50,8 +52,8 @@ func (w *workplace) lose(ctx context.Context, lost *load.LostError) error {
 
 // dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
 // deleted, for which the manifest has them as cuts without parts.
-func (w *workplace) dropLost(r sliceRecord, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f FileSummary) bool { return gone[w.uri(f.Path)] }) {
+func (w *loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
+	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.uri(f.Path)] }) {
 		return false
 	}
 	for _, f := range r.Files {
@@ -60,7 +62,7 @@ func (w *workplace) dropLost(r sliceRecord, gone map[string]bool) bool {
 		case f.Loaded:
 			w.manifest.Kept = append(w.manifest.Kept, f)
 		default:
-			w.manifest.Cuts = append(w.manifest.Cuts, cutRecord{Of: f.Path})
+			w.manifest.Cuts = append(w.manifest.Cuts, manifest.Cut{Of: f.Path})
 		}
 	}
 	return true
@@ -68,16 +70,16 @@ func (w *workplace) dropLost(r sliceRecord, gone map[string]bool) bool {
 
 // recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
 // it is deleted with the rest of the output.
-func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
+func (w *loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.replaced
-	if old.State != stateLoading || old.Staging == "" {
+	if old.State != manifest.Loading || old.Staging == "" {
 		return nil
 	}
 	if w.cluster == nil {
-		sayf(w.options, "an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+		w.options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 		return nil
 	}
-	files, err := old.unloaded(w.fsys, w.dir)
+	files, err := old.Unloaded(w.fsys, w.dir)
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 		return err
 	}
 	if w.ledger == nil { // --no-load
-		if w.ledger, err = w.site.openLedger(); err != nil {
+		if w.ledger, err = openLedger(w.site); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.ledger.Close()); w.ledger = nil }()
@@ -95,31 +97,16 @@ func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
 }
 
-// kept is the record of a file that the table serves already, nil for another. The same slice gives the same file again.
-func (m *manifest) kept(f *FileSummary) *FileSummary {
-	i := slices.IndexFunc(m.Kept, func(k FileSummary) bool {
-		return k.Path == f.Path && k.Bytes == f.Bytes && k.Digest == f.Digest
-	})
-	if i < 0 {
-		return nil
-	}
-	return &m.Kept[i]
-}
-
 // keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
 // written then, and cut at the present boundaries.
-func (w *workplace) keepSplits() error {
+func (w *outputRun) keepSplits() error {
 	m := w.manifest
-	if len(m.Kept) == 0 && !slices.ContainsFunc(m.files(), func(f *FileSummary) bool { return f.Loaded }) {
+	if len(m.Kept) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
 		return nil
 	}
-	var splits [][]byte
-	for _, text := range m.Splits {
-		split, err := ParseBinary(text)
-		if err != nil {
-			return fmt.Errorf("read the manifest: %w", err)
-		}
-		splits = append(splits, split)
+	splits, err := m.Boundaries()
+	if err != nil {
+		return err
 	}
-	return w.target.setSplits(splits, w.job.Wide != nil)
+	return w.target.SetSplits(splits, w.job.Wide != nil)
 }

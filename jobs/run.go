@@ -11,7 +11,23 @@ import (
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+	"bulkload/jobs/writing"
+	"bulkload/load"
 )
 
 // Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
@@ -19,16 +35,16 @@ import (
 //
 // Where one reading feeds several outputs, all of them are written, and their books closed, before the first is loaded.
 // They are loaded in the order of the job file.
-func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
+func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
-	o, err := o.withDefaults()
+	o, err := o.WithDefaults()
 	if err != nil {
 		return summary, err
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
-	var missing *noInputError
+	r, err := openRun(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
+	var missing *source.MissingError
 	switch {
 	case err == nil:
 		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
@@ -37,11 +53,11 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
-		summary.bound(workers())
+		summary.bound(parallel.Workers())
 		return summary, nil
 	case ctx.Err() != nil:
-		err = &kindError{Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err)}
-	case cause != nil && KindOf(cause) == Later:
+		err = failure.New(failure.Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err))
+	case cause != nil && failure.KindOf(cause) == failure.Later:
 		err = cause
 	}
 	return summary, err
@@ -58,7 +74,7 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		sayf(r.options, "%v: their rows are written and loaded again now", lost.lost)
+		r.options.Sayf("%v: their rows are written and loaded again now", lost.lost)
 		r.options.Force = false // what is there now is this run's own
 		for _, w := range r.places {
 			w.options.Force = false
@@ -73,17 +89,18 @@ func (r *jobRun) explain(ctx context.Context, err error) error {
 	}
 	for _, w := range r.places {
 		if w.lock != nil {
-			err = w.lock.explain(err)
+			err = w.lock.Explain(err)
 		}
 	}
 	return err
 }
 
 func (r *jobRun) run(ctx context.Context, summary *Summary) error {
-	var todo []*workplace
+	var todo []*outputRun
 	for i, w := range r.places {
 		w.report = summary.output(i)
 		w.report.Output = w.fsys.URI(w.dir)
+		w.target = nil
 		finished, err := w.resume(ctx)
 		if err == nil && !finished && w.blank() {
 			finished, err = w.loadedElsewhere(ctx)
@@ -103,7 +120,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		if err := r.write(ctx, todo, summary); err != nil {
 			return err
 		}
-	} else if err := removeFinished(r); err != nil {
+	} else if err := checkpoint.RemoveFinished(r.options.WorkDir, r.uris()); err != nil {
 		return err
 	}
 	for _, w := range r.places {
@@ -116,77 +133,77 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 }
 
 // blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *workplace) blank() bool {
+func (w *outputDir) blank() bool {
 	return w.wantsLoad() && !w.options.Force && !w.found
 }
 
 // stands says what there is of an output whose files are written, should another one fail.
-func (w *workplace) stands() {
+func (w *outputRun) stands() {
 	w.report.fill(w.manifest)
-	w.report.Status = StatusDone
-	if w.wantsLoad() && w.manifest.State != stateLoaded {
-		w.report.Status = StatusWritten
+	w.report.Status = outcome.Done
+	if w.wantsLoad() && w.manifest.State != manifest.Loaded {
+		w.report.Status = outcome.Written
 	}
 }
 
-func (w *workplace) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
+func (w *outputDir) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
 
 // end loads an output that wants it and says how it ended.
-func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, written bool) error {
+func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
 	wanted := w.wantsLoad()
 	w.report.Load.Wanted = wanted
 	switch {
-	case wanted && w.manifest.State != stateLoaded:
+	case wanted && w.manifest.State != manifest.Loaded:
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
-		w.options.reached(pointLoaded)
+		w.options.Failpoint.Reached(failpoint.Loaded)
 		w.report.fill(w.manifest)
-		w.report.Status = StatusDone
+		w.report.Status = outcome.Done
 	case !written:
 		if wanted {
 			if err := w.checkServed(ctx, w.job.Table); err != nil {
 				return err
 			}
 		}
-		w.report.Status = StatusNothing
+		w.report.Status = outcome.Nothing
 	default:
 		if err := w.checkLock(); err != nil { // what was written may be another run's by now
 			return err
 		}
-		w.report.Status = StatusDone
+		w.report.Status = outcome.Done
 	}
-	if w.report.Books.Read == 0 && w.report.Status == StatusDone {
-		w.report.Status = StatusEmpty
+	if w.report.Books.Read == 0 && w.report.Status == outcome.Done {
+		w.report.Status = outcome.Empty
 	}
 	return nil
 }
 
 // named says of which output an error is, where there are several.
-func (r *jobRun) named(w *workplace, err error) error {
+func (r *jobRun) named(w *outputRun, err error) error {
 	if len(r.places) == 1 {
 		return err
 	}
 	if w.report != nil {
-		w.report.Status = StatusFailed
+		w.report.Status = outcome.Failed
 	}
 	return fmt.Errorf("output %s of table %s: %w", w.job.Output, w.job.Table, err)
 }
 
 // write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
-func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary) (err error) {
+func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
 			return r.named(w, err)
 		}
 	}
-	splits, err := cutInput(&r.job.Input, r.source)
+	splits, err := source.Splits(&r.job.Input, r.source)
 	if err != nil {
 		return err
 	}
-	r.source.sayDoubts(r.options)
-	r.keeper, err = openKeeper(r, splits)
-	defer func() { err = errors.Join(err, r.keeper.close(ctx, err)) }()
+	r.source.SayDoubts(r.options)
+	r.keeper, err = checkpoint.Open(r.purposes(), r.source, splits, r.options)
+	defer func() { err = errors.Join(err, r.keeper.Close(ctx, err)) }()
 	if err != nil {
 		return err
 	}
@@ -195,17 +212,39 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
-		var wrongCount *rowsError // which another expect_rows mends
-		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || KindOf(err) == Refused && !errors.As(err, &wrongCount)
+		var wrongCount *sorting.RowsError // which another expect_rows mends
+		r.keeper.Useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
-	r.options.reached(pointSorted)
+	r.options.Failpoint.Reached(failpoint.Sorted)
 	err = r.writeAll(ctx, todo, rows, summary)
-	return errors.Join(err, closeRows(rows))
+	return errors.Join(err, sorting.CloseRows(rows))
+}
+
+// purposes are the outputs as sorted runs are kept for them.
+func (r *jobRun) purposes() []checkpoint.Output {
+	var all []checkpoint.Output
+	for _, w := range r.places {
+		p := checkpoint.Output{URI: w.fsys.URI(w.dir), Run: w.manifest.Run.ID}
+		if w.target != nil {
+			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// uris names the outputs.
+func (r *jobRun) uris() []string {
+	var all []string
+	for _, w := range r.places {
+		all = append(all, w.fsys.URI(w.dir))
+	}
+	return all
 }
 
 // ready looks for room, and begins the manifests.
-func (r *jobRun) ready(todo []*workplace) error {
+func (r *jobRun) ready(todo []*outputRun) error {
 	if err := r.checkRoom(todo); err != nil {
 		return err
 	}
@@ -226,53 +265,53 @@ func (r *jobRun) ready(todo []*workplace) error {
 }
 
 // rejectPlace is the output that has the rejects: the first, whose table the others belong to.
-func (r *jobRun) rejectPlace() *workplace { return r.places[0] }
+func (r *jobRun) rejectPlace() *outputRun { return r.places[0] }
 
 // sort reads the input into an output's rows each; none for those that are written.
-func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, error) {
+func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
 	at := r.rejectPlace()
 	temps, err := at.tempFolder()
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, rejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
-	s := sorting{input: &r.job.Input, source: r.source, splits: r.keeper.splits, keeper: r.keeper,
-		rejects: rejects}
+	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
+		Rejects: rejects}
 	for _, w := range r.places {
-		s.outputs = append(s.outputs, sortOutput{job: w.job, target: w.target})
+		s.Outputs = append(s.Outputs, sorting.Output{Job: w.job, Target: w.target})
 	}
-	var rows []*sortedRows
+	var rows []*sorting.Rows
 	err = summary.phase("sort", "", func() (_ int64, err error) {
-		rows, err = s.sortRows(ctx, r.options)
-		return r.source.bytes, err
+		rows, err = s.Sort(ctx, r.options)
+		return r.source.Bytes, err
 	})
-	at.sumRejects(summary, s.rejects.Count())
+	at.sumRejects(summary, s.Rejects.Count())
 	if err != nil {
 		r.countFailed(rows)
 		return nil, err
 	}
 	summary.sorted(rows)
-	summary.Resumed = r.keeper.resumed()
+	summary.Resumed = r.keeper.Resumed()
 	return rows, nil
 }
 
 // countFailed says of a reading that failed how far it came: what was read until then, and what of it can't be used.
-func (r *jobRun) countFailed(rows []*sortedRows) {
+func (r *jobRun) countFailed(rows []*sorting.Rows) {
 	for i, w := range r.places {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = Books{Read: rows[i].read, Rejected: rows[i].rejected, Filtered: rows[i].filtered, Columns: len(w.job.cellColumns())}
+			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.job.CellColumns())}
 		}
 	}
 }
 
 // writeAll writes one output after the other, and frees what is written of rows.
-func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sortedRows, summary *Summary) error {
+func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
 	for i, w := range r.places {
 		if rows[i] == nil {
 			continue
 		}
-		if err := w.checkFileCounts(ctx, rows[i]); err != nil {
+		if err := writing.CheckFileCounts(ctx, w.job, w.target, rows[i], w.options.Say); err != nil {
 			return r.named(w, err)
 		}
 	}
@@ -285,10 +324,10 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 		if rows[i] == nil {
 			continue
 		}
-		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].sorted.Close())
+		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].Sorted.Close())
 		rows[i] = nil
 		if err == nil {
-			err = r.keeper.free(i)
+			err = r.keeper.Free(i)
 		}
 		if err != nil {
 			return r.named(w, err)
@@ -299,45 +338,36 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 }
 
 // write writes one output's files and closes its books.
-func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summary) error {
-	regions := w.target.regions.Len()
-	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{},
-		writes: &meter{watch: w.options.Watch, phase: "write", total: rows.sorted.Stats().Entries},
-		checks: &meter{watch: func(Progress) {}}}
+func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
+	writing := writing.New(&writing.Stage{Job: w.job, Target: w.target, Rows: rows, Inputs: w.source.Files, Place: hfile.Place{FS: w.fsys, Dir: w.dir, Temps: w.tempFolder},
+		RunID: w.manifest.Run.ID, Records: manifestRecords{w.outputDir}, Say: w.options.Say, Failpoint: w.options.Failpoint}, w.options.Watch)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
-		err := writing.writeSlices(ctx)
-		return writing.checks.done.Load(), err
+		err := writing.Run(ctx)
+		return writing.Checks.Sum(), err
 	})
-	summary.parts(w.report.name, writing.times.phases())
-	w.report.Duplicates = writing.samples
+	summary.parts(w.report.name, writing.Times.Phases())
+	w.report.Duplicates = writing.Samples
 	if err != nil {
 		return err
 	}
 	if err := w.balance(rows); err != nil {
 		return err
 	}
-	w.options.reached(pointBalanced)
+	w.options.Failpoint.Reached(failpoint.Balanced)
 	return w.succeed()
 }
 
-// closeRows frees the rows that are not written yet.
-func closeRows(all []*sortedRows) error {
-	var errs []error
-	for _, rows := range all {
-		if rows != nil {
-			errs = append(errs, rows.sorted.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // plan makes the target, for an output that it suits.
-func (w *workplace) plan(ctx context.Context) error {
+func (w *outputRun) plan(ctx context.Context) error {
 	table, err := w.liveTable(ctx)
 	if err != nil {
 		return err
 	}
-	if w.target, err = w.job.target(ctx, w.site, w.source, table, w.manifest, w.options); err != nil {
+	known, err := w.manifest.Planned()
+	if err != nil {
+		return err
+	}
+	if w.target, err = target.Of(ctx, w.job, w.site, w.source, table, known, w.options); err != nil {
 		return err
 	}
 	if err := w.keepSplits(); err != nil {
@@ -347,9 +377,9 @@ func (w *workplace) plan(ctx context.Context) error {
 }
 
 // begin gets the output ready for its files.
-func (w *workplace) begin() error {
-	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(w.target) {
-		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
+func (w *outputRun) begin() error {
+	if m := w.manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
+		w.options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
 		if err := w.save(); err != nil { // before the files go: a manifest names what is there
@@ -359,9 +389,9 @@ func (w *workplace) begin() error {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
+		w.options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
-	w.manifest.setTable(w.target)
+	w.manifest.SetTable(w.target)
 	if err := w.clearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
@@ -373,71 +403,62 @@ func (w *workplace) begin() error {
 			return err
 		}
 	}
-	w.options.reached(pointPlanned)
+	w.options.Failpoint.Reached(failpoint.Planned)
 	return nil
 }
 
-func (w *workplace) clearRejects() error {
-	if err := w.fsys.RemoveAll(path.Join(w.dir, rejectsDir)); err != nil {
+func (w *outputDir) clearRejects() error {
+	if err := w.fsys.RemoveAll(path.Join(w.dir, manifest.RejectsDir)); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
 	return nil
 }
 
-func (w *workplace) sumRejects(summary *Summary, records int64) {
+func (w *outputRun) sumRejects(summary *Summary, records int64) {
 	if records == 0 {
 		return
 	}
-	dir := path.Join(w.dir, rejectsDir)
+	dir := path.Join(w.dir, manifest.RejectsDir)
 	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
 // balance closes the books: every row and cell is accounted for, before anything is loaded.
-func (w *workplace) balance(rows *sortedRows) error {
+func (w *outputDir) balance(rows *sorting.Rows) error {
 	m := w.manifest
-	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Filtered: rows.filtered, Columns: len(w.job.cellColumns())}
+	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.job.CellColumns())}
 	if err := w.recordContents(rows); err != nil {
 		return err
 	}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
 	for _, r := range m.Slices {
-		m.Books.add(r.Books)
+		m.Books.Add(r.Books)
 		m.Digest.Add(r.Digest)
 	}
-	for region := range rows.regions {
-		if err := w.balanceRegion(rows, region, m.sum(region)); err != nil {
+	for region, sum := range manifest.RegionSums(m.Slices, len(rows.Regions)) {
+		if err := writing.BalanceRegion(rows, region, sum); err != nil {
 			return err
 		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
-		return differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+		return failure.Differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
 	}
-	return m.Books.check()
-}
-
-// balanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
-func (w *workplace) balanceRegion(rows *sortedRows, region int, written digest.Sum) error {
-	if sorted := rows.regions[region].digest; written != sorted {
-		return differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
-			region, written.Cells, written, sorted.Cells, sorted)
-	}
-	return nil
+	return m.Books.Check()
 }
 
 // succeed marks the output as complete.
-func (w *workplace) succeed() error {
-	w.manifest.State = stateWritten
+func (w *outputDir) succeed() error {
+	w.manifest.State = manifest.Written
 	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointWritten)
+	w.options.Failpoint.Reached(failpoint.Written)
 	return w.markSuccess()
 }
 
 // markSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
-func (w *workplace) markSuccess() error {
-	name := path.Join(w.dir, successName)
+func (w *outputDir) markSuccess() error {
+	name := path.Join(w.dir, source.SuccessName)
 	if _, err := w.fsys.Stat(name); err == nil {
 		return nil
 	}
@@ -447,10 +468,33 @@ func (w *workplace) markSuccess() error {
 		text, err = json.Marshal(w.manifest.Run)
 	}
 	if err == nil {
-		err = replaceFile(w.fsys, name, path.Join(temps, successName), append(text, '\n'))
+		err = storage.ReplaceFile(w.fsys, name, path.Join(temps, source.SuccessName), append(text, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", successName, err)
+		return fmt.Errorf("write %s: %w", source.SuccessName, err)
 	}
 	return nil
+}
+
+// liveTable looks the table up; nil without a cluster.
+func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
+	if w.cluster == nil {
+		return nil, nil
+	}
+	return site.LookUp(ctx, w.cluster, w.job.Table)
+}
+
+// checkPlace refuses an output from which the load would be refused in the end.
+func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
+	if table == nil || !w.job.Load || w.options.NoLoad {
+		return nil
+	}
+	var families []string
+	for _, f := range w.target.Families {
+		families = append(families, f.Name)
+	}
+	if err := w.cluster.CheckRead(ctx, table, families); err != nil {
+		return err
+	}
+	return w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
 }

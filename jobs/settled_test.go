@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
 func TestFinishedSlicesAreFound(t *testing.T) {
-	m := new(manifest)
+	m := new(manifest.Manifest)
 	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.add(sliceRecord{Region: i / 5, Slice: i % 5, Entries: int64(i)})
+		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
 	}
 	for i := range 40 {
-		r, want := m.done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
+		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
 		if (r != nil) != want || r != nil && r.Entries != int64(i) {
 			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
 		}
@@ -32,13 +36,13 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 // TestPayloadDamageIsOfTheSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
-	l, err := newLayout(j)
+	l, err := entry.NewLayout(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]keys.Value, len(l.sources))
+	values := make([]values.Value, len(l.Sources))
 	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
-		if _, err := l.unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
+		if _, err := l.Unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
 			t.Errorf("payload %x: %v", payload, err)
 		}
 	}
@@ -49,36 +53,15 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: keys.ValuesOf("us", "fo", "2020", "n")}
-	for want, j := range map[string]*Job{"us": &plain, "us\x00\x00fo": wide} {
-		key := newRecordKey(j)
-		if err := key.build([]byte("of the record before"), record); err != nil {
+	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
+		key := entry.NewKey(j)
+		if err := key.Build([]byte("of the record before"), record); err != nil {
 			t.Fatal(err)
 		}
-		if string(key.key) != want || key.rowLen != len(strings.TrimSuffix(want, "fo")) {
-			t.Errorf("key %q, %d bytes of it the row's, want %q", key.key, key.rowLen, want)
+		if string(key.Key) != want || key.RowLen != len(strings.TrimSuffix(want, "fo")) {
+			t.Errorf("key %q, %d bytes of it the row's, want %q", key.Key, key.RowLen, want)
 		}
-	}
-}
-
-// TestLargeSplitsFile: of a file that is too large no part is taken for all of it.
-func TestLargeSplitsFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "splits")
-	job := strings.Replace(wideHead+wideCases["text of all widths"].job, "{from: splits, splits: ['2', '55', '7']}", "{from: file, file: splits}", 1)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600), os.WriteFile(name, []byte("2\n55\n7\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{})
-	if err != nil || len(j.Regions.Splits) != 3 {
-		t.Fatal(j, err)
-	}
-	if err := os.Truncate(name, maxSplitsFile+1); err != nil {
-		t.Fatal(err)
-	}
-	want := name + " has " + FormatSize(maxSplitsFile+1)
-	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
 	}
 }
 
@@ -86,15 +69,15 @@ func TestLargeSplitsFile(t *testing.T) {
 func TestPlannedRegionsAreReadOnce(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	run := func(force bool, stop point) (planned int, err error) {
+	run := func(force bool, stop failpoint.Point) (planned int, err error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		o := Options{WorkDir: dir, Force: force, Say: func(text string) {
+		o := options.Options{WorkDir: dir, Force: force, Say: func(text string) {
 			if strings.Contains(text, "were planned from the input") {
 				planned++
 			}
 		}}
-		o.reached = func(p point) {
+		o.Failpoint = func(p failpoint.Point) {
 			if p == stop {
 				cancel()
 			}
@@ -107,15 +90,15 @@ func TestPlannedRegionsAreReadOnce(t *testing.T) {
 	}
 	for i, c := range []struct {
 		force bool
-		stop  point
+		stop  failpoint.Point
 		want  int
-	}{{false, pointPlanned, 1}, {false, pointPlanned, 0}, {true, pointPlanned, 1}, {false, "", 0}} {
+	}{{false, failpoint.Planned, 1}, {false, failpoint.Planned, 0}, {true, failpoint.Planned, 1}, {false, "", 0}} {
 		planned, err := run(c.force, c.stop)
 		if planned != c.want || (c.stop == "") != (err == nil) {
 			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)
 		}
 	}
-	if m, err := readManifest(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
+	if m, err := manifest.Read(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

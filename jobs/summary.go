@@ -4,79 +4,52 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/timing"
+	"bulkload/jobs/writing"
 	"bulkload/load"
 	"bulkload/partition"
 )
 
-// SummarySchema is the version of the summary's JSON form.
-const SummarySchema = 1
-
-// The values of Summary.Status.
-const (
-	StatusDone    = "done"
-	StatusNothing = "nothing to do" // the run was finished before
-	StatusEmpty   = "empty input"
-	StatusFailed  = "failed"
-	StatusWritten = "written"  // of one of several outputs: its files wait for the load, which another one's failure has prevented
-	StatusUndone  = "not done" // of one of several outputs, likewise
-)
-
-// Outcome is how a command ended: every report begins with it.
-type Outcome struct {
-	Schema int    `json:"schema"`
-	Status string `json:"status"`
-	Exit   int    `json:"exit"`
-	Error  string `json:"error,omitempty"`
-}
-
-// Result gives a report's outcome to fill in.
-func (o *Outcome) Result() *Outcome { return o }
-
-func newOutcome() Outcome { return Outcome{Schema: SummarySchema, Status: StatusFailed} }
-
 // Summary is what a run did, for people and programs. It is given on failure too, with what there is.
 type Summary struct {
-	Outcome
-	Run            RunInfo         `json:"run"`
-	*OutputSummary                 // nil where there are several outputs
-	Outputs        []*OutputReport `json:"outputs,omitempty"` // where there are several, in the order of the job file
-	Phases         []Phase         `json:"phases"`
-	Rejects        []RejectFile    `json:"rejects"`
-	Sort           *SortSummary    `json:"sort,omitempty"`
-	Bound          *Bound          `json:"bound,omitempty"`   // where a run did something
-	Resumed        *Resumed        `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
+	outcome.Outcome
+	Run            jobfile.RunInfo     `json:"run"`
+	*OutputSummary                     // nil where there are several outputs
+	Outputs        []*OutputReport     `json:"outputs,omitempty"` // where there are several, in the order of the job file
+	Phases         []timing.Phase      `json:"phases"`
+	Rejects        []RejectFile        `json:"rejects"`
+	Sort           *SortSummary        `json:"sort,omitempty"`
+	Bound          *Bound              `json:"bound,omitempty"`   // where a run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
 
 	only *OutputReport // where there is one output
 }
 
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
-	Books      Books             `json:"books"`
-	Regions    []RegionShare     `json:"regions"`
-	Files      []FileSummary     `json:"files"`
-	Digest     digest.Sum        `json:"digest"`
-	Load       LoadSummary       `json:"load"`
-	Output     string            `json:"output,omitempty"`
-	Duplicates []DuplicateSample `json:"duplicates,omitempty"`
+	Books      books.Books               `json:"books"`
+	Regions    []RegionShare             `json:"regions"`
+	Files      []hfile.Summary           `json:"files"`
+	Digest     digest.Sum                `json:"digest"`
+	Load       LoadSummary               `json:"load"`
+	Output     string                    `json:"output,omitempty"`
+	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
 
 // OutputReport is one of several outputs, each of which has a run of its own.
 type OutputReport struct {
-	Status string  `json:"status"`
-	Run    RunInfo `json:"run"`
+	Status string          `json:"status"`
+	Run    jobfile.RunInfo `json:"run"`
 	OutputSummary
 
 	name string // in phases; "" where there is one output
-}
-
-// Phase is a stage of a run and how long it took, or a part of a stage, whose time is that of all cores together.
-type Phase struct {
-	Name    string  `json:"name"`
-	Output  string  `json:"output,omitempty"` // the table, where there are several outputs and the stage is of one
-	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself
-	Seconds float64 `json:"seconds"`
-	Bytes   int64   `json:"bytes"`
-	Rate    float64 `json:"bytes_per_second"`
 }
 
 // RegionShare is a region's part of a run.
@@ -104,12 +77,6 @@ type SortSummary struct {
 	Spilled int64 `json:"spilled_bytes"`
 }
 
-// Resumed is what was not read and sorted again.
-type Resumed struct {
-	Records int64 `json:"records"`
-	Bytes   int64 `json:"bytes"` // of the input
-}
-
 // LoadSummary says what HBase was given.
 type LoadSummary struct {
 	Wanted  bool   `json:"wanted"`
@@ -119,11 +86,11 @@ type LoadSummary struct {
 	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
 }
 
-func newSummary(j *Job) *Summary {
-	s := &Summary{Outcome: newOutcome(), Run: j.runInfo(), Phases: []Phase{}, Rejects: []RejectFile{}}
-	for _, out := range j.outputs() {
-		r := &OutputReport{Status: StatusUndone, Run: out.runInfo(),
-			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
+func newSummary(j *jobfile.Job) *Summary {
+	s := &Summary{Outcome: outcome.New(), Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
+	for _, out := range j.Feeds() {
+		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
+			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []hfile.Summary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
 			break
@@ -148,9 +115,9 @@ func (s *Summary) settle() {
 		s.Status, s.Run = s.only.Status, s.only.Run
 		return
 	}
-	s.Status = StatusNothing
+	s.Status = outcome.Nothing
 	for _, out := range s.Outputs {
-		if out.Status != StatusNothing {
+		if out.Status != outcome.Nothing {
 			s.Status = out.Status
 		}
 	}
@@ -160,14 +127,24 @@ func (s *Summary) settle() {
 func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
 	start := time.Now()
 	bytes, err := do()
-	p := newPhase(name, time.Since(start), bytes)
+	p := timing.NewPhase(name, time.Since(start), bytes)
 	p.Output = output
 	s.Phases = append(s.Phases, p)
 	return err
 }
 
+// shift counts some of the load's time to the probe, which are the last two phases: before it loads files, a load asks too.
+func (s *Summary) shift(asked time.Duration) {
+	last := s.Phases[len(s.Phases)-2:]
+	for i, by := range []time.Duration{-asked, asked} {
+		p := timing.NewPhase(last[i].Name, time.Duration(last[i].Seconds*float64(time.Second))+by, last[i].Bytes)
+		p.Output = last[i].Output
+		last[i] = p
+	}
+}
+
 // parts adds the parts of a stage.
-func (s *Summary) parts(output string, parts []Phase) {
+func (s *Summary) parts(output string, parts []timing.Phase) {
 	for _, p := range parts {
 		p.Output = output
 		s.Phases = append(s.Phases, p)
@@ -175,17 +152,17 @@ func (s *Summary) parts(output string, parts []Phase) {
 }
 
 // sorted says what the sorts of one reading did.
-func (s *Summary) sorted(all []*sortedRows) {
+func (s *Summary) sorted(all []*sorting.Rows) {
 	var stats partition.Stats
 	for _, rows := range all {
 		if rows != nil {
-			addStats(&stats, rows.sorted.Stats())
+			addStats(&stats, rows.Sorted.Stats())
 		}
 	}
 	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	for _, rows := range all {
 		if rows != nil {
-			s.parts("", rows.times.phases(stats)) // they share the reading
+			s.parts("", rows.Times.Phases(stats)) // they share the reading
 			break
 		}
 	}
@@ -243,10 +220,10 @@ func (s *Summary) bound(cores int) {
 }
 
 // fill takes over what the manifest holds.
-func (s *OutputReport) fill(m *manifest) {
+func (s *OutputReport) fill(m *manifest.Manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
-	s.Files = []FileSummary{}
-	for _, f := range m.files() {
+	s.Files = []hfile.Summary{}
+	for _, f := range m.Files() {
 		shown := *f
 		shown.Probes, shown.ServedBefore = nil, false
 		s.Files = append(s.Files, shown)

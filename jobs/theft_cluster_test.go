@@ -8,6 +8,12 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
 )
 
 // TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
@@ -15,9 +21,9 @@ import (
 func TestStolenLockOfALoad(t *testing.T) {
 	const date = "2026-11-20"
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
-	}{{pointRenamed, 3}, {pointWritten, 1}, {pointAsked, 1}, {pointAsked, 3}, {pointTaken, 1}, {pointTaken, 4}} {
+	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.Asked, 1}, {failpoint.Asked, 3}, {failpoint.Taken, 1}, {failpoint.Taken, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			l := newLive(t)
 			l.table10(t)
@@ -28,29 +34,29 @@ func TestStolenLockOfALoad(t *testing.T) {
 			fsys, dir := l.outputOf(t, j)
 			var times atomic.Int64
 			var after string
-			o.reached = func(p point) {
+			o.Failpoint = func(p failpoint.Point) {
 				if p != c.at || times.Add(1) != int64(c.times) {
 					return
 				}
-				if err := fsys.Remove(path.Join(dir, lockName)); err != nil {
+				if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil {
 					t.Error(err)
 				}
 				thief := l.options()
 				thief.WorkDir = t.TempDir()
-				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != StatusDone {
+				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != outcome.Done {
 					t.Errorf("the thief: %v, %v", s.Status, err)
 				}
 				after = tracesOf(t, fsys, dir)
 			}
 			_, err := Run(context.Background(), j, o)
-			if KindOf(err) != Later || after == "" {
-				t.Errorf("the run that lost its lock: kind %d, %v", KindOf(err), err)
+			if failure.KindOf(err) != failure.Later || after == "" {
+				t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 			}
 			if now := tracesOf(t, fsys, dir); now != after {
 				t.Errorf("the output was\n%s\nand is\n%s", after, now)
 			}
 			l.wantTable(t, "after the theft", l.expected(t, date))
-			if s := mustRun(t, l.job(t, date), l.options()); s.Status != StatusNothing {
+			if s := mustRun(t, l.job(t, date), l.options()); s.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", s.Status)
 			}
 		})
@@ -58,13 +64,13 @@ func TestStolenLockOfALoad(t *testing.T) {
 }
 
 // outputOf is the place of a job's output.
-func (l *live) outputOf(t *testing.T, j *Job) (storage.FS, string) {
+func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), j.HBase.Conf, true)
+	s, err := site.Open(l.options(), j.HBase, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, dir, err := s.resolve(j.Output, j.Dir)
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +81,12 @@ func (l *live) outputOf(t *testing.T, j *Job) (storage.FS, string) {
 // tracesOf shows what changes when anything in an output is written again.
 func tracesOf(t *testing.T, fsys storage.FS, dir string) (all string) {
 	t.Helper()
-	infos, err := list(fsys, dir)
+	infos, err := storage.List(fsys, dir)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, info := range infos {
-		if info.Name == tempDir {
+		if info.Name == dirlock.TempDir {
 			continue
 		}
 		all += fmt.Sprintf("%s %d %v\n", path.Join(dir, info.Name), info.Size, info.ModTime)

@@ -15,6 +15,15 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
 )
 
 // theft is another run of the same job that comes into the lock of one that is still at work, and does all of it.
@@ -28,14 +37,14 @@ type theft struct {
 // strike takes the lock away, and runs.
 func (s *theft) strike(t *testing.T, work string) {
 	s.once.Do(func() {
-		name := filepath.Join(s.out, lockName)
+		name := filepath.Join(s.out, dirlock.LockName)
 		if err := s.giveUp(name); err != nil {
 			t.Error(err)
 			return
 		}
 		j := readCheck(t, s.dir, s.out)
 		j.Input.MaxRejects.Count = 1000
-		if sum, err := Run(context.Background(), j, Options{WorkDir: work}); err != nil || sum.Status != StatusDone && sum.Status != StatusNothing {
+		if sum, err := Run(context.Background(), j, options.Options{WorkDir: work}); err != nil || sum.Status != outcome.Done && sum.Status != outcome.Nothing {
 			t.Errorf("the thief: %+v, %v", sum, err)
 		}
 		s.after = traces(t, s.out)
@@ -51,7 +60,7 @@ func (s *theft) giveUp(name string) error {
 	if err != nil {
 		return err
 	}
-	var o owner
+	var o dirlock.Owner
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
@@ -59,7 +68,7 @@ func (s *theft) giveUp(name string) error {
 	if text, err = json.Marshal(o); err != nil {
 		return err
 	}
-	then := time.Now().Add(-lockStale - time.Minute)
+	then := time.Now().Add(-dirlock.LockStale - time.Minute)
 	return errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then))
 }
 
@@ -68,7 +77,7 @@ func traces(t *testing.T, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(out, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == tempDir {
+		if err == nil && e.IsDir() && e.Name() == dirlock.TempDir {
 			return fs.SkipDir
 		}
 		if err != nil {
@@ -89,11 +98,11 @@ func traces(t *testing.T, out string) map[string]string {
 
 // stolenPoints are those at which something is published next.
 var stolenPoints = []struct {
-	at    point
+	at    failpoint.Point
 	times int
 }{
-	{pointPlanned, 1}, {pointSorted, 1}, {pointBegun, 1}, {pointVerified, 1}, {pointVerified, 6}, {pointRenamed, 1},
-	{pointRenamed, 7}, {pointRecorded, 1}, {pointRecorded, 10}, {pointBalanced, 1}, {pointWritten, 1}, {"rejects", 1},
+	{failpoint.Planned, 1}, {failpoint.Sorted, 1}, {failpoint.Begun, 1}, {failpoint.Verified, 1}, {failpoint.Verified, 6}, {failpoint.Renamed, 1},
+	{failpoint.Renamed, 7}, {failpoint.Recorded, 1}, {failpoint.Recorded, 10}, {failpoint.Balanced, 1}, {failpoint.Written, 1}, {"rejects", 1},
 }
 
 // TestStolenLock takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
@@ -102,12 +111,12 @@ func TestStolenLock(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	rejectsEvery(t, dir, 100)
 	base := filepath.Join(dir, "base")
-	job := func(out string) *Job {
+	job := func(out string) *jobfile.Job {
 		j := readCheck(t, dir, out)
 		j.Input.MaxRejects.Count = 1000
 		return j
 	}
-	mustRun(t, job(base), Options{})
+	mustRun(t, job(base), options.Options{})
 	for _, c := range stolenPoints {
 		for _, old := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.at, c.times, map[bool]string{false: " deleted", true: " given up"}[old]), func(t *testing.T) {
@@ -115,12 +124,12 @@ func TestStolenLock(t *testing.T) {
 				s := &theft{dir: dir, out: out, old: old}
 				var times atomic.Int64
 				work := t.TempDir()
-				hit := func(p point) {
+				hit := func(p failpoint.Point) {
 					if p == c.at && times.Add(1) == int64(c.times) {
 						s.strike(t, work)
 					}
 				}
-				o := Options{reached: hit, Watch: func(p Progress) {
+				o := options.Options{Failpoint: hit, Watch: func(p progress.Progress) {
 					if p.Phase == "sort" {
 						hit("rejects") // which are published at the end of the reading
 					}
@@ -129,8 +138,8 @@ func TestStolenLock(t *testing.T) {
 				if s.after == nil {
 					t.Fatalf("no theft: %v", err)
 				}
-				if KindOf(err) != Later || !strings.Contains(err.Error(), "the lock") {
-					t.Errorf("the run that lost its lock: kind %d, %v", KindOf(err), err)
+				if failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "the lock") {
+					t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 				}
 				now := traces(t, out)
 				for name, was := range s.after {
@@ -144,10 +153,10 @@ func TestStolenLock(t *testing.T) {
 					}
 				}
 				sameFiles(t, "stolen", base, out)
-				if left, err := os.ReadDir(filepath.Join(out, tempDir)); err == nil && len(left) > 0 {
+				if left, err := os.ReadDir(filepath.Join(out, dirlock.TempDir)); err == nil && len(left) > 0 {
 					t.Errorf("left: %v", left)
 				}
-				if again := mustRun(t, job(out), Options{}); again.Status != StatusNothing {
+				if again := mustRun(t, job(out), options.Options{}); again.Status != outcome.Nothing {
 					t.Errorf("a run after that says %s", again.Status)
 				}
 			})
@@ -172,26 +181,26 @@ func (r *replacingFS) Replace(from, to string) error {
 // wakes up: who has taken the lock over meanwhile has removed its files.
 func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *workplace {
-		w := &workplace{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site{user: "tina"},
-			manifest: &manifest{Schema: manifestSchema, State: stateWriting}}
+	take := func() *outputDir {
+		w := &outputDir{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
+			manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
 		if err := w.takeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	var second *workplace
+	var second *outputDir
 	first := take()
 	s := &theft{out: dir, old: true}
-	first.lock.fsys.(*replacingFS).before = func(to string) {
-		if filepath.Base(to) != manifestName || second != nil {
+	first.lock.Fsys.(*replacingFS).before = func(to string) {
+		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}
-		if err := s.giveUp(filepath.Join(dir, lockName)); err != nil {
+		if err := s.giveUp(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Error(err)
 		}
 		second = take()
-		second.manifest.State = stateWritten
+		second.manifest.State = manifest.Written
 		if err := second.save(); err != nil {
 			t.Error(err)
 		}
@@ -200,10 +209,10 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the sleeper's rename: %v", err)
 	}
-	if err := first.lock.explain(err); KindOf(err) != Later {
-		t.Errorf("of kind %d: %v", KindOf(err), err)
+	if err := first.lock.Explain(err); failure.KindOf(err) != failure.Later {
+		t.Errorf("of kind %d: %v", failure.KindOf(err), err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, manifestName))
+	text, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil || !strings.Contains(string(text), `"state": "written"`) {
 		t.Errorf("the manifest is now (%v)\n%s", err, text)
 	}

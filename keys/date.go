@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"bulkload/values"
 )
 
 // dateField is a part of a moment.
@@ -83,14 +85,14 @@ const problemDate = "no date"
 // comes into it, except that seconds and milliseconds since 1970 are UTC's. Where a zone is given, these and the
 // clocks that tell their offset are shown as that zone's clocks show them.
 func applyDate(s *step, dst, x []byte) ([]byte, string) {
-	m, ok := parseMoment(x, s.unit)
+	m, ok := s.parseMoment(x)
 	if !ok {
 		return dst, problemDate
 	}
-	if s.zone != nil && m.zoned {
-		m = momentAt(m.instant(nil), s.zone)
+	if s.zone != nil && m.Zoned {
+		m = values.ClockAt(m.Millis(nil), s.zone)
 	}
-	if m.year < 0 || m.year > 9999 {
+	if m.Year < 0 || m.Year > 9999 {
 		return dst, problemDate
 	}
 	for _, p := range s.layout {
@@ -99,29 +101,29 @@ func applyDate(s *step, dst, x []byte) ([]byte, string) {
 	return dst, ""
 }
 
-func (p datePart) append(dst []byte, m *moment) []byte {
+func (p datePart) append(dst []byte, m *values.Clock) []byte {
 	value := 0
 	switch p.field {
 	case fieldLiteral:
 		return append(dst, p.text...)
 	case fieldYear:
-		value = m.year
+		value = m.Year
 	case fieldYear2:
-		value = m.year % 100
+		value = m.Year % 100
 	case fieldMonth:
-		value = m.month
+		value = m.Month
 	case fieldDay:
-		value = m.day
+		value = m.Day
 	case fieldHour:
-		value = m.hour
+		value = m.Hour
 	case fieldMinute:
-		value = m.minute
+		value = m.Minute
 	case fieldSecond:
-		value = m.second
+		value = m.Second
 	case fieldMilli:
-		value = m.milli
+		value = int(m.Nanos / 1e6)
 	case fieldDayOfYear:
-		value = m.dayOfYear()
+		value = m.DayOfYear()
 	}
 	return appendPadded(dst, uint64(value), fieldWidths[p.field])
 }

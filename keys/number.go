@@ -2,11 +2,13 @@ package keys
 
 import (
 	"encoding/binary"
-	"math"
+
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 const (
-	problemNumber = "no whole number"
+	problemNumber = values.NoWhole
 	problemRange  = "number out of range"
 	problemBase   = "number below 0 or above the base"
 )
@@ -34,45 +36,18 @@ func appendPadded(dst []byte, n uint64, width int) []byte {
 	return append(dst, text[at:]...)
 }
 
-// sign splits a number's text as Long.parseLong does: one plus or minus may stand before the digits.
-func sign(x []byte) (negative bool, unsigned []byte) {
-	if len(x) > 0 && (x[0] == '-' || x[0] == '+') {
-		return x[0] == '-', x[1:]
-	}
-	return false, x
-}
-
 // parseLong reads a number as Long.parseLong does.
 func parseLong(x []byte) (n int64, problem string) {
-	negative, x := sign(x)
-	if len(x) == 0 {
-		return 0, problemNumber
+	n, problem = values.ParseInt64(x)
+	if problem == values.OutsideInt64 {
+		problem = problemRange
 	}
-	limit := uint64(math.MaxInt64)
-	if negative {
-		limit++
-	}
-	var u uint64
-	for _, c := range x {
-		d := c - '0'
-		if d > 9 {
-			return 0, problemNumber
-		}
-		if u > (limit-uint64(d))/10 {
-			problem = problemRange // unless something that is no digit follows
-			continue
-		}
-		u = 10*u + uint64(d)
-	}
-	if negative {
-		return -int64(u), problem
-	}
-	return int64(u), problem
+	return n, problem
 }
 
 // applyMod works on numbers of any length, as Oracle's NUMBER(38) has more digits than a long.
 func applyMod(s *step, dst, x []byte) ([]byte, string) {
-	_, x = sign(x)
+	_, x = values.CutSign(x)
 	if len(x) == 0 {
 		return dst, problemNumber
 	}
@@ -125,7 +100,7 @@ func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
 	}
 	out := dst
 	for i := 0; i < len(x); i += 2 {
-		high, low := HexValue(x[i]), HexValue(x[i+1])
+		high, low := cell.HexValue(x[i]), cell.HexValue(x[i+1])
 		if high < 0 || low < 0 {
 			return dst, "no hex text"
 		}

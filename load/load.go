@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 )
 
@@ -29,9 +30,12 @@ var (
 type Cluster struct {
 	conf    *siteconf.Conf
 	user    string // as HDFS and grants name us: with Kerberos the first part of the principal
+	secured bool   // with Kerberos
 	limits  settings
 	servers *servers
 	reader  *reader
+
+	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
 // Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.
@@ -77,7 +81,7 @@ func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{conf: conf, user: user, limits: limits}
+	c := &Cluster{conf: conf, user: user, secured: options.Handshake != nil, limits: limits}
 	options.DialTimeout = limits.dial
 	c.servers = newServers(keeper, options)
 	c.reader = newReader(c.servers, limits)

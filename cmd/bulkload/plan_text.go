@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bulkload/jobs"
-	"bulkload/jobs/planning"
+	"bulkload/jobs/plan/stats"
 )
 
 // writePlan shows a plan: of each table, where there are several, and two keys side by side, where two were compared.
@@ -29,13 +29,13 @@ func writePlan(w io.Writer, p *jobs.PlanReport) {
 	}
 }
 
-func writePlanned(w io.Writer, p *planning.Report) {
-	line(w, "input", "%s, %s; read: %s", plural(p.InputFiles, "file"), planning.Size(p.InputBytes), p.How)
+func writePlanned(w io.Writer, p *stats.Report) {
+	line(w, "input", "%s, %s; read: %s", plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
 	about := ""
 	if p.Sample {
 		about = "about "
 	}
-	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), planning.Size(p.RawBytes),
+	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), stats.Size(p.RawBytes),
 		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
 	writeKey(w, p)
 	writeHFiles(w, p)
@@ -57,7 +57,7 @@ func inSample(sample bool) string {
 	return ""
 }
 
-func writeKey(w io.Writer, p *planning.Report) {
+func writeKey(w io.Writer, p *stats.Report) {
 	k, s := &p.KeyBytes, &p.Shares
 	width := fmt.Sprintf("%d bytes", k.Longest)
 	if k.Shortest != k.Longest {
@@ -80,22 +80,22 @@ func writeKey(w io.Writer, p *planning.Report) {
 	line(w, "unique", "%s%s of %s %s come more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among, none)
 }
 
-func percent(n int64, s *planning.ByteShares) float64 {
+func percent(n int64, s *stats.ByteShares) float64 {
 	return 100 * float64(n) / float64(max(s.All(), 1))
 }
 
-func writeHFiles(w io.Writer, p *planning.Report) {
+func writeHFiles(w io.Writer, p *stats.Report) {
 	h := &p.HFiles
-	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", planning.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
+	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", stats.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
 	if h.Scattered {
 		line(w, "", "rows of a query key lie apart in the input: what they share was carried on from the sample, and may be more")
 	}
 	for _, f := range h.Families {
-		line(w, "", "family %s: %s; %s", f.Family, planning.Size(f.Bytes), f.Settings)
+		line(w, "", "family %s: %s; %s", f.Family, stats.Size(f.Bytes), f.Settings)
 	}
 }
 
-func writeQuery(w io.Writer, p *planning.Report) {
+func writeQuery(w io.Writer, p *stats.Report) {
 	q := p.Query
 	if q == nil {
 		return
@@ -146,26 +146,26 @@ func orNone(text string) string {
 	return text
 }
 
-func writeWeighed(w io.Writer, p *planning.Report) {
+func writeWeighed(w io.Writer, p *stats.Report) {
 	for _, q := range p.Queries {
 		line(w, "asked", "by %s, %s a day: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
-			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), planning.Size(int64(q.Bytes)))
+			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
 		line(w, "a day", "%s", day(&p.A, p.Sample))
 	}
 }
 
-func day(d *planning.Day, sample bool) string {
-	return fmt.Sprintf("%s scans; %s%s rows, %s read", count(int64(d.Scans)), inSample(sample), count(int64(d.Rows)), planning.Size(int64(d.Bytes)))
+func day(d *stats.Day, sample bool) string {
+	return fmt.Sprintf("%s scans; %s%s rows, %s read", count(int64(d.Scans)), inSample(sample), count(int64(d.Rows)), stats.Size(int64(d.Bytes)))
 }
 
 // regionsShown is how many regions are listed one by one.
 const regionsShown = 20
 
-func writeRegionShares(w io.Writer, p *planning.Report) {
+func writeRegionShares(w io.Writer, p *stats.Report) {
 	for _, r := range p.Regions[:min(len(p.Regions), regionsShown)] {
-		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s, %s of HFiles", r.Start, r.End, count(r.Rows), planning.Size(r.RawBytes), planning.Size(r.HFileBytes))
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s, %s of HFiles", r.Start, r.End, count(r.Rows), stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
 	}
 	if more := len(p.Regions) - regionsShown; more > 0 {
 		line(w, "", "and %s more", count(int64(more)))
@@ -173,23 +173,23 @@ func writeRegionShares(w io.Writer, p *planning.Report) {
 	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
 }
 
-func writeSuggestion(w io.Writer, p *planning.Report) {
+func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", plural(s.Regions, "region"), s.Reason)
 	line(w, "", "at 1 to 2 GB a region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
-	if shown := planning.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
+	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
 		line(w, "", "%s: %s", plural(len(s.Splits), "split"), shown)
 	}
 }
 
-func regionRange(r planning.RegionRange) string {
+func regionRange(r stats.RegionRange) string {
 	if r.Least == r.Most {
 		return fmt.Sprint(r.Least)
 	}
 	return fmt.Sprintf("%d to %d", r.Least, r.Most)
 }
 
-func writeLive(w io.Writer, p *planning.Report) {
+func writeLive(w io.Writer, p *stats.Report) {
 	l := p.Live
 	if l == nil {
 		return
@@ -219,24 +219,24 @@ func writeLive(w io.Writer, p *planning.Report) {
 	}
 }
 
-func writeForecast(w io.Writer, p *planning.Report) {
+func writeForecast(w io.Writer, p *stats.Report) {
 	f := &p.Forecast
 	if f.Unsure {
-		line(w, "run", "too little was read to tell how long it takes: %s of work; give a larger --sample, or none", planning.Duration(f.Measured))
+		line(w, "run", "too little was read to tell how long it takes: %s of work; give a larger --sample, or none", stats.Duration(f.Measured))
 	} else {
-		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", planning.Duration(f.Seconds), plural(f.Rates.Cores, "core"), planning.Duration(f.SortSeconds))
+		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
 	}
 	sort := "fits"
 	if f.Spill > 0 {
-		sort = fmt.Sprintf("spills about %s to --work-dir", planning.Size(f.Spill))
+		sort = fmt.Sprintf("spills about %s to --work-dir", stats.Size(f.Spill))
 	}
-	line(w, "memory", "the sort needs %s and has %s: it %s", planning.Size(f.SortNeeds), planning.Size(f.SortMemory), sort)
-	line(w, "disk", "%s of HFiles, %s each", planning.Size(f.Output), times(f.Replication))
+	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
+	line(w, "disk", "%s of HFiles, %s each", stats.Size(f.Output), times(f.Replication))
 	if f.Growth == 0 {
 		return
 	}
 	line(w, "grows", "%s a day; the first region is split in %s; %s a night in a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
-		planning.Size(f.Growth), daysText(f.DaysToSplit), plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+		stats.Size(f.Growth), daysText(f.DaysToSplit), plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
 func times(n int) string {
@@ -263,7 +263,7 @@ func nightsText(n int) string {
 	return plural(n, "night")
 }
 
-func writeChecks(w io.Writer, title string, found []planning.Finding) {
+func writeChecks(w io.Writer, title string, found []stats.Finding) {
 	if len(found) == 0 {
 		line(w, title, "nothing found")
 	}
@@ -277,11 +277,11 @@ func writeChecks(w io.Writer, title string, found []planning.Finding) {
 }
 
 // writeComparison shows two keys side by side.
-func writeComparison(w io.Writer, a, b *planning.Report) {
+func writeComparison(w io.Writer, a, b *stats.Report) {
 	line(w, "compare", "this   %s", a.Key)
 	line(w, "", "other  %s", b.Key)
 	line(w, "", "%-30s %-20s %s", "", "this", "other")
-	for _, row := range planning.Compare(a, b) {
+	for _, row := range stats.Compare(a, b) {
 		better := ""
 		if row.Better != 0 {
 			better = []string{"", "  (this)", "  (other)"}[row.Better]

@@ -27,12 +27,12 @@ var faultFiles = []string{
 	"jobs/doubt_test.go",
 	"jobs/empty_values_test.go",
 	"jobs/hung_server_test.go",
-	"jobs/identity_test.go",
+	"jobs/jobfile/identity_test.go",
 	"jobs/journal/journal_test.go",
 	"jobs/journal_golden_test.go",
 	"jobs/ledger/ledger_test.go",
 	"jobs/ledger_cluster_test.go",
-	"jobs/lock_test.go",
+	"jobs/dirlock/lock_test.go",
 	"jobs/manifest_damage_test.go",
 	"jobs/read_hostile_test.go",
 	"jobs/stored_test.go",
@@ -41,6 +41,7 @@ var faultFiles = []string{
 	"jobs/theft_test.go",
 	"load/probe_test.go",
 	"load/rounds_test.go",
+	"load/scan_faults_test.go",
 }
 
 // noFaults are tests in those files that are not about a fault.

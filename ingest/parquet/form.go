@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
 
 	"bulkload/ingest"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -45,7 +46,7 @@ func (f *Form) Check() error {
 		return errors.New("read Parquet: no columns are named")
 	}
 	for _, zone := range []string{f.Zone, f.Int96Zone} {
-		if _, err := location(zone); err != nil {
+		if _, err := values.Location(zone); err != nil {
 			return fmt.Errorf("read Parquet: %w", err)
 		}
 	}
@@ -61,21 +62,18 @@ func (f *Form) Check() error {
 	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
 }
 
-// location gives nil for UTC.
-func location(zone string) (*time.Location, error) {
-	if zone == "" || zone == "UTC" {
-		return nil, nil
-	}
-	l, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" {
-		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", zone)
-	}
-	return l, nil
-}
-
 // RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
 // where a value has \x01, a newline or a backslash, a backslash is put before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
+
+// Codec is Auto: each page tells.
+func (f *Form) Codec() compressed.Codec { return compressed.Auto }
+
+// RowOffsets is true: a row has no bytes of its own in the file.
+func (f *Form) RowOffsets() bool { return true }
+
+// Doubts has none: a file says by itself what it holds.
+func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
 
 // filesAtOnce is how many files' footers are read side by side.
 const filesAtOnce = 8

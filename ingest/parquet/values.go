@@ -6,12 +6,14 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"bulkload/values"
+
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-// values are those of a batch, in one of the slices.
-type values struct {
+// decoded are the values of a batch, in one of the slices.
+type decoded struct {
 	booleans []bool
 	ints     []int32
 	longs    []int64
@@ -22,7 +24,7 @@ type values struct {
 	fixed    []parquet.FixedLenByteArray
 }
 
-func (v *values) make(t parquet.Type) {
+func (v *decoded) make(t parquet.Type) {
 	switch t {
 	case parquet.Types.Boolean:
 		v.booleans = make([]bool, batch)
@@ -44,7 +46,7 @@ func (v *values) make(t parquet.Type) {
 }
 
 // bind gives what reads the next n values of a column; nil for a reader of no known type.
-func (v *values) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
+func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
 	switch r := r.(type) {
 	case *file.BooleanColumnChunkReader:
 		return func(n int64) (int64, int, error) { return r.ReadBatch(n, v.booleans, levels, nil) }
@@ -100,11 +102,11 @@ func (c *cursor) shower(f *Form, old legacy, byRow bool) (show, error) {
 	return s, nil
 }
 
-func (v *values) showBoolean(dst []byte, i int) ([]byte, string) {
+func (v *decoded) showBoolean(dst []byte, i int) ([]byte, string) {
 	return strconv.AppendBool(dst, v.booleans[i]), ""
 }
 
-func (v *values) showInt(f *Form, k kind, old legacy) show {
+func (v *decoded) showInt(f *Form, k kind, old legacy) show {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, int64(v.ints[i]), 10), "" }
@@ -123,7 +125,7 @@ func (v *values) showInt(f *Form, k kind, old legacy) show {
 	return nil
 }
 
-func (v *values) showLong(f *Form, k kind, old legacy) show {
+func (v *decoded) showLong(f *Form, k kind, old legacy) show {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, v.longs[i], 10), "" }
@@ -137,7 +139,7 @@ func (v *values) showLong(f *Form, k kind, old legacy) show {
 	case timestamp, instant:
 		c := clock{julian: old.dates}
 		if k.shape == instant {
-			c.location, _ = location(f.Zone) // looked at by Check
+			c.location, _ = values.Location(f.Zone) // looked at by Check
 		}
 		return func(dst []byte, i int) ([]byte, string) {
 			seconds := floorDiv(v.longs[i], k.unit)
@@ -148,13 +150,13 @@ func (v *values) showLong(f *Form, k kind, old legacy) show {
 }
 
 // showInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write timestamps.
-func (v *values) showInt96(f *Form, old legacy) show {
+func (v *decoded) showInt96(f *Form, old legacy) show {
 	zone := f.Int96Zone
 	if zone == "" {
 		zone = f.Zone
 	}
 	c := clock{julian: old.int96}
-	c.location, _ = location(zone) // looked at by Check
+	c.location, _ = values.Location(zone) // looked at by Check
 	return func(dst []byte, i int) ([]byte, string) {
 		raw := v.int96s[i][:]
 		nanos := int64(binary.LittleEndian.Uint64(raw))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
@@ -84,7 +85,11 @@ func cause(e messages.KRBError, now time.Time, k *keys) string {
 	case errorcode.KDC_ERR_WRONG_REALM:
 		return fmt.Sprintf("the principal is of realm %s: write it with that one", e.CRealm)
 	}
-	return fmt.Sprintf("the KDC refuses: %s", errorcode.Lookup(e.ErrorCode))
+	text := "the KDC refuses: " + errorcode.Lookup(e.ErrorCode)
+	if e.EText != "" && utf8.ValidString(e.EText) {
+		text += fmt.Sprintf(" (%q)", e.EText)
+	}
+	return text
 }
 
 // skew tells whose clock is where.

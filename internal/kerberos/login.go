@@ -22,12 +22,14 @@ type Config struct {
 	Principal string // "" : the cache's own, or the only one of the keytab; without a realm: of default_realm
 	Keytab    string // a file; "" : the ticket cache is used
 	Cache     string // the value of KRB5CCNAME; "" : the one that krb5.conf names, else /tmp/krb5cc_<uid>
+	Names     string // the value of hadoop.security.auth_to_local, which makes short names; "" : DEFAULT
 	Krb5Conf  string // the value of KRB5_CONFIG, files with colons between them; "" : /etc/krb5.conf
 }
 
 // Login is a principal that has logged in. Its methods are safe for concurrent use.
 type Login struct {
 	client  *client
+	short   string
 	keytab  string // one of the two
 	cache   string
 	turn    chan struct{}         // held by the one who talks to the KDC and uses what follows
@@ -50,6 +52,9 @@ func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
 	} else {
 		err = l.openKeytab(c)
 	}
+	if err == nil {
+		err = l.setShort(c.Names)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("log in to Kerberos: %w", err)
 	}
@@ -57,6 +62,19 @@ func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+func (l *Login) setShort(names string) error {
+	rules, err := readRules(names)
+	if err != nil {
+		return fmt.Errorf("hadoop.security.auth_to_local: %w", err)
+	}
+	home := l.client.conf.realm
+	if home == "" {
+		home = l.client.realm
+	}
+	l.short, err = shortName(rules, l.client.name.NameString, l.client.realm, home)
+	return err
 }
 
 func (l *Login) openKeytab(c Config) (err error) {
@@ -92,6 +110,12 @@ func (l *Login) openCache(c Config) (err error) {
 	return err
 }
 
+// CheckPrincipal fails where a text is no principal: NAME, NAME/INSTANCE, or either with @REALM.
+func CheckPrincipal(text string) error {
+	_, _, err := (&conf{realm: "REALM"}).parsePrincipal(text)
+	return err
+}
+
 // parsePrincipal reads NAME[/INSTANCE][@REALM].
 func (c *conf) parsePrincipal(text string) (types.PrincipalName, string, error) {
 	name, realm, ok := strings.Cut(text, "@")
@@ -112,9 +136,9 @@ func (c *client) principal() string { return c.name.PrincipalNameString() + "@" 
 // Principal is the full name, user@REALM.
 func (l *Login) Principal() string { return l.client.principal() }
 
-// Short is the name that the owner of a file has in HDFS by the default rule of hadoop.security.auth_to_local: the
-// first part of the principal.
-func (l *Login) Short() string { return l.client.name.NameString[0] }
+// Short is the name that HDFS and HBase know the principal by, and that owns its files: by the default rule its first
+// part.
+func (l *Login) Short() string { return l.short }
 
 // Source says where the login comes from: a keytab or a ticket cache, with its file's name.
 func (l *Login) Source() string {

@@ -83,7 +83,7 @@ func TestLoginIsRefused(t *testing.T) {
 	keytab := k.Principal(t, "loader", "+requires_preauth", "loader")
 	k.Principal(t, "hbase", "", "hbase/localhost")
 	open := func(principal, file string) error {
-		_, err := Open(ctx, Config{Principal: principal, Keytab: file, Krb5Conf: k.Conf()})
+		_, err := Open(ctx, Config{Principal: principal, Keytab: file, Krb5Conf: k.Conf(), Names: "RULE:[1:$1]"})
 		return err
 	}
 	t.Run("unknown to the keytab", func(t *testing.T) {

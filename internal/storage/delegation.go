@@ -20,6 +20,20 @@ type Delegator interface {
 	CancelToken(ctx context.Context, t Token) error
 }
 
+// DelegatorOf finds what gives tokens for a file system, also below others that say by Unwrap what they are above of.
+func DelegatorOf(fsys FS) (Delegator, bool) {
+	for {
+		if d, ok := fsys.(Delegator); ok {
+			return d, true
+		}
+		above, ok := fsys.(interface{ Unwrap() FS })
+		if !ok {
+			return nil, false
+		}
+		fsys = above.Unwrap()
+	}
+}
+
 var _ Delegator = (*hdfsFS)(nil)
 
 func (h *hdfsFS) Delegates() bool { return h.names.kerberos }

@@ -121,3 +121,28 @@ func (c *Cluster) UniqueTable(t testing.TB) string {
 	})
 	return table
 }
+
+// SecuredEnvironment names the variable that holds the folder of the cluster with Kerberos that tests use. It must offer
+// all protections everywhere: cluster up -kerberos P,P,P with authentication+integrity+privacy for P.
+const SecuredEnvironment = "BULKLOAD_SECURED"
+
+// UseSecured is Use for the cluster with Kerberos.
+func UseSecured(t testing.TB) *Cluster {
+	t.Helper()
+	dir := os.Getenv(SecuredEnvironment)
+	if dir == "" {
+		without(t, "needs a real HBase with Kerberos: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR "+
+			"-kerberos P,P,P, where P is authentication+integrity+privacy, then "+SecuredEnvironment+"=DIR go test …")
+	}
+	c, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Kerberos == nil {
+		t.Fatalf("the cluster in %s has no Kerberos", dir)
+	}
+	if err := c.Alive(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -91,7 +91,7 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	return lines, whole, nil
 }
 
-// parseLine is a line's number and text; false where its checksum is another.
+// checkpoint.ParseLine is a line's number and text; false where its checksum is another.
 func parseLine(line []byte) (number int, text []byte, ok bool) {
 	if len(line) < sumLen {
 		return 0, nil, false
@@ -105,7 +105,7 @@ func parseLine(line []byte) (number int, text []byte, ok bool) {
 	return number, text, ok && err == nil
 }
 
-// formatLine is what parseLine reads, with the end of the line.
+// formatLine is what checkpoint.ParseLine reads, with the end of the line.
 func formatLine(number int, text []byte) []byte {
 	numbered := append(strconv.AppendInt(nil, int64(number), 10), ' ')
 	numbered = append(numbered, text...)

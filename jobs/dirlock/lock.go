@@ -1,0 +1,287 @@
+// Package dirlock locks an output directory, on any file system, against other runs: also against those of dead processes and of
+// other machines.
+package dirlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+)
+
+const (
+	LockName    = "_lock"
+	lockRefresh = time.Minute      // how often the holder touches it
+	LockStale   = 10 * time.Minute // untouched for this long, the lock of an owner that can't be seen is given up
+	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
+	lockRemoval = 5 * time.Second  // how long a failed lock is tried to be removed
+)
+
+// Lock keeps other runs out of an output directory.
+type Lock struct {
+	Fsys      storage.FS
+	dir       string
+	processes processes
+	me        Owner
+	Text      []byte   // the file's content
+	beaten    []string // the tokens of those that it was taken over from
+	stop      chan struct{}
+	done      sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	touched time.Time  // when it was last written
+	temps   bool       // the folder for temporary files was made
+}
+
+// Take locks an output directory, which must be there, or says who holds it (try later). lost is called when the
+// lock turns out to be somebody else's later.
+func Take(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
+	return takeLockAs(ctx, fsys, dir, systemProcesses, user, lost)
+}
+
+func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
+	l := &Lock{Fsys: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
+	var err error
+	if l.Text, err = json.Marshal(l.me); err != nil {
+		return nil, fmt.Errorf("write the lock: %w", err)
+	}
+	for range 3 {
+		l.SetTouched(time.Now())
+		err = l.create()
+		if err == nil {
+			l.done.Add(1)
+			go l.refresh(ctx, lost)
+			if err := l.clearTemps(); err != nil {
+				return nil, errors.Join(fmt.Errorf("clean the output: %w", err), l.Release())
+			}
+			return l, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("lock %s: %w", fsys.URI(dir), err)
+		}
+		if err := l.takeOver(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, failure.Laterf("lock %s: others keep taking it; try again later", fsys.URI(dir))
+}
+
+func (l *Lock) name() string { return path.Join(l.dir, LockName) }
+
+// create writes the lock. One that could not be written in full is removed: it would keep everybody out.
+func (l *Lock) create() error {
+	w, err := l.Fsys.Create(l.name(), storage.FilePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(l.Text); err == nil {
+		err = w.Close()
+	} else {
+		err = errors.Join(err, w.Abort())
+	}
+	if err == nil {
+		return nil
+	}
+	removed := make(chan struct{})
+	go func() { // a file system that is down may take minutes to say so
+		defer close(removed)
+		_ = storage.RemoveIfThere(l.Fsys, l.name()) // where it is left, the next run takes it over in a minute
+	}()
+	select {
+	case <-removed:
+	case <-time.After(lockRemoval):
+	}
+	return err
+}
+
+// takeOver moves the lock of a dead owner away; an error where the owner may be alive.
+func (l *Lock) takeOver() error {
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	switch f, why := l.processes.fate(held, l.me); {
+	case f == alive:
+		return failure.Laterf("%s is locked by %v, which is running; try again when it is done", l.Fsys.URI(l.dir), held)
+	case f == unknown && !l.old(held):
+		return failure.Laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
+			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
+			l.Fsys.URI(l.dir), held, why, staleAfter(held), l.Fsys.URI(l.name()))
+	}
+	aside := l.name() + "_stale_" + l.me.Token
+	if err := l.Fsys.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take over the lock of %v: %w", held, err)
+	}
+	// Between the look and the move another run may have taken over: then it is its lock that was moved.
+	if moved, err := l.read(aside); err == nil && !moved.same(held) {
+		return errors.Join(failure.Laterf("%s was just locked by %v", l.Fsys.URI(l.dir), moved), l.Fsys.Rename(aside, l.name()))
+	}
+	l.beaten = append(l.beaten, held.Token)
+	return storage.RemoveIfThere(l.Fsys, aside)
+}
+
+func (l *Lock) read(name string) (Owner, error) {
+	var o Owner
+	text, err := storage.ReadFile(l.Fsys, name, 64<<10)
+	if err == nil && json.Unmarshal(text, &o) != nil {
+		// A crash may leave it empty; its age decides then.
+		o = Owner{}
+	}
+	return o, err
+}
+
+// old tells whether the lock of an owner that can't be seen was not touched for too long, by the file system's own clock.
+func (l *Lock) old(held Owner) bool {
+	now, err := l.clock()
+	if err != nil {
+		return false
+	}
+	then, err := l.Fsys.Stat(l.name())
+	return err == nil && now.Sub(then.ModTime) > staleAfter(held)
+}
+
+func staleAfter(held Owner) time.Duration {
+	if held.blank() {
+		return lockBlank
+	}
+	return LockStale
+}
+
+// clock is the time of the file system.
+func (l *Lock) clock() (time.Time, error) {
+	probe := l.name() + "_probe_" + l.me.Token
+	if err := storage.CreateFile(l.Fsys, probe, nil); err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = l.Fsys.Remove(probe) }() // one that is left does no harm
+	info, err := l.Fsys.Stat(probe)
+	return info.ModTime, err
+}
+
+// refresh touches the lock now and then, so that other machines see that we live.
+func (l *Lock) refresh(ctx context.Context, lost func(error)) {
+	defer l.done.Done()
+	tick := time.NewTicker(lockRefresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := l.Touch(); err != nil {
+			lost(err)
+			return
+		}
+	}
+}
+
+// Touch writes the lock anew. It is an error only where the lock is lost, or will be before long: one failure is none,
+// since the next tick tries again, well before others give the lock up.
+func (l *Lock) Touch() error {
+	held, err := l.read(l.name())
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.taken(held, gone)
+	}
+	now := time.Now()
+	var temps string
+	if err == nil {
+		temps, err = l.TempFolder()
+	}
+	if err == nil {
+		err = storage.ReplaceFile(l.Fsys, l.name(), path.Join(temps, LockName), l.Text)
+	}
+	if err == nil {
+		l.SetTouched(now)
+		return nil
+	}
+	return l.fresh()
+}
+
+// Check looks whether the lock is still ours, before something is changed that another run would rely on.
+func (l *Lock) Check() error {
+	if err := l.fresh(); err != nil {
+		return err
+	}
+	held, err := l.read(l.name())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
+	}
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.taken(held, gone)
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	return nil
+}
+
+// lost is the error of check where it says that the lock is ours no more, not where it can't be read.
+func (l *Lock) lost() error {
+	if err := l.Check(); failure.KindOf(err) == failure.Later && !errors.Is(err, storage.ErrUnavailable) {
+		return err
+	}
+	return nil
+}
+
+// Explain gives the reason of a failure where that is the loss of the lock: whatever failed then, it was because of that, and
+// the same command may succeed later.
+func (l *Lock) Explain(err error) error {
+	if err == nil || failure.KindOf(err) == failure.Later {
+		return err
+	}
+	if lost := l.lost(); lost != nil {
+		return failure.Laterf("%w; nothing was changed since (%v)", lost, err)
+	}
+	return err
+}
+
+// fresh is an error once the lock was not touched for so long that another machine may soon take it over.
+func (l *Lock) fresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the clock on the wall: it goes on while a machine sleeps
+		return failure.Laterf("the lock of %s was not written for %v, and others may take it over; try again", l.Fsys.URI(l.dir), age.Round(time.Second))
+	}
+	return nil
+}
+
+func (l *Lock) SetTouched(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touched = t.Round(0)
+}
+
+func (l *Lock) taken(by Owner, gone bool) error {
+	if gone {
+		return failure.Laterf("the lock %s was deleted while this run held it", l.Fsys.URI(l.name()))
+	}
+	return failure.Laterf("the lock of %s was taken by %v", l.Fsys.URI(l.dir), by)
+}
+
+// Release gives the directory free.
+func (l *Lock) Release() error {
+	close(l.stop)
+	l.done.Wait()
+	_ = l.Fsys.RemoveAll(l.tempPath()) // what is left of it, the next one to lock the directory removes
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("release the lock: %w", err)
+	}
+	return storage.RemoveIfThere(l.Fsys, l.name())
+}

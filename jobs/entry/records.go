@@ -1,0 +1,141 @@
+// Package entry makes sort entries of records: the key as it is sorted, and the values packed behind it. The column rules and the
+// filter are applied here.
+package entry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
+)
+
+// Rejects takes the records that can't be used.
+type Rejects interface {
+	Add(*ingest.BadRecord) error
+	Count() int64
+	Close(read int64) error
+}
+
+// Reader reads splits in one goroutine, and tells the records that can be used from those that can't.
+type Reader struct {
+	Form    ingest.Form
+	Fsys    storage.FS
+	rejects Rejects
+	meter   *progress.Meter
+	Read    int64 // records so far, rejected ones too
+	Refused int64 // of them, those that were rejected
+	At      int64 // offset of the last of them
+	After   int64 // the records up to this offset of a split are passed over; -1: none
+	In      ingest.Records
+	Times   *timing.ReadTimes
+	Busy    func() time.Duration // what the visitor did of another phase so far
+}
+
+func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
+	t := new(timing.ReadTimes)
+	return Reader{Form: form, Fsys: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
+		Times: t, Busy: func() time.Duration { return 0 }}
+}
+
+// errEnough ends the reading without an error.
+var errEnough = errors.New("enough was read")
+
+// ReadSplit visits the records of a split and tells how many bytes of it that were. The visitor may give errEnough.
+func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
+	begun, before := time.Now(), r.Busy()
+	defer func() {
+		r.Times.Total += time.Since(begun)
+		r.Times.Sorting += r.Busy() - before
+	}()
+	in, err := r.Form.Open(r.Fsys, split)
+	if err != nil {
+		return 0, fmt.Errorf("open the input: %w", err)
+	}
+	r.In = in
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var told int64
+	for n := 1; err == nil; n++ {
+		if n%timing.SampleEvery == 0 {
+			err = r.NextTimed(in, visit)
+		} else {
+			err = r.next(in, visit)
+		}
+		if n%CheckEvery == 0 || err != nil {
+			r.meter.Add(in.Bytes() - told)
+			told = in.Bytes()
+			err = errors.Join(err, ctx.Err())
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, errEnough) {
+		return told, ctx.Err()
+	}
+	return told, err
+}
+
+// NextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
+// parsing and keys.
+func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
+	calls, busy, begun := r.Times.File.Calls, r.Busy(), time.Now()
+	parsed := begun
+	err := r.next(in, func(record *ingest.Record) error {
+		parsed = time.Now()
+		return visit(record)
+	})
+	if calls == r.Times.File.Calls && busy == r.Busy() && parsed != begun {
+		r.Times.Parse += parsed.Sub(begun)
+		r.Times.Visit += time.Since(parsed)
+	}
+	return err
+}
+
+func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error {
+	record, err := in.Next()
+	if err == nil {
+		if record.Offset <= r.After {
+			return nil
+		}
+		r.Read++
+		r.At = record.Offset
+		return visit(record)
+	}
+	var bad *ingest.BadRecord
+	if errors.As(err, &bad) {
+		if bad.Offset <= r.After {
+			return nil
+		}
+		r.Read++
+		r.At = bad.Offset
+	}
+	return r.Reject(err)
+}
+
+// Reject takes a record that can't be used out of the way; the error says whether that can be borne. What is no
+// *ingest.BadRecord is passed on.
+func (r *Reader) Reject(err error) error {
+	var bad *ingest.BadRecord
+	if !errors.As(err, &bad) {
+		return err
+	}
+	r.Refused++
+	return r.rejects.Add(bad)
+}
+
+const (
+	CheckEvery = 1024 // records between two looks at whether to stop
+)
+
+// CountedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
+type CountedRejects struct{ n atomic.Int64 }
+
+func (c *CountedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
+
+func (c *CountedRejects) Count() int64 { return c.n.Load() }
+
+func (c *CountedRejects) Close(int64) error { return nil }

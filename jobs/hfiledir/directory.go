@@ -1,0 +1,230 @@
+// Package hfiledir is a directory of HFiles, ours or anyone's, as a table: its files, and scans over them.
+package hfiledir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/cell"
+	"bulkload/hfilewriter"
+	"bulkload/internal/parallel"
+	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
+type Directory struct {
+	Fsys  storage.FS
+	Dir   string
+	Files []*File // by family, then by first row
+}
+
+// File is one of its files as it was found.
+type File struct {
+	Family      string
+	Path        string // below the directory
+	Size        int64
+	First, Last []byte       // rows
+	Cells       []hfile.Cell // see hfile.PickProbes
+	Probes      []load.Probe
+}
+
+// openedFile is one of them, open for one reader: a storage.File serves no two at a time.
+type openedFile struct {
+	*hfilewriter.Reader
+	File storage.File
+}
+
+// Open looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
+func Open(fsys storage.FS, dir string) (*Directory, error) {
+	d := &Directory{Fsys: fsys, Dir: dir}
+	infos, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
+	}
+	if err != nil {
+		return d, err
+	}
+	for _, info := range infos {
+		if !info.Dir || hfile.Hidden(info.Name) {
+			continue
+		}
+		if err := d.openFamily(info.Name); err != nil {
+			return d, err
+		}
+	}
+	slices.SortStableFunc(d.Files, func(a, b *File) int {
+		if by := strings.Compare(a.Family, b.Family); by != 0 {
+			return by
+		}
+		return bytes.Compare(a.First, b.First)
+	})
+	return d, nil
+}
+
+func (d *Directory) openFamily(family string) error {
+	infos, err := d.Fsys.ReadDir(path.Join(d.Dir, family))
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Dir || hfile.Hidden(info.Name) {
+			continue
+		}
+		if err := d.add(&File{Family: family, Path: path.Join(family, info.Name)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes up a file with what its trailer tells.
+func (d *Directory) add(f *File) error {
+	in, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	f.Size, f.First, f.Last = in.File.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
+	d.Files = append(d.Files, f)
+	return in.File.Close()
+}
+
+func (d *Directory) Open(f *File) (*openedFile, error) {
+	file, err := d.Fsys.Open(path.Join(d.Dir, f.Path))
+	if err != nil {
+		return nil, err
+	}
+	reader, err := hfilewriter.Open(file, file.Size())
+	if err != nil {
+		return nil, errors.Join(failure.Damagedf("open %s: %w", f.Path, err), file.Close())
+	}
+	return &openedFile{reader, file}, nil
+}
+
+// PickProbes reads of each file the cells by which its region shows later that it serves the file.
+func (d *Directory) PickProbes(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, f := range d.Files {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return d.pickProbesOf(f)
+		})
+	}
+	return group.Wait()
+}
+
+func (d *Directory) pickProbesOf(f *File) (err error) {
+	in, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.File.Close()) }()
+	cells, err := hfile.PickProbes(in.Reader)
+	if err != nil {
+		return failure.Damagedf("read %s: %w", f.Path, err)
+	}
+	f.Cells, f.Probes = cells, nil
+	for i := range cells {
+		p, err := hfile.Probe(&cells[i])
+		if err != nil {
+			return err
+		}
+		f.Probes = append(f.Probes, p)
+	}
+	return nil
+}
+
+// fileScan is the scan of one file.
+type fileScan struct {
+	*hfilewriter.Scanner
+	from *File
+	in   *openedFile
+}
+
+// Scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
+// order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
+func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
+	var open, all []fileScan
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.in.File.Close())
+		}
+	}()
+	for _, f := range d.Files {
+		if len(end) > 0 && bytes.Compare(f.First, end) >= 0 || bytes.Compare(f.Last, start) < 0 {
+			continue
+		}
+		in, err := d.Open(f)
+		if err != nil {
+			return err
+		}
+		s := fileScan{in.Seek(start), f, in}
+		all = append(all, s)
+		if oneRow(start, end) {
+			if may, err := in.MayContainRow(start); err != nil {
+				return failure.Damagedf("read %s: %w", f.Path, err)
+			} else if !may {
+				continue
+			}
+		}
+		if s.Next() {
+			open = append(open, s)
+		} else if err := s.Err(); err != nil {
+			return failure.Damagedf("read %s: %w", f.Path, err)
+		}
+	}
+	return merge(ctx, open, end, visit)
+}
+
+// oneRow tells whether start is the only row from it to before end.
+func oneRow(start, end []byte) bool {
+	return len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start)
+}
+
+// merge visits the cells of scans that stand at a cell each, up to end.
+func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
+	for n := 1; len(open) > 0; n++ {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		i := first(open)
+		c := open[i].Cell()
+		if len(end) > 0 && bytes.Compare(c.Row, end) >= 0 {
+			return nil
+		}
+		if err := visit(c); err != nil {
+			return err
+		}
+		if !open[i].Next() {
+			if err := open[i].Err(); err != nil {
+				return failure.Damagedf("read %s: %w", open[i].from.Path, err)
+			}
+			open = slices.Delete(open, i, i+1)
+		}
+	}
+	return nil
+}
+
+// first is the scanner with the first cell. There are few: a family's files follow each other.
+func first(open []fileScan) int {
+	best := 0
+	for i := 1; i < len(open); i++ {
+		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {
+			best = i
+		}
+	}
+	return best
+}

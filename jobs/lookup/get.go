@@ -1,0 +1,237 @@
+// Package lookup finds rows by a job's query columns, in the table or in HFiles, and says what is in an HFile.
+package lookup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/cell"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+	"bulkload/values"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// GetReport is the rows of one query key.
+type GetReport struct {
+	outcome.Outcome
+	Table string   `json:"table"`
+	From  string   `json:"from"`
+	Query []string `json:"query"`
+	Scans int      `json:"scans"` // that the query took: more than one where its columns don't determine a salt
+	Rows  []GotRow `json:"rows"`
+}
+
+// GotRow is one row.
+type GotRow struct {
+	Row   string    `json:"row"` // in the notation of Printable
+	Cells []GotCell `json:"cells"`
+}
+
+// GotCell is one cell. A value that is not UTF-8 is given as base64 alone; one that the job stores in binary form as the
+// text that it stands for, with its type, and as base64.
+type GotCell struct {
+	Family    string `json:"family"`
+	Qualifier string `json:"qualifier"`
+	Timestamp int64  `json:"timestamp"`
+	Value     string `json:"value"`
+	Type      string `json:"type,omitempty"`
+	Base64    string `json:"value_base64,omitempty"`
+}
+
+// Get finds the rows of a query key, which has a value for each of the job's query columns: in the live table, or in the
+// HFiles below the directory from. A null can't be asked for.
+func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string, from string) (*GetReport, error) {
+	report := &GetReport{Outcome: outcome.New(), Table: j.Table, Query: query, Rows: []GotRow{}}
+	if j.Outputs != nil {
+		var err error
+		if j, err = pickFor(j, o, len(query), from); err != nil {
+			return report, err
+		}
+		report.Table = j.Table
+	}
+	q, err := newQuery(j, query)
+	if err != nil {
+		return report, err
+	}
+	report.Scans = len(q.prefixes)
+	s, err := site.Open(o, j.HBase, from == "" || storage.IsHDFS(from))
+	if err != nil {
+		return report, err
+	}
+	if from == "" {
+		report.From = "table " + j.Table
+		err = q.fromTable(ctx, s, j.Table)
+	} else {
+		err = q.fromDirectory(ctx, s, from, report)
+	}
+	if err != nil {
+		return report, err
+	}
+	report.Rows, report.Status = append(report.Rows, q.rows...), outcome.Done
+	return report, nil
+}
+
+// query is the key prefixes of its rows, and the columns that tell whose rows they are where the prefixes do not.
+type query struct {
+	prefixes [][]byte
+	wholeRow bool // the prefixes are whole row keys
+	wanted   []wantedCell
+	wide     wideQuery
+	shown    shownCells
+	rows     []GotRow
+}
+
+// wantedCell is a query column's cell and the value that it must have.
+type wantedCell struct {
+	family, qualifier, value []byte
+}
+
+func newQuery(j *jobfile.Job, given []string) (*query, error) {
+	if len(j.Query) == 0 {
+		return nil, failure.Usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
+	}
+	if len(given) != len(j.Query) {
+		return nil, failure.Usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(given))
+	}
+	rows, err := j.RowKey.Query(j.Query)
+	if err != nil {
+		return nil, failure.Usagef("rowkey %s: %w", j.RowKey, err)
+	}
+	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{binaryCells(j), j.Wide != nil}}
+	fields := make([]values.Value, len(j.Columns))
+	for i, name := range j.Query {
+		at, _ := j.Column(name) // reading the job file has checked that it is there
+		fields[at] = values.ValueOf([]byte(given[i]))
+		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
+			value, err := storedValue(&c, fields[at].Bytes())
+			if err != nil {
+				return nil, err
+			}
+			q.wanted = append(q.wanted, wantedCell{[]byte(c.Family), []byte(c.Qualifier), value})
+		}
+	}
+	if q.prefixes, err = rows.Prefixes(fields); err != nil {
+		return nil, failure.Usagef("build the key of %v: %w", given, err)
+	}
+	if j.Wide != nil {
+		q.wide, err = newWideQuery(j, fields)
+	}
+	return q, err
+}
+
+// end is the first row behind those that a prefix asks for; nil where there is none.
+func (q *query) end(prefix []byte) []byte {
+	if q.wholeRow {
+		return append(bytes.Clone(prefix), 0)
+	}
+	return after(prefix)
+}
+
+// after is the first row behind all rows with a prefix; nil where there is none.
+func after(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for len(end) > 0 {
+		if last := len(end) - 1; end[last] < 0xff {
+			end[last]++
+			return end
+		}
+		end = end[:len(end)-1]
+	}
+	return nil
+}
+
+func (q *query) fromTable(ctx context.Context, s *site.Site, table string) error {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error {
+		return c.ScanRange(ctx, table, start, end, visit)
+	}), c.Close())
+}
+
+func (q *query) fromDirectory(ctx context.Context, s *site.Site, from string, report *GetReport) error {
+	fsys, dir, err := s.Resolve(from, ".")
+	if err != nil {
+		return fmt.Errorf("open the directory %s: %w", from, err)
+	}
+	report.From = fsys.URI(dir)
+	d, err := hfiledir.Open(fsys, dir)
+	if err != nil {
+		return errors.Join(err, fsys.Close())
+	}
+	return errors.Join(q.scan(ctx, d.Scan), fsys.Close())
+}
+
+// parallelScans is how many of a query's scans run side by side.
+const parallelScans = 16
+
+// rangeScan visits the cells of all rows from start to before end; many may run side by side.
+type rangeScan func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error
+
+// scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
+func (q *query) scan(ctx context.Context, scan rangeScan) error {
+	answers := make([]answer, len(q.prefixes))
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallelScans)
+	for i, prefix := range q.prefixes {
+		a := &answers[i]
+		a.wanted, a.wide, a.shown = q.wanted, &q.wide, &q.shown
+		group.Go(func() error {
+			err := scan(running, prefix, q.end(prefix), a.visit)
+			a.endRow()
+			return err
+		})
+	}
+	err := group.Wait()
+	for i := range answers {
+		q.rows = append(q.rows, answers[i].rows...)
+	}
+	return err
+}
+
+// answer gathers the rows of one scan.
+type answer struct {
+	wanted  []wantedCell
+	wide    *wideQuery
+	shown   *shownCells
+	rows    []GotRow
+	row     []byte // the present one
+	cells   []GotCell
+	matched int
+}
+
+// visit takes the next cell of the range.
+func (a *answer) visit(c *cell.Cell) error {
+	if !bytes.Equal(c.Row, a.row) || a.cells == nil {
+		a.endRow()
+		a.row = append(a.row[:0], c.Row...)
+	}
+	for _, w := range a.wanted {
+		if bytes.Equal(c.Qualifier, w.qualifier) && bytes.Equal(c.Family, w.family) && bytes.Equal(c.Value, w.value) {
+			a.matched++
+		}
+	}
+	if a.wide.has(c) {
+		a.cells = append(a.cells, a.shown.gotCell(c))
+	}
+	return nil
+}
+
+// endRow keeps the present row if its query columns are those asked for.
+func (a *answer) endRow() {
+	if a.cells != nil && a.matched >= len(a.wanted) {
+		a.rows = append(a.rows, GotRow{printable.Bytes(a.row), a.cells})
+	}
+	a.cells, a.matched = nil, 0
+}

@@ -1,0 +1,40 @@
+package lookup
+
+import (
+	"bytes"
+
+	"bulkload/cell"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/values"
+)
+
+// wideQuery says which cells a query of a wide table asks for; the zero value is for all cells of all rows with a prefix.
+type wideQuery struct {
+	begin []byte          // of the qualifiers
+	exact map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
+}
+
+func newWideQuery(j *jobfile.Job, fields []values.Value) (q wideQuery, err error) {
+	begin, err := j.Wide.Qualifier.Prefix(j.Query)
+	if err != nil {
+		return q, nil // the values say nothing of the qualifiers
+	}
+	if q.begin, err = begin.Append(nil, fields); err != nil {
+		return q, failure.Usagef("build the qualifier: %s", jobfile.OfQualifier(err.Error()))
+	}
+	if begin.String() == j.Wide.Qualifier.String() {
+		q.exact = map[string]bool{}
+		for _, c := range j.CellColumns() {
+			q.exact[c.Family+":"+string(q.begin)+c.Qualifier] = true
+		}
+	}
+	return q, nil
+}
+
+func (q *wideQuery) has(c *cell.Cell) bool {
+	if q.exact != nil {
+		return q.exact[string(c.Family)+":"+string(c.Qualifier)]
+	}
+	return bytes.HasPrefix(c.Qualifier, q.begin)
+}

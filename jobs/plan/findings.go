@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"bulkload/jobs/plan/stats"
+	"bulkload/keys"
+)
+
+// facts are what the checks need beside the report.
+func (p *planner) facts(c *candidate) *stats.Facts {
+	j, counts := c.job, &c.stats.counts
+	f := &stats.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
+		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
+	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
+		read := max(c.report.RowsRead, 1)
+		over := limit.Percent > 0 && 100*float64(c.report.Rejected)/float64(read) > limit.Percent
+		if over || limit.Percent == 0 && c.report.Rejected > limit.Count {
+			f.RejectsStop = limit.String()
+		}
+	}
+	parts := j.RowKey.Parts()
+	if i := slices.IndexFunc(parts, func(p keys.Part) bool { return !p.Literal }); i >= 0 {
+		f.Cycle = parts[i].Cycle
+	}
+	if c.report.Rows > 0 {
+		f.Oldest, f.Newest = counts.oldest, counts.newest
+		f.Midnight = f.Oldest == f.Newest && f.Oldest%86_400_000 == 0
+	}
+	return f
+}
+
+// keyFindings are those that follow from the expression alone. Of a calendar the checks say it with the table's TTL, and
+// of values that are turned round with their widths.
+func (c *candidate) keyFindings() []stats.Finding {
+	var found []stats.Finding
+	for _, f := range c.job.RowKey.Findings(c.job.RowQuery()) {
+		severity := stats.Note
+		if f.Warning {
+			severity = stats.Warning
+		}
+		switch f.Code {
+		case keys.FindingCycle:
+			continue
+		case keys.FindingTurnedUnfixed:
+			if slices.ContainsFunc(c.reversed(), stats.Widths.Vary) {
+				continue
+			}
+			severity = stats.Note
+		}
+		found = append(found, stats.Finding{Code: "key-" + f.Code, Severity: severity, Reason: f.Part + ": " + f.Reason, Remedy: f.Remedy})
+	}
+	return found
+}
+
+// reversed are the widths found in the columns that the key turns round without filling them up first.
+func (c *candidate) reversed() []stats.Widths {
+	var found []stats.Widths
+	for _, p := range c.job.RowKey.Parts() {
+		if p.Width.Fixed() || c.report.Rows == 0 {
+			continue
+		}
+		for _, column := range p.Turned {
+			found = append(found, c.stats.counts.widths[column])
+		}
+	}
+	return found
+}
+
+// beyond are the columns of which desc can't be taken.
+func (c *candidate) beyond() []stats.Beyond {
+	var found []stats.Beyond
+	for i, rows := range c.stats.counts.beyond {
+		switch {
+		case rows == 0:
+		case i < len(c.job.Columns):
+			found = append(found, stats.Beyond{Column: c.job.Columns[i].Name, Rows: rows})
+		default:
+			found = append(found, stats.Beyond{Column: "the row key", Rows: rows})
+		}
+	}
+	return found
+}

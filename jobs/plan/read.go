@@ -1,0 +1,346 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"bulkload/ingest"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/source"
+	"bulkload/jobs/timing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	samplePlaces  = 64       // where a sample is taken
+	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
+	smallestPlace = 64 << 10 // bytes of the input that a place stands for, at least
+	rejectedShown = 10       // reasons
+	rejectedLanes = 1000     // different reasons that are told apart
+	batchedSeen   = 512      // row keys that are compared at a time
+	frequentKept  = 4096     // counters for the most frequent query keys
+	frequentShown = 10
+	groupsKept    = 1 << 18 // query keys whose rows are counted exactly
+)
+
+// planPiece is a part of the input that one goroutine reads: a split, or its first rows.
+type planPiece struct {
+	split   ingest.Split
+	rows    int64 // at most; 0: all
+	place   int   // of a sample
+	stretch int64 // bytes of the input that the place stands for
+}
+
+// planReading is which part of the input is read, and what was found there whatever the key.
+type planReading struct {
+	pieces []planPiece
+	sample bool
+	how    string
+	stands []float64 // for how many rows of the input a row of each place stands; of a sample
+
+	mu       sync.Mutex
+	rows     int64 // records, rejected ones too
+	bytes    int64
+	rejected int64
+	rejects  map[rejectReason]*stats.RejectReason
+	times    timing.ReadTimes
+}
+
+type rejectReason struct{ column, reason string }
+
+// choosePieces takes all splits, or with a sample the first rows of some that are spread over all of the input.
+func (p *planner) choosePieces() error {
+	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
+	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectReason{}
+	size := int64(source.SplitSize)
+	if p.Sample > 0 {
+		size = max(p.source.Bytes/samplePlaces, smallestPlace)
+	}
+	splits, err := form.Splits(p.source.FS, files, size)
+	if err != nil {
+		return fmt.Errorf("look into the input: %w", err)
+	}
+	switch {
+	case p.Sample > 0 && len(splits) >= fewestPlaces:
+		r.pieces, r.sample = spread(splits, p.Sample, p.source.Bytes), true
+		r.stands = make([]float64, len(r.pieces))
+		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", stats.Count(p.Sample),
+			stats.Count(r.pieces[0].rows), len(r.pieces))
+	case p.Sample > 0 && size > smallestPlace:
+		r.how = fmt.Sprintf("all of it: it can be entered at %d places only, too few for a sample", len(splits))
+		fallthrough
+	default:
+		for _, s := range splits {
+			r.pieces = append(r.pieces, planPiece{split: s})
+		}
+	}
+	return nil
+}
+
+// spread takes rows from splits that lie evenly over the input. Each place stands for the splits around it, and for
+// their part of the input's bytes: some formats count a split's length in rows.
+func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
+	var all int64
+	for _, s := range splits {
+		all += s.End - s.Start
+	}
+	n := int(min(samplePlaces, int64(len(splits)), rows))
+	pieces := make([]planPiece, n)
+	for i := range pieces {
+		share := rows*int64(i+1)/int64(n) - rows*int64(i)/int64(n)
+		pieces[i] = planPiece{split: splits[(2*i+1)*len(splits)/(2*n)], rows: share, place: i}
+		for _, s := range splits[i*len(splits)/n : (i+1)*len(splits)/n] {
+			pieces[i].stretch += s.End - s.Start
+		}
+		pieces[i].stretch = int64(float64(bytes) * float64(pieces[i].stretch) / float64(max(all, 1)))
+	}
+	return pieces
+}
+
+// read reads the pieces on all cores, into the statistics of all candidates.
+func (p *planner) read(ctx context.Context) error {
+	if err := p.choosePieces(); err != nil {
+		return err
+	}
+	for _, c := range p.candidates {
+		c.stats = newPlanStatistics(c, p.options.Memory/int64(len(p.candidates)))
+	}
+	p.meter = progress.NewMeter(p.options.Watch, "plan", p.source.Bytes, true)
+	group, running := errgroup.WithContext(ctx)
+	pieces := make(chan planPiece)
+	group.Go(func() error {
+		defer close(pieces)
+		for _, piece := range p.reading.pieces {
+			select {
+			case pieces <- piece:
+			case <-running.Done():
+				return running.Err()
+			}
+		}
+		return nil
+	})
+	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
+		lane := p.newLane()
+		group.Go(func() error {
+			var err error
+			for piece := range pieces {
+				if err = lane.read(running, piece); err != nil {
+					break
+				}
+			}
+			lane.close()
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// planLane is one goroutine of the reading.
+type planLane struct {
+	*planner
+	records entry.Reader
+	rejects planRejects
+	tables  []*tableLane
+	bytes   int64 // of the input that the records read take
+}
+
+func (p *planner) newLane() *planLane {
+	l := &planLane{planner: p}
+	l.rejects.reasons = map[rejectReason]*stats.RejectReason{}
+	l.records = entry.NewReader(p.job.Input.Form, p.source.FS, &l.rejects, p.meter)
+	for _, c := range p.candidates {
+		l.tables = append(l.tables, newTableLane(c, p.timedEvery()))
+	}
+	return l
+}
+
+// timedEvery is how many records there are for each that is timed: of a sample each one is.
+func (p *planner) timedEvery() int64 {
+	if p.reading.sample {
+		return 1
+	}
+	return timing.SampleEvery
+}
+
+func (l *planLane) read(ctx context.Context, piece planPiece) error {
+	for _, t := range l.tables {
+		t.beginPiece(piece.place)
+	}
+	if piece.rows > 0 {
+		return l.readPlace(ctx, piece)
+	}
+	bytes, err := l.records.ReadSplit(ctx, piece.split, l.add)
+	l.bytes += bytes
+	return err
+}
+
+// readPlace reads the rows of a place, and lets them stand for all of its stretch.
+func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
+	before := l.bytes
+	if err := l.readFirst(ctx, piece); err != nil {
+		return err
+	}
+	if read := l.bytes - before; read > 0 {
+		l.reading.stands[piece.place] = float64(piece.stretch) / float64(read)
+	}
+	for _, t := range l.tables {
+		t.endPlace(l.reading.stands[piece.place])
+	}
+	return nil
+}
+
+// readFirst counts the first rows of a split, and how many of its bytes they take.
+func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
+	in, err := l.records.Form.Open(l.records.Fsys, piece.split)
+	if err != nil {
+		return fmt.Errorf("open the input: %w", err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	last := l.records.Read + piece.rows
+	for n := 1; l.records.Read < last; n++ {
+		err = l.records.NextTimed(in, l.add)
+		if errors.Is(err, io.EOF) {
+			l.bytes += in.Bytes()
+			return ctx.Err()
+		}
+		if err == nil && n%entry.CheckEvery == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	bytes, err := bytesOf(in, piece.rows)
+	l.bytes += bytes
+	l.meter.Add(bytes)
+	return errors.Join(err, ctx.Err())
+}
+
+// stepsRead is how many steps of reading ahead in a compressed file tell how many bytes its rows take.
+const stepsRead = 8
+
+// bytesOf is how many bytes the records take that were read. A compressed file is read ahead in large steps: then it is
+// the rows between steps that tell, or those of the whole file.
+func bytesOf(in ingest.Records, rows int64) (int64, error) {
+	begun, last := in.Bytes(), in.Bytes()
+	var first, step int64 // rows at the first step, and steps
+	for n := rows + 1; ; n++ {
+		_, err := in.Next()
+		switch {
+		case err == nil, errors.As(err, new(*ingest.BadRecord)):
+		case errors.Is(err, io.EOF):
+			return in.Bytes() * rows / max(n-1, 1), nil
+		default:
+			return 0, err
+		}
+		now := in.Bytes()
+		if now == last {
+			continue
+		}
+		if n == rows+1 { // each record counts
+			return begun, nil
+		}
+		if last, step = now, step+1; step == 1 {
+			begun, first = now, n
+		} else if step > stepsRead {
+			return (now - begun) * rows / (n - first), nil
+		}
+	}
+}
+
+// add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
+// compared has no say.
+func (l *planLane) add(r *ingest.Record) error {
+	for _, t := range l.tables {
+		err := t.begin(r)
+		if err != nil && t.proposed {
+			var bad *ingest.BadRecord
+			if !errors.As(err, &bad) {
+				return err
+			}
+			t.refuse(bad)
+			continue
+		}
+		if err != nil {
+			return l.records.Reject(err)
+		}
+	}
+	for _, t := range l.tables {
+		if t.usable {
+			t.commit(r)
+		} else if t.unwanted {
+			t.filtered++
+		}
+	}
+	return nil
+}
+
+func (l *planLane) close() {
+	r := &l.reading
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows += l.records.Read
+	r.bytes += l.bytes
+	r.rejected += l.rejects.count
+	mergeReasons(r.rejects, l.rejects.reasons)
+	r.times.Add(l.records.Times)
+	for _, t := range l.tables {
+		t.close()
+	}
+}
+
+// planRejects counts rejects by their reasons.
+type planRejects struct {
+	count   int64
+	reasons map[rejectReason]*stats.RejectReason
+}
+
+func (p *planRejects) Add(bad *ingest.BadRecord) error {
+	p.count++
+	reason := rejectReason{bad.Column, bad.Reason}
+	known := p.reasons[reason]
+	if known == nil {
+		if len(p.reasons) >= rejectedLanes {
+			return nil
+		}
+		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Place()}
+		p.reasons[reason] = known
+	}
+	known.Rows++
+	return nil
+}
+
+func (p *planRejects) Count() int64      { return p.count }
+func (p *planRejects) Close(int64) error { return nil }
+
+func mergeReasons(into, from map[rejectReason]*stats.RejectReason) {
+	for reason, r := range from {
+		if known := into[reason]; known != nil {
+			known.Rows += r.Rows
+			known.First = min(known.First, r.First)
+		} else if len(into) < rejectedLanes {
+			into[reason] = r
+		}
+	}
+}
+
+// mostReasons lists the most frequent reasons.
+func mostReasons(all map[rejectReason]*stats.RejectReason) []stats.RejectReason {
+	list := []stats.RejectReason{}
+	for _, r := range all {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b stats.RejectReason) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Reason, b.Reason))
+	})
+	return list[:min(len(list), rejectedShown)]
+}

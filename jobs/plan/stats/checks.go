@@ -1,0 +1,512 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Severity is how much a finding matters.
+type Severity string
+
+// The severities. A problem will cost rows, reads or a table; a warning is very likely to hurt; a note is worth knowing.
+const (
+	Problem Severity = "problem"
+	Warning Severity = "warning"
+	Note    Severity = "note"
+)
+
+// Finding is what a check has found.
+type Finding struct {
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	Reason   string   `json:"reason"`
+	Remedy   string   `json:"remedy"`
+}
+
+// Facts are what the checks look at beside the Report.
+type Facts struct {
+	Now            time.Time
+	Oldest, Newest int64         // the cells' timestamps, epoch milliseconds; 0: no cell
+	Midnight       bool          // they are all one midnight
+	FromKey        []Finding     // what the expression alone tells
+	Cycle          time.Duration // after which the key's first part repeats itself; 0: it is no part of a calendar
+	Order          Order
+	Reversed       []Widths      // of the columns that the key reverses without a width
+	Beyond         []Beyond      // what desc can't be taken of
+	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
+	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
+	MaxRegion      int64         // hbase.hregion.max.filesize
+	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
+}
+
+// Order says how the first part of the key changed from one record to the next.
+type Order struct{ Up, Down int64 }
+
+// Widths are how long a column's values are.
+type Widths struct {
+	Column            string
+	Shortest, Longest int
+}
+
+// Beyond is a column with numbers that desc can't count down to from its base.
+type Beyond struct {
+	Column string
+	Rows   int64 // of those read
+}
+
+// Vary tells whether they are not all as long.
+func (w Widths) Vary() bool { return w.Shortest != w.Longest }
+
+// check looks at one thing; nil where it is well.
+type check struct {
+	code string
+	find func(*Report, *Facts) []Finding
+}
+
+// checks are all of them, in the order in which they are told within a severity.
+var checks = []check{
+	{"rejects", checkRejects},
+	{"key-repeated", checkRepeated},
+	{"key-in-table", checkInTable},
+	{"query-prefix", checkPrefix},
+	{"query-rows", checkRows},
+	{"key-order", checkOrder},
+	{"key-reverse", checkReversed},
+	{"key-complement", checkComplement},
+	{"key-cycle", checkCycle},
+	{"key-long", checkLong},
+	{"key-short", checkShort},
+	{"key-width", checkWidth},
+	{"key-16", checkSixteen},
+	{"key-8", checkEight},
+	{"cell-expired", checkExpired},
+	{"cell-future", checkFuture},
+	{"cell-midnight", checkMidnight},
+	{"family-name", checkFamilyName},
+	{"family-count", checkFamilyCount},
+	{"family-versions", checkVersions},
+	{"region-large", checkLargeRegion},
+	{"region-files", checkRegionFiles},
+	{"region-count", checkRegionCount},
+	{"region-empty", checkEmpty},
+	{"region-skew", checkSkew},
+	{"table-unknown", checkTableUnknown},
+	{"table-empty", checkTableEmpty},
+	{"table-skew", checkTableSkew},
+	{"files-blocking", checkBlocking},
+}
+
+// Codes lists the codes of all checks of this package.
+func Codes() []string {
+	var codes []string
+	for _, c := range checks {
+		codes = append(codes, c.code)
+	}
+	return codes
+}
+
+// Check runs all checks, and gives what they find, problems first.
+func Check(r *Report, f *Facts) []Finding {
+	found := []Finding{}
+	for _, c := range checks {
+		for _, finding := range c.find(r, f) {
+			finding.Code = c.code
+			found = append(found, finding)
+		}
+	}
+	found = append(found, f.FromKey...)
+	rank := map[Severity]int{Problem: 0, Warning: 1, Note: 2}
+	slices.SortStableFunc(found, func(a, b Finding) int { return rank[a.Severity] - rank[b.Severity] })
+	return found
+}
+
+func one(s Severity, remedy, reason string, args ...any) []Finding {
+	return []Finding{{Severity: s, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}}
+}
+
+func checkRejects(r *Report, f *Facts) []Finding {
+	if r.Rejected == 0 {
+		return nil
+	}
+	var reasons []string
+	for _, reject := range r.Rejects {
+		where := reject.Reason
+		if reject.Column != "" && !strings.Contains(where, reject.Column) {
+			where = reject.Column + ": " + reject.Reason
+		}
+		reasons = append(reasons, fmt.Sprintf("%s × %s, first at %s", Count(reject.Rows), where, reject.First))
+	}
+	severity, stops := Warning, ""
+	if f.RejectsStop != "" {
+		severity, stops = Problem, fmt.Sprintf("; a run stops: input.max_rejects is %s", f.RejectsStop)
+	}
+	return one(severity, "mend the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s%s",
+		Count(r.Rejected), strings.Join(reasons, "; "), stops)
+}
+
+func checkRepeated(r *Report, _ *Facts) []Finding {
+	p := &r.Repeats
+	if p.Repeated == 0 {
+		if p.Share == 1 || r.Sample {
+			return nil
+		}
+		return one(Note, "nothing, or give the plan more --memory to compare more of them",
+			"none was found twice among %s %s, one in %.0f of all; if 100 came twice, the odds of having missed them all are %.1g",
+			Count(p.Keys), r.Unique(), 1/p.Share, p.Missed(100))
+	}
+	severity, what := Warning, "all the same: one of each is written"
+	if p.Differing > 0 {
+		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
+	}
+	among := ""
+	if r.Sample {
+		among = " in the sample"
+	}
+	if p.Share < 1 {
+		among = fmt.Sprintf(", one in %.0f of all,", 1/p.Share)
+	}
+	remedy := "add a column that makes rows unique to the end of the key, or say duplicates: error"
+	if r.Wide {
+		remedy = "add a column that makes records unique to the end of wide.qualifier, or say duplicates: error"
+	}
+	come := "come"
+	if p.Repeated == 1 {
+		come = "comes"
+	}
+	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys), r.Unique(), among, come, what)
+}
+
+func checkInTable(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Checked == 0 || r.Live.Present == 0 {
+		return nil
+	}
+	return one(Problem, "make the key unique over time, or make sure that overwriting is meant",
+		"%s of %s row keys tried are in the table already: the load would put new versions over rows that are only to be inserted",
+		Count(r.Live.Present), Count(r.Live.Checked))
+}
+
+func checkPrefix(r *Report, _ *Facts) []Finding {
+	var found []Finding
+	if r.Query == nil {
+		found = one(Note, "name the columns that a reader has in query: [COLUMN, …]", "the job names no query columns, so nothing can be said of reading")
+	} else if r.Query.Full {
+		found = one(Problem, "begin the key with what the query columns determine", "%s: every query reads the whole table", r.Query.Error)
+	}
+	for _, q := range r.Queries {
+		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // which is told already
+			found = append(found, one(Problem, "another key, or an index table for this query",
+				"the query by %s, %s a day, determines no beginning of the key: it reads the whole table", strings.Join(q.Columns, ", "), Count(q.PerDay))...)
+		}
+	}
+	return found
+}
+
+func checkRows(r *Report, _ *Facts) []Finding {
+	if r.Query == nil || r.Query.Rows.Max <= RowLimit {
+		return nil
+	}
+	d := &r.Query.Rows
+	counted := "counted"
+	if r.Query.InSample {
+		counted = "in the sample"
+	}
+	return one(Warning, "add a column to the query that narrows it, or let the reader page through the rows: nothing is cut",
+		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)), Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
+}
+
+// percentText writes two digits of a percentage, and no power of ten.
+func percentText(p float64) string {
+	if p >= 10 {
+		return fmt.Sprintf("%.0f", p)
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
+// ordered is the part of the changes that makes an order.
+const (
+	ordered      = 0.95
+	enoughOrders = 50
+)
+
+func checkOrder(_ *Report, f *Facts) []Finding {
+	all := f.Order.Up + f.Order.Down
+	if all < enoughOrders {
+		return nil
+	}
+	way, of := "rises", f.Order.Up
+	if f.Order.Down > f.Order.Up {
+		way, of = "falls", f.Order.Down
+	}
+	if part(of, all) < ordered {
+		return nil
+	}
+	return one(Warning, "put a salt or a hash in front, or reverse the digits: salt(x, n), md5(x, 4), reverse(x, width)",
+		"the beginning of the key %s from record to record (%.0f%% of %s changes): rows that come later all fall into one region", way, 100*part(of, all), Count(all))
+}
+
+func checkReversed(_ *Report, f *Facts) []Finding {
+	var found []Finding
+	for _, w := range f.Reversed {
+		if w.Vary() {
+			found = append(found, one(Warning, fmt.Sprintf("pad it first: reverse(%s, %d)", w.Column, w.Longest),
+				"reverse(%s) of values of %d to %d bytes: keys of different widths mix, and the end of one value runs into the next part", w.Column, w.Shortest, w.Longest)...)
+		}
+	}
+	return found
+}
+
+func checkComplement(_ *Report, f *Facts) []Finding {
+	var found []Finding
+	for _, b := range f.Beyond {
+		found = append(found, one(Problem, "take a larger base: desc(x) counts down from Long.MAX_VALUE",
+			"%s has %s values that desc can't be taken of, as they are beyond its base or negative: their complement would sort wrongly, so the records are rejects",
+			b.Column, Count(b.Rows))...)
+	}
+	return found
+}
+
+func checkCycle(r *Report, f *Facts) []Finding {
+	if f.Cycle == 0 {
+		return nil
+	}
+	days := func(d time.Duration) string { return fmt.Sprintf("%.4g days", d.Hours()/24) }
+	const remedy = "put the year into the key, or set a TTL so that TTL plus two major compactions is less than the cycle"
+	if r.Live == nil || len(r.Live.Families) == 0 {
+		return one(Note, remedy, "the key begins with a part of the calendar that repeats itself after %s: the old rows must be gone by then, and the table's TTL is not known here", days(f.Cycle))
+	}
+	for _, family := range r.Live.Families {
+		if family.TTL == 0 {
+			return one(Warning, remedy, "the key begins with a part of the calendar that repeats itself after %s, and family %s keeps cells for ever: each cycle lands on the rows of the one before", days(f.Cycle), family.Name)
+		}
+		need := time.Duration(family.TTL)*time.Second + 2*f.MajorPeriod
+		if f.Cycle < need {
+			return one(Warning, remedy, "the key begins with a part of the calendar that repeats itself after %s; cells of family %s are gone from the disk only after TTL plus two major compactions, %s",
+				days(f.Cycle), family.Name, days(need))
+		}
+	}
+	return nil
+}
+
+// The lengths of row keys that the literature recommends: 10 to 100 bytes, best 16 and below, a multiple of 8.
+const (
+	longKey  = 100
+	shortKey = 10
+	goodKey  = 16
+)
+
+func checkLong(r *Report, _ *Facts) []Finding {
+	if r.KeyBytes.Longest <= longKey {
+		return nil
+	}
+	return one(Warning, "hash the long parts: md5(x) is 32 bytes, md5_bytes(x) 16", "row keys have up to %d bytes; each cell repeats its key, now %.0f%% of the bytes: stay below %d",
+		r.KeyBytes.Longest, 100*r.Shares.Keys(), longKey)
+}
+
+func checkShort(r *Report, _ *Facts) []Finding {
+	if r.Rows == 0 || r.KeyBytes.Shortest >= shortKey {
+		return nil
+	}
+	return one(Warning, "add what tells rows apart, or pad", "row keys have only %d bytes: below %d it is hard to keep them apart and spread", r.KeyBytes.Shortest, shortKey)
+}
+
+func checkWidth(r *Report, _ *Facts) []Finding {
+	if r.KeyBytes.Min == r.KeyBytes.Max {
+		return nil
+	}
+	if r.Rows > 0 && r.KeyBytes.Shortest == r.KeyBytes.Longest {
+		return one(Note, "declare the columns' width in columns_map, so that another width is a reject",
+			"all row keys have %d bytes, but the expression does not make sure of it", r.KeyBytes.Longest)
+	}
+	return one(Warning, "pad(x, width), or a separator where a part ends", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
+}
+
+func checkSixteen(r *Report, _ *Facts) []Finding {
+	if r.KeyBytes.Longest <= goodKey || r.KeyBytes.Longest > longKey {
+		return nil
+	}
+	return one(Note, "shorter parts where they suffice: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, above %d; row, family and qualifier are %.0f%% of the bytes before encoding",
+		r.KeyBytes.Longest, goodKey, 100*r.Shares.Names())
+}
+
+func checkEight(r *Report, _ *Facts) []Finding {
+	if r.Rows == 0 || r.KeyBytes.Shortest != r.KeyBytes.Longest || r.KeyBytes.Longest%8 == 0 {
+		return nil
+	}
+	return one(Note, "nothing, where the key is right otherwise", "row keys have %d bytes, no multiple of 8, to which a 64-bit machine aligns memory", r.KeyBytes.Longest)
+}
+
+func checkExpired(r *Report, f *Facts) []Finding {
+	if r.Live == nil || f.Oldest == 0 {
+		return nil
+	}
+	for _, family := range r.Live.Families {
+		ttl := time.Duration(family.TTL) * time.Second
+		if family.TTL > 0 && family.TTL < int64(math.MaxInt64/time.Second) && f.Now.Sub(time.UnixMilli(f.Oldest)) > ttl {
+			return one(Problem, "load with a younger timestamp, or raise the TTL first", "cells from %s are older than now − TTL of family %s (%v): they are invisible as soon as they are loaded, and deleted by the next compaction",
+				moment(f.Oldest), family.Name, ttl)
+		}
+	}
+	return nil
+}
+
+func checkFuture(_ *Report, f *Facts) []Finding {
+	if f.Newest <= f.Now.UnixMilli() {
+		return nil
+	}
+	return one(Warning, "a timestamp of now or before", "cells have timestamps in the future, up to %s: a Put or Delete before then will not be seen", moment(f.Newest))
+}
+
+func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+func checkMidnight(_ *Report, f *Facts) []Finding {
+	if !f.Midnight {
+		return nil
+	}
+	return one(Note, "nothing for insert-only tables", "the cells' timestamp is midnight: a Put later that day wins over a loaded cell of the same row and column")
+}
+
+func checkFamilyName(r *Report, _ *Facts) []Finding {
+	var found []Finding
+	for _, name := range r.Families {
+		if len(name) > 1 {
+			found = append(found, one(Note, "a name of one letter; a table that is in use keeps its name", "family %s: its name stands in every cell, %d bytes instead of 1", name, len(name))...)
+		}
+	}
+	return found
+}
+
+// fewFamilies is how many families a table should have: each has files and memory of its own, and all flush together.
+const fewFamilies = 3
+
+func checkFamilyCount(r *Report, _ *Facts) []Finding {
+	if len(r.Families) <= fewFamilies {
+		return nil
+	}
+	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in each region, and a load locks a region for all of them; more than %d hurt", len(r.Families), fewFamilies)
+}
+
+func checkVersions(r *Report, _ *Facts) []Finding {
+	if r.Live == nil {
+		return nil
+	}
+	var found []Finding
+	for _, family := range r.Live.Families {
+		if family.Versions > 1 {
+			found = append(found, one(Note, fmt.Sprintf("alter '…', {NAME => '%s', VERSIONS => 1}", family.Name),
+				"family %s keeps %d versions: an insert-only load needs one, and a row that is loaded twice with different timestamps would stay twice", family.Name, family.Versions)...)
+		}
+	}
+	return found
+}
+
+func checkLargeRegion(r *Report, f *Facts) []Finding {
+	if f.MaxRegion == 0 || r.Forecast.LargestRegion < f.MaxRegion {
+		return nil
+	}
+	return one(Warning, "more regions: see the suggested splits", "with this load the largest region has %s, beyond hbase.hregion.max.filesize, %s: it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
+}
+
+func checkRegionFiles(r *Report, f *Facts) []Finding {
+	over, most := 0, Region{}
+	for _, region := range r.Regions {
+		if region.Files > f.MaxFiles {
+			over++
+		}
+		if region.Files > most.Files {
+			most = region
+		}
+	}
+	if over == 0 || f.MaxFiles == 0 {
+		return nil
+	}
+	return one(Problem, "a larger hfile.max_size, more regions, or a higher limit in the site files",
+		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
+		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
+}
+
+func checkRegionCount(r *Report, _ *Facts) []Finding {
+	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
+	switch {
+	case have < least:
+		return one(Warning, plural(r.Suggestion.Regions, "region")+": see the suggested splits", "%s for %s of HFiles: more than 2 GB each", plural(have, "region"), decimalSize(r.HFiles.Bytes))
+	case have > most && r.Rows > 0:
+		return one(Note, plural(r.Suggestion.Regions, "region")+", unless the table is to grow", "%s for %s of source: less than 1 GB each; %d would do", plural(have, "region"), decimalSize(r.InputBytes), r.Suggestion.Regions)
+	}
+	return nil
+}
+
+func checkEmpty(r *Report, _ *Facts) []Finding {
+	if r.Rows == 0 {
+		return nil
+	}
+	var empty []string
+	for _, region := range r.Regions {
+		if region.Rows == 0 {
+			empty = append(empty, fmt.Sprintf("%d [%s, %s)", region.Region, region.Start, region.End))
+		}
+	}
+	if len(empty) == 0 {
+		return nil
+	}
+	const most = 5
+	shown := strings.Join(empty[:min(len(empty), most)], ", ")
+	if more := len(empty) - most; more > 0 {
+		shown += fmt.Sprintf(" … and %d more", more)
+	}
+	get := "get"
+	if len(empty) == 1 {
+		get = "gets"
+	}
+	if r.Sample {
+		get += " no row of the sample"
+	} else {
+		get += " no row"
+	}
+	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
+}
+
+// muchSkew is the largest region over the mean from which on it is told.
+const muchSkew = 1.5
+
+func checkSkew(r *Report, _ *Facts) []Finding {
+	if r.Skew <= muchSkew || r.Rows < 1000 {
+		return nil
+	}
+	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
+}
+
+func checkTableUnknown(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Unknown == "" {
+		return nil
+	}
+	return one(Note, "none is needed for the splits; plan again where you want the sizes",
+		"how many servers there are and what the table's regions hold is not known: %s", r.Live.Unknown)
+}
+
+func checkTableEmpty(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Empty == 0 || r.Live.Empty == len(r.Live.Regions) {
+		return nil
+	}
+	return one(Note, "merge them: merge_region in HBase's shell", "%d of the table's %d regions are empty", r.Live.Empty, len(r.Live.Regions))
+}
+
+func checkTableSkew(r *Report, _ *Facts) []Finding {
+	if r.Live == nil || r.Live.Skew <= muchSkew {
+		return nil
+	}
+	return one(Warning, "split the large ones, or a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)
+}
+
+func checkBlocking(r *Report, _ *Facts) []Finding {
+	f := &r.Forecast
+	const fewNights = 7
+	if f.Nights < 0 || f.Nights >= fewNights {
+		return nil
+	}
+	return one(Warning, "larger hfile.slice_size (fewer files), a compaction after the load, or a larger hbase.hstore.blockingStoreFiles",
+		"%s a load and region, on top of %d: after %s without a compaction a region has the %d files at which its flushes wait (hbase.hstore.blockingStoreFiles)",
+		plural(f.FilesALoad, "file"), f.FilesNow, plural(f.Nights, "load"), f.BlockingFiles)
+}

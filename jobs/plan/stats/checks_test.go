@@ -1,0 +1,157 @@
+package stats
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// madeReport is a report with which nothing is wrong.
+func madeReport() *Report {
+	r := &Report{Key: "salt(id, 4) + id", How: "all of it", InputFiles: 1, InputBytes: 11e9, Rows: 100_000, Cells: 200_000, RawBytes: 2e10,
+		KeyBytes: KeyBytes{Min: 16, Max: 16, Shortest: 16, Longest: 16, Mean: 16},
+		Shares:   ByteShares{Row: 50, Family: 5, Qualifier: 10, Frame: 20, Value: 15},
+		HFiles:   Estimate{Bytes: 5e9, Ratio: 0.25}, Repeats: Repeats{Keys: 100_000, Share: 1}, Families: []string{"f"},
+		Query: &Query{Columns: []string{"id"}, Prefix: "salt(id, 4) + id", Scans: 1, Keys: 20_000, Exact: true,
+			Rows: Distribution{Keys: 20_000, Share: 1, Mean: 5, Median: 5, P90: 8, P99: 9, Max: 12, Buckets: []Bucket{{1, 1, 1000}, {2, 2, 3000}, {3, 5, 9000}, {6, 12, 7000}}},
+			Top:  []Frequency{{"A1", 12, 0}, {"A2", 11, 0}}},
+		Queries: []Asked{{Columns: []string{"id"}, PerDay: 1000, Prefix: "salt(id, 4) + id", Scans: 1, Returned: 5, Read: 5, Bytes: 500, A: Day{1000, 5000, 5e5}}},
+		Skew:    1.1, Suggestion: Suggest(Wanted{Source: 11e9, HFiles: 5e9, FromKey: noSplits}, NewSample(1), text),
+		Forecast: Forecast{Nights: 16, BlockingFiles: 16, FilesALoad: 1, MaxFileSize: 10e9, Growth: 1e9, DaysToSplit: 50, LargestRegion: 1e9, Rates: Rates{Cores: 2}}}
+	for i := range 6 {
+		r.Regions = append(r.Regions, Region{Region: i, Start: string(rune('0' + i)), End: string(rune('1' + i)), Rows: 16_000, RawBytes: 3e9, HFileBytes: 8e8})
+	}
+	r.Live = &Live{Servers: 3, Regions: make([]LiveRegion, 6), Families: []LiveFamily{{"f", 0, 1}}, Skew: 1.2}
+	return r
+}
+
+func text(b []byte) string { return string(b) }
+
+// madeFacts are facts with which nothing is wrong.
+func madeFacts() *Facts {
+	now := time.UnixMilli(1_800_000_000_000)
+	return &Facts{Now: now, Oldest: now.Add(-day).UnixMilli(), Newest: now.Add(-time.Hour).UnixMilli(), Order: Order{500, 500}, MajorPeriod: 7 * day, MaxRegion: 10e9, MaxFiles: 32}
+}
+
+// TestChecks changes one thing at a time, and wants the one check that looks at it to find it, and no other.
+func TestChecks(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Report, *Facts)
+		code   string // "": nothing is found
+		grade  Severity
+		says   string
+	}{
+		"nothing wrong": {func(*Report, *Facts) {}, "", "", ""},
+		"rejects": {func(r *Report, _ *Facts) {
+			r.Rejected, r.Rejects = 7, []RejectReason{{"id", "no number", 7, "in/part-0, byte 12"}}
+		}, "rejects", Warning, "7 × id: no number, first at in/part-0, byte 12"},
+		"rejects beyond the limit": {func(r *Report, f *Facts) {
+			r.Rejected, r.Rejects, f.RejectsStop = 7, []RejectReason{{"id", "no number", 7, "in/part-0, byte 12"}}, "5"
+		}, "rejects", Problem, "a run stops: input.max_rejects is 5"},
+		"all query keys have many rows": {func(r *Report, _ *Facts) {
+			r.Query.Rows.Max, r.Query.Rows.Over, r.Query.InSample = 60, 20_000, true
+		}, "query-rows", Warning, "100% of the query keys (20,000 of 20,000 in the sample)"},
+		"no prefix, asked and listed": {func(r *Report, _ *Facts) {
+			r.Query.Full, r.Query.Error, r.Queries[0].Full = true, "it begins with ts", true
+		}, "query-prefix", Problem, "it begins with ts"},
+		"all regions empty": {func(r *Report, _ *Facts) {
+			for i := range r.Regions {
+				r.Regions[i].Rows = 0
+			}
+		}, "region-empty", Warning, "6 of 6 regions get no row: 0 [0, 1), 1 [1, 2), 2 [2, 3), 3 [3, 4), 4 [4, 5) … and 1 more"},
+		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 of 100,000 row keys come more than once, all the same"},
+		"other rows of a key": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Differing = 3, 2 },
+			"key-repeated", Problem, "2 of them with different values"},
+		"some of the keys compared":  {func(r *Report, _ *Facts) { r.Repeats.Share = 1.0 / 16 }, "key-repeated", Note, "one in 16 of all; if 100 came twice, the odds of having missed them all are 0.002"},
+		"keys in the table":          {func(r *Report, _ *Facts) { r.Live.Checked, r.Live.Present = 2000, 5 }, "key-in-table", Problem, "5 of 2,000"},
+		"keys not in the table":      {func(r *Report, _ *Facts) { r.Live.Checked = 2000 }, "", "", ""},
+		"no query":                   {func(r *Report, _ *Facts) { r.Query = nil }, "query-prefix", Note, "names no query columns"},
+		"no prefix":                  {func(r *Report, _ *Facts) { r.Query.Full, r.Query.Error = true, "it begins with ts" }, "query-prefix", Problem, "it begins with ts"},
+		"no prefix for a listed one": {func(r *Report, _ *Facts) { r.Queries[0].Full = true }, "query-prefix", Problem, "the query by id, 1,000 a day"},
+		"50 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max = 50 }, "", "", ""},
+		"51 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = 51, 200 }, "query-rows", Warning, "1% of the query keys (200 of 20,000 counted) have more than 50 rows, at most 51"},
+		"rising":                     {func(_ *Report, f *Facts) { f.Order = Order{990, 10} }, "key-order", Warning, "rises"},
+		"falling":                    {func(_ *Report, f *Facts) { f.Order = Order{10, 990} }, "key-order", Warning, "falls"},
+		"few changes":                {func(_ *Report, f *Facts) { f.Order = Order{20, 0} }, "", "", ""},
+		"widths reversed":            {func(_ *Report, f *Facts) { f.Reversed = []Widths{{"phone", 8, 11}} }, "key-reverse", Warning, "8 to 11 bytes"},
+		"one width reversed":         {func(_ *Report, f *Facts) { f.Reversed = []Widths{{"phone", 11, 11}} }, "", "", ""},
+		"beyond the base":            {func(_ *Report, f *Facts) { f.Beyond = []Beyond{{"ts", 4}} }, "key-complement", Problem, "ts has 4 values"},
+		"a year without a TTL":       {func(_ *Report, f *Facts) { f.Cycle = 365 * day }, "key-cycle", Warning, "keeps cells for ever"},
+		"a year, half a year to live": {func(r *Report, f *Facts) {
+			f.Cycle, r.Live.Families[0].TTL = 365*day, 180*86400
+		}, "", "", ""},
+		"a year, nearly a year to live": {func(r *Report, f *Facts) {
+			f.Cycle, r.Live.Families[0].TTL = 365*day, 352*86400
+		}, "key-cycle", Warning, "after 365 days; cells of family f are gone from the disk only after TTL plus two major compactions, 366 days"},
+		"a year, the table unknown": {func(r *Report, f *Facts) { f.Cycle, r.Live = 365*day, nil }, "key-cycle", Note, "TTL is not known"},
+		"101 bytes": {func(r *Report, _ *Facts) {
+			r.KeyBytes = KeyBytes{104, 104, 104, 104, 104}
+		}, "key-long", Warning, "up to 104 bytes"},
+		"9 bytes":             {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{8, 8, 8, 8, 8} }, "key-short", Warning, "only 8 bytes"},
+		"of two widths":       {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{10, -1, 12, 16, 14} }, "key-width", Warning, "12 to 16 bytes"},
+		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not make sure of it"},
+		"24 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{24, 24, 24, 24, 24} }, "key-16", Note, "65% of the bytes"},
+		"15 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{15, 15, 15, 15, 15} }, "key-8", Note, "no multiple of 8"},
+		"expired": {func(r *Report, f *Facts) {
+			r.Live.Families[0].TTL, f.Oldest = 86400, f.Now.Add(-2*day).UnixMilli()
+		}, "cell-expired", Problem, "invisible as soon as they are loaded"},
+		"not yet expired":    {func(r *Report, _ *Facts) { r.Live.Families[0].TTL = 2 * 86400 }, "", "", ""},
+		"in the future":      {func(_ *Report, f *Facts) { f.Newest = f.Now.Add(time.Hour).UnixMilli() }, "cell-future", Warning, "in the future, up to 2027-01-15T09:00:00Z"},
+		"midnight":           {func(_ *Report, f *Facts) { f.Midnight = true }, "cell-midnight", Note, "a Put later that day"},
+		"long family":        {func(r *Report, _ *Facts) { r.Families = []string{"info"} }, "family-name", Note, "4 bytes instead of 1"},
+		"three families":     {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c"} }, "", "", ""},
+		"four families":      {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, "family-count", Warning, "4 families"},
+		"versions":           {func(r *Report, _ *Facts) { r.Live.Families[0].Versions = 3 }, "family-versions", Note, "keeps 3 versions"},
+		"a region too large": {func(r *Report, _ *Facts) { r.Forecast.LargestRegion = 10e9 }, "region-large", Warning, "split at once"},
+		"too few regions":    {func(r *Report, _ *Facts) { r.Regions = r.Regions[:2] }, "region-count", Warning, "2 regions for 5.0 GB of HFiles: more than 2 GB each"},
+		"too many regions": {func(r *Report, _ *Facts) {
+			for range 6 {
+				r.Regions = append(r.Regions, r.Regions[1])
+			}
+		}, "region-count", Note, "12 regions for 11.0 GB of source: less than 1 GB each"},
+		"an empty region":         {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
+		"many files":              {func(r *Report, _ *Facts) { r.Regions[2].Files = 33 }, "region-files", Problem, "1 of 6 regions get more than 32 files of a family, region 2 [2, 3) about 33"},
+		"as many files as may be": {func(r *Report, _ *Facts) { r.Regions[2].Files = 32 }, "", "", ""},
+		"status unknown": {func(r *Report, _ *Facts) {
+			r.Live.Unknown, r.Live.Regions, r.Live.Skew = "answer of 70000000 bytes", nil, 0
+		}, "table-unknown", Note, "answer of 70000000 bytes"},
+		"skew":               {func(r *Report, _ *Facts) { r.Skew = 1.6 }, "region-skew", Warning, "1.6 times the mean"},
+		"empty in the table": {func(r *Report, _ *Facts) { r.Live.Empty = 2 }, "table-empty", Note, "2 of the table's 6 regions"},
+		"an empty table":     {func(r *Report, _ *Facts) { r.Live.Empty = 6 }, "", "", ""},
+		"skew of the table":  {func(r *Report, _ *Facts) { r.Live.Skew = 3 }, "table-skew", Warning, "3.0 times"},
+		"files": {func(r *Report, _ *Facts) {
+			r.Forecast.Nights, r.Forecast.FilesALoad = 4, 4
+		}, "files-blocking", Warning, "after 4 loads without a compaction a region has the 16 files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := madeReport(), madeFacts()
+			c.change(r, f)
+			found := Check(r, f)
+			if c.code == "" {
+				if len(found) > 0 {
+					t.Errorf("found %+v", found)
+				}
+				return
+			}
+			if len(found) != 1 || found[0].Code != c.code || found[0].Severity != c.grade || !strings.Contains(found[0].Reason, c.says) || found[0].Remedy == "" {
+				t.Errorf("found %+v, want %s %s with %q", found, c.grade, c.code, c.says)
+			}
+		})
+	}
+}
+
+func TestFindingsOfTheKeyAreTold(t *testing.T) {
+	f := madeFacts()
+	f.Order, f.Newest = Order{1000, 0}, f.Now.Add(time.Hour).UnixMilli()
+	f.FromKey = []Finding{{"key-x", Note, "a", "b"}, {"key-y", Problem, "c", "d"}}
+	var codes []string
+	for _, found := range Check(madeReport(), f) {
+		codes = append(codes, found.Code)
+	}
+	if want := []string{"key-y", "key-order", "cell-future", "key-x"}; !slices.Equal(codes, want) {
+		t.Errorf("found %v, want %v", codes, want)
+	}
+}

@@ -1,0 +1,88 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Rates are what one core did a second on the sample, in bytes, and how many cores there are.
+type Rates struct {
+	Cores  int     `json:"cores"`
+	Read   float64 `json:"read"`   // input read, parsed and keyed, bytes of the input
+	Sort   float64 `json:"sort"`   // keys and values digested, packed and sorted
+	Write  float64 `json:"write"`  // KeyValues merged, encoded and compressed
+	Verify float64 `json:"verify"` // HFiles read back
+}
+
+// Forecast says what a run will take, and how long the table stays as it is if every day brings as much.
+type Forecast struct {
+	Rates       Rates   `json:"rates"`
+	SortSeconds float64 `json:"sort_seconds"`
+	Seconds     float64 `json:"seconds"`  // all, without waiting for disks and network
+	Measured    float64 `json:"measured"` // seconds of work that the shortest-measured rate rests on
+	Unsure      bool    `json:"unsure"`   // that is too little to tell Seconds of so much more
+	SortMemory  int64   `json:"sort_memory"`
+	SortNeeds   int64   `json:"sort_needs"` // to sort without spilling
+	Spill       int64   `json:"spill_bytes"`
+	Output      int64   `json:"output_bytes"`
+	Replication int     `json:"replication"` // copies that HDFS keeps of it; 1 on a local disk
+
+	MaxFileSize   int64   `json:"max_file_size"`  // hbase.hregion.max.filesize
+	Growth        int64   `json:"growth"`         // bytes of HFiles a day; 0: the input is not a day's
+	LargestRegion int64   `json:"largest_region"` // bytes, now, with this load in it
+	DaysToSplit   float64 `json:"days_to_split"`  // -1: never, or not known
+	BlockingFiles int     `json:"blocking_store_files"`
+	FilesALoad    int     `json:"files_a_load"` // that a load adds to a region's family, at most
+	FilesNow      int     `json:"files_now"`    // that the fullest region's family has
+	Nights        int     `json:"nights"`       // until a region has BlockingFiles, if nothing is compacted; -1: not known
+}
+
+// seconds is how long bytes take at a core's rate.
+func seconds(bytes int64, rate float64, cores int) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	return float64(bytes) / rate / float64(max(cores, 1))
+}
+
+// SetTime fills in how long a run takes.
+func (f *Forecast) SetTime(input, sorted, raw, hfiles int64) {
+	r := &f.Rates
+	f.SortSeconds = seconds(input, r.Read, r.Cores) + seconds(sorted, r.Sort, r.Cores)
+	f.Seconds = f.SortSeconds + seconds(raw, r.Write, r.Cores) + seconds(hfiles, r.Verify, r.Cores)
+}
+
+// A forecast rests on so many seconds of measured work at least, or is not much longer than what was measured.
+const (
+	enoughMeasured = 0.1
+	soonOver       = 10 // seconds of a run that nobody plans for
+)
+
+// SetMeasured says how many seconds of work each rate rests on.
+func (f *Forecast) SetMeasured(seconds ...float64) {
+	f.Measured = slices.Min(seconds)
+	f.Unsure = f.Measured < enoughMeasured && f.Seconds > soonOver
+}
+
+// DaysToSplit is how many days a region of that size grows until it is split; -1 where it never is.
+func DaysToSplit(size, aDay, maxFileSize int64) float64 {
+	switch {
+	case size >= maxFileSize:
+		return 0
+	case aDay <= 0:
+		return -1
+	}
+	return math.Floor(float64(maxFileSize-size) / float64(aDay))
+}
+
+// NightsToBlocking is how many loads it takes, of so many files each, until a store has as many files as make its region's
+// flushes wait (hbase.hstore.blockingStoreFiles), if no compaction comes between; 0: it has them now.
+func NightsToBlocking(now, aLoad, blocking int) int {
+	if now >= blocking {
+		return 0
+	}
+	if aLoad <= 0 {
+		return -1
+	}
+	return (blocking - now + aLoad - 1) / aLoad
+}

@@ -1,0 +1,158 @@
+package stats
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// longestKept is how many bytes of a frequent key are kept to show it.
+const longestKept = 200
+
+// Frequent finds the keys that most rows have, with a fixed number of counters: the space-saving algorithm (Metwally,
+// Agrawal, El Abbadi, 2005). A key with more than rows/counters rows is certainly among them.
+type Frequent struct {
+	counters []counter      // a heap: the smallest count first
+	places   map[uint64]int // of a key's counter
+	most     int
+}
+
+type counter struct {
+	hash        uint64
+	count, over int64 // count is at most over too high
+	key         []byte
+}
+
+// Frequency is a key and how many rows have it: Rows at most, Rows - Over at least.
+type Frequency struct {
+	Key  string `json:"key"`
+	Rows int64  `json:"rows"`
+	Over int64  `json:"over"`
+}
+
+// NewFrequent makes one with that many counters.
+func NewFrequent(counters int) *Frequent {
+	return &Frequent{places: make(map[uint64]int, counters), most: max(counters, 1)}
+}
+
+// Add counts n rows of a key, known by its hash. The key is copied where it is kept.
+func (f *Frequent) Add(hash uint64, key []byte, n int64) { f.add(hash, key, n, 0) }
+
+func (f *Frequent) add(hash uint64, key []byte, n, over int64) {
+	if at, ok := f.places[hash]; ok {
+		f.counters[at].count += n
+		f.counters[at].over += over
+		f.sink(at)
+		return
+	}
+	key = key[:min(len(key), longestKept)]
+	if len(f.counters) < f.most {
+		f.counters = append(f.counters, counter{hash, n, over, bytes.Clone(key)})
+		at := len(f.counters) - 1
+		f.places[hash] = at
+		f.rise(at)
+		return
+	}
+	least := &f.counters[0]
+	delete(f.places, least.hash)
+	f.places[hash] = 0
+	least.hash, least.key = hash, append(least.key[:0], key...)
+	least.over = least.count + over
+	least.count += n
+	f.sink(0)
+}
+
+func (f *Frequent) swap(i, j int) {
+	f.counters[i], f.counters[j] = f.counters[j], f.counters[i]
+	f.places[f.counters[i].hash], f.places[f.counters[j].hash] = i, j
+}
+
+func (f *Frequent) rise(i int) {
+	for i > 0 {
+		above := (i - 1) / 2
+		if f.counters[above].count <= f.counters[i].count {
+			return
+		}
+		f.swap(i, above)
+		i = above
+	}
+}
+
+func (f *Frequent) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(f.counters); child++ {
+			if f.counters[child].count < f.counters[least].count {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		f.swap(i, least)
+		i = least
+	}
+}
+
+// Merge adds what another one with as many counters has seen. A key that one of them has no counter for may have had as
+// many rows there as its smallest counter.
+func (f *Frequent) Merge(o *Frequent) {
+	mine, theirs := f.unseen(), o.unseen()
+	all := make(map[uint64]counter, len(f.counters)+len(o.counters))
+	for _, c := range f.counters {
+		all[c.hash] = counter{c.hash, c.count + theirs, c.over + theirs, c.key}
+	}
+	for _, c := range o.counters {
+		if have, both := all[c.hash]; both {
+			c.count, c.over = c.count+have.count-theirs, c.over+have.over-theirs
+		} else {
+			c.count, c.over = c.count+mine, c.over+mine
+		}
+		all[c.hash] = c
+	}
+	merged := make([]counter, 0, len(all))
+	for _, c := range all {
+		merged = append(merged, c)
+	}
+	slices.SortFunc(merged, mostFirst)
+	merged = merged[:min(len(merged), f.most)]
+	slices.Reverse(merged) // ascending is a heap
+	f.counters, f.places = merged, make(map[uint64]int, f.most)
+	for i, c := range merged {
+		f.places[c.hash] = i
+	}
+}
+
+// unseen is how many rows a key without a counter can have had.
+func (f *Frequent) unseen() int64 {
+	if len(f.counters) < f.most {
+		return 0
+	}
+	return f.counters[0].count
+}
+
+func mostFirst(a, b counter) int {
+	if by := cmp.Compare(b.count, a.count); by != 0 {
+		return by
+	}
+	return bytes.Compare(a.key, b.key)
+}
+
+// Top lists the keys that have the most rows for certain, at most n, as show writes them. exact tells how many rows a key
+// really has, where that is known.
+func (f *Frequent) Top(n int, exact func(hash uint64) (int64, bool), show func([]byte) string) []Frequency {
+	sorted := slices.Clone(f.counters)
+	for i := range sorted {
+		if rows, known := exact(sorted[i].hash); known {
+			sorted[i].count, sorted[i].over = rows, 0
+		}
+	}
+	slices.SortFunc(sorted, func(a, b counter) int {
+		return cmp.Or(cmp.Compare(b.count-b.over, a.count-a.over), bytes.Compare(a.key, b.key))
+	})
+	top := []Frequency{}
+	for _, c := range sorted[:min(n, len(sorted))] {
+		top = append(top, Frequency{show(c.key), c.count, c.over})
+	}
+	return top
+}

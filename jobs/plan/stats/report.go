@@ -1,0 +1,187 @@
+package stats
+
+// Report says what the input is, what a run of the job would make of it, and what is worth a thought before the first one.
+// Figures of the whole input are estimates where Sample is true.
+type Report struct {
+	Key    string `json:"rowkey"`         // the expression
+	Wide   bool   `json:"wide,omitempty"` // many records meet in a row, told apart by their qualifiers
+	Sample bool   `json:"sample"`         // not all of the input was read
+	How    string `json:"how"`            // which part of the input was read
+
+	InputFiles int            `json:"input_files"`
+	InputBytes int64          `json:"input_bytes"`
+	BytesRead  int64          `json:"bytes_read"`
+	RowsRead   int64          `json:"rows_read"`
+	Rows       int64          `json:"rows"` // that can be used
+	Rejected   int64          `json:"rows_rejected"`
+	Filtered   int64          `json:"rows_filtered"`
+	Rejects    []RejectReason `json:"rejects"`
+	Cells      int64          `json:"cells"`
+	RawBytes   int64          `json:"raw_bytes"`  // KeyValue lengths, before encoding and compression
+	SortBytes  int64          `json:"sort_bytes"` // keys and values, as the sort holds them
+
+	KeyBytes KeyBytes   `json:"key_bytes"`
+	Shares   ByteShares `json:"shares"`
+	HFiles   Estimate   `json:"hfiles"`
+	Repeats  Repeats    `json:"repeats"`
+
+	Query   *Query  `json:"query,omitempty"` // nil where the job names no query columns
+	Queries []Asked `json:"queries"`         // the job's list, weighed
+	A       Day     `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
+
+	Regions    []Region   `json:"regions"`
+	Skew       float64    `json:"skew"` // largest region over the mean, by raw bytes
+	Suggestion Suggestion `json:"suggestion"`
+	Families   []string   `json:"families"`
+	TableFound bool       `json:"table_found"`
+	Live       *Live      `json:"live,omitempty"`
+	Created    bool       `json:"created"`
+	Splits     []string   `json:"splits"`
+	Create     string     `json:"create"` // as HBase's shell takes it
+
+	Forecast Forecast  `json:"forecast"`
+	Checks   []Finding `json:"checks"`
+}
+
+// Unique names what tells a record from all others.
+func (r *Report) Unique() string {
+	if r.Wide {
+		return "pairs of row key and qualifier"
+	}
+	return "row keys"
+}
+
+// RejectReason is why records can't be used, and how many.
+type RejectReason struct {
+	Column string `json:"column,omitempty"`
+	Reason string `json:"reason"`
+	Rows   int64  `json:"rows"`
+	First  string `json:"first"` // where the first one stands
+}
+
+// KeyBytes are the lengths of row keys: by the expression, where Max is -1 if that does not bound them, and as found.
+type KeyBytes struct {
+	Min      int     `json:"min"`
+	Max      int     `json:"max"`
+	Shortest int     `json:"shortest"`
+	Longest  int     `json:"longest"`
+	Mean     float64 `json:"mean"`
+}
+
+// ByteShares are what the KeyValue bytes are made of. Each cell repeats row, family and qualifier.
+type ByteShares struct {
+	Row       int64 `json:"row"`
+	Family    int64 `json:"family"`
+	Qualifier int64 `json:"qualifier"`
+	Frame     int64 `json:"frame"` // lengths, timestamp and type: 20 bytes a cell
+	Value     int64 `json:"value"`
+}
+
+// All is the sum of the shares.
+func (b *ByteShares) All() int64 { return b.Row + b.Family + b.Qualifier + b.Frame + b.Value }
+
+// Names is the part of the bytes that is row key, family and qualifier.
+func (b *ByteShares) Names() float64 { return part(b.Row+b.Family+b.Qualifier, b.All()) }
+
+// Keys is the part of the bytes that is row key.
+func (b *ByteShares) Keys() float64 { return part(b.Row, b.All()) }
+
+func part(of, all int64) float64 {
+	if all == 0 {
+		return 0
+	}
+	return float64(of) / float64(all)
+}
+
+// Estimate is how large the HFiles will be, by encoding sampled rows with the settings of the job or the table.
+type Estimate struct {
+	Bytes      int64            `json:"bytes"`
+	Ratio      float64          `json:"ratio"` // of the KeyValue bytes
+	SampleRows int64            `json:"sample_rows"`
+	SampleRaw  int64            `json:"sample_raw_bytes"`
+	SampleSize int64            `json:"sample_bytes"` // of the HFiles that were made of it
+	Scattered  bool             `json:"scattered"`    // rows of a query key lie apart in the input; what they share is extrapolated
+	Families   []FamilyEstimate `json:"families"`
+}
+
+// FamilyEstimate is one family's part of an Estimate.
+type FamilyEstimate struct {
+	Family   string `json:"family"`
+	Settings string `json:"settings"`
+	RawBytes int64  `json:"raw_bytes"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// Region is a region's share of the input.
+type Region struct {
+	Region     int    `json:"region"`
+	Start      string `json:"start"`
+	End        string `json:"end"`
+	Rows       int64  `json:"rows"`
+	RawBytes   int64  `json:"raw_bytes"`
+	HFileBytes int64  `json:"hfile_bytes"` // estimated
+	Files      int    `json:"files"`       // that a run writes, of the family that has the most
+}
+
+// Query is how the job's query columns meet the row key.
+type Query struct {
+	Columns []string     `json:"columns"`
+	Prefix  string       `json:"prefix"` // the part of the key that they determine; empty: none
+	Scans   int          `json:"scans"`  // that one query takes
+	Full    bool         `json:"full"`   // each of them reads a whole region
+	Keys    int64        `json:"keys"`   // different query keys
+	Exact   bool         `json:"exact"`  // Keys is exact; else within 2 %
+	Rows    Distribution `json:"rows"`   // that a query returns
+	Top     []Frequency  `json:"top"`
+	Error   string       `json:"error,omitempty"` // why no prefix is determined
+
+	InSample bool `json:"in_sample"` // Keys, Rows and Top are those of the rows read, not of the whole input
+}
+
+// Asked is a query of the job's list, and what the row key makes of it.
+type Asked struct {
+	Columns  []string `json:"columns"`
+	PerDay   int64    `json:"per_day"`
+	Prefix   string   `json:"prefix"`
+	Scans    int      `json:"scans"`
+	Full     bool     `json:"full"`
+	Returned float64  `json:"rows_returned"` // by one query, on average over the query keys
+	Read     float64  `json:"rows_read"`     // by the server for one query
+	Bytes    float64  `json:"bytes_read"`    // KeyValues, for one query
+	A        Day      `json:"a_day"`
+	InSample bool     `json:"in_sample"` // rows and bytes are those of the rows read, not of the whole input
+}
+
+// Day is what queries cost a day.
+type Day struct {
+	Scans float64 `json:"scans"`
+	Rows  float64 `json:"rows_read"`
+	Bytes float64 `json:"bytes_read"`
+}
+
+// Live is what the cluster says.
+type Live struct {
+	Unknown  string       `json:"unknown,omitempty"` // why there are no figures of servers and regions; empty: there are
+	Servers  int          `json:"region_servers"`
+	Regions  []LiveRegion `json:"regions"`
+	Families []LiveFamily `json:"families"`
+	Empty    int          `json:"empty_regions"`
+	Skew     float64      `json:"skew"` // largest region over the mean; 0 where none has a megabyte
+	Checked  int64        `json:"keys_checked"`
+	Present  int64        `json:"keys_present"` // of those, rows that the table has already
+}
+
+// LiveRegion is a region as its server reports it. Sizes are of whole megabytes.
+type LiveRegion struct {
+	Start    string `json:"start"`
+	Files    int    `json:"files"`
+	Bytes    int64  `json:"bytes"`
+	Memstore int64  `json:"memstore_bytes"`
+}
+
+// LiveFamily is what decides how long cells live.
+type LiveFamily struct {
+	Name     string `json:"name"`
+	TTL      int64  `json:"ttl_seconds"` // 0: for ever
+	Versions int    `json:"versions"`
+}

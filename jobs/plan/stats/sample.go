@@ -1,0 +1,139 @@
+package stats
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
+)
+
+// fewGroups is how many groups a sample must hold for whole groups to be given up; below that, rows are.
+const fewGroups = 64
+
+// Sample keeps rows up to a number of bytes, chosen by the hash of the group they are in, so that the rows of one query
+// key, which stand side by side in an HFile, are kept or left out together. While everything fits it is everything. It is
+// safe for concurrent use, and what it holds depends on what it was given, not on the order (save where a handful of
+// groups has most of the rows).
+type Sample struct {
+	budget int
+	level  atomic.Uint32 // of groups, see chosen
+	thin   atomic.Uint32 // of rows
+
+	mu   sync.Mutex
+	rows []sampleRow
+	data []byte
+	same map[uint64]int // of a row without a payload: where it is
+}
+
+type sampleRow struct {
+	group, row  uint64 // hashes
+	at          int    // in data
+	key, length int    // bytes of the key, and of all
+	weight      int64
+	place       int // of the input, where it was found
+}
+
+// NewSample makes one that keeps about that many bytes.
+func NewSample(budget int) *Sample { return &Sample{budget: budget, same: map[uint64]int{}} }
+
+// Add offers a row: its group's hash, its own, its key's bytes with what stands behind them, and how much it weighs.
+// Rows without anything behind their key are kept once, with the weight of all.
+func (s *Sample) Add(group, row uint64, entry []byte, key int, weight int64) {
+	s.AddAt(0, group, row, entry, key, weight)
+}
+
+// AddAt is Add for a row that was found at one of several places of the input: see Thin and Scale.
+func (s *Sample) AddAt(place int, group, row uint64, entry []byte, key int, weight int64) {
+	if !chosen(group, s.level.Load()) || !chosen(row, s.thin.Load()) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !chosen(group, s.level.Load()) || !chosen(row, s.thin.Load()) {
+		return
+	}
+	if key == len(entry) {
+		if at, known := s.same[sameRow(row, place)]; known {
+			s.rows[at].weight += weight
+			return
+		}
+		s.same[sameRow(row, place)] = len(s.rows)
+	}
+	s.rows = append(s.rows, sampleRow{group, row, len(s.data), key, len(entry), weight, place})
+	s.data = append(s.data, entry...)
+	for len(s.data) > s.budget && len(s.rows) > 1 && s.thin.Load() < 32 {
+		s.shrink()
+	}
+}
+
+// shrink gives up half of the groups, or half of the rows where there are few groups.
+func (s *Sample) shrink() {
+	if s.level.Load() < 48 && s.groups() >= fewGroups {
+		s.level.Add(1)
+	} else {
+		s.thin.Add(1)
+	}
+	level, thin := s.level.Load(), s.thin.Load()
+	kept, data := s.rows[:0], s.data[:0]
+	clear(s.same)
+	for _, r := range s.rows {
+		if !chosen(r.group, level) || !chosen(r.row, thin) {
+			continue
+		}
+		at := len(data)
+		data = append(data, s.data[r.at:r.at+r.length]...)
+		r.at = at
+		if r.key == r.length {
+			s.same[sameRow(r.row, r.place)] = len(kept)
+		}
+		kept = append(kept, r)
+	}
+	s.rows, s.data = kept, data
+}
+
+// sameRow tells the same row at different places apart, which weigh differently.
+func sameRow(row uint64, place int) uint64 { return row + uint64(place)*0x9e3779b97f4a7c15 }
+
+// groups counts the different groups, to fewGroups at most.
+func (s *Sample) groups() int {
+	found := map[uint64]bool{}
+	for _, r := range s.rows {
+		if found[r.group] = true; len(found) >= fewGroups {
+			break
+		}
+	}
+	return len(found)
+}
+
+// Len is how many rows are kept.
+func (s *Sample) Len() int { return len(s.rows) }
+
+// All tells whether everything that was offered is kept.
+func (s *Sample) All() bool { return s.level.Load() == 0 && s.thin.Load() == 0 }
+
+// Sort orders the rows by their keys, and rows of one key by what is behind it. It is called when all have been added.
+func (s *Sample) Sort() {
+	slices.SortFunc(s.rows, func(a, b sampleRow) int {
+		if order := bytes.Compare(s.keyOf(&a), s.keyOf(&b)); order != 0 {
+			return order
+		}
+		return bytes.Compare(s.data[a.at:a.at+a.length], s.data[b.at:b.at+b.length])
+	})
+	clear(s.same)
+}
+
+func (s *Sample) keyOf(r *sampleRow) []byte { return s.data[r.at : r.at+r.key] }
+
+// Row is the i-th row: its key and what stands behind it.
+func (s *Sample) Row(i int) (key, rest []byte) {
+	r := &s.rows[i]
+	return s.keyOf(r), s.data[r.at+r.key : r.at+r.length]
+}
+
+// Weight is what the i-th row weighs.
+func (s *Sample) Weight(i int) int64 { return s.rows[i].weight }
+
+// Hash is the hash that the package's sketches know bytes by.
+func Hash(b []byte) uint64 { return xxh3.Hash(b) }

@@ -1,0 +1,137 @@
+package stats
+
+import (
+	"math"
+	"sync"
+)
+
+// Seen finds row keys that come more than once, in bounded memory. It knows keys by 64-bit hashes. While they fit it keeps
+// all of them; each time they don't it goes on with half, chosen by hash, so that a key that is kept has all its rows
+// counted. It is safe for concurrent use; what it holds does not depend on the order.
+type Seen struct {
+	mu    sync.Mutex
+	level uint32
+	most  int // slots
+	used  int
+	slots []seenKey
+}
+
+type seenKey struct {
+	hash    uint64 // 0: free
+	content uint32 // a hash of the first row's cells
+	more    uint32 // rows behind the first; the highest bit is set where one of them differs
+}
+
+const differs = 1 << 31
+
+// SeenRow is one row for Seen.Add.
+type SeenRow struct {
+	Key     uint64 // hash of the row key
+	Content uint32 // hash of the rest
+}
+
+// NewSeen makes one that takes at most that many bytes.
+func NewSeen(memory int64) *Seen {
+	most := 1 << 10
+	for int64(most)*2*16 <= memory {
+		most *= 2
+	}
+	return &Seen{most: most, slots: make([]seenKey, min(most, 1<<10))}
+}
+
+// Add takes rows, best many at a time.
+func (s *Seen) Add(rows []SeenRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rows {
+		if chosen(r.Key, s.level) {
+			s.add(r)
+		}
+	}
+}
+
+func (s *Seen) add(r SeenRow) {
+	if r.Key == 0 {
+		r.Key = 1
+	}
+	at := s.find(r.Key)
+	if k := &s.slots[at]; k.hash != 0 {
+		if k.more&^differs < differs-1 {
+			k.more++
+		}
+		if k.content != r.Content {
+			k.more |= differs
+		}
+		return
+	}
+	s.slots[at] = seenKey{hash: r.Key, content: r.Content}
+	if s.used++; s.used > len(s.slots)/4*3 {
+		s.makeRoom()
+	}
+}
+
+// find is a key's slot, or the free one where it belongs. The low bits of the hash choose it: the high ones are all zero
+// when the level has risen.
+func (s *Seen) find(hash uint64) int {
+	mask := len(s.slots) - 1
+	at := int(hash) & mask
+	for s.slots[at].hash != 0 && s.slots[at].hash != hash {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// makeRoom doubles the slots, or gives up half of the keys.
+func (s *Seen) makeRoom() {
+	size := 2 * len(s.slots)
+	for size > s.most || s.used > size/4*3 {
+		size = len(s.slots)
+		s.level++
+		s.used = 0
+		for i := range s.slots {
+			if k := &s.slots[i]; k.hash != 0 && chosen(k.hash, s.level) {
+				s.used++
+			}
+		}
+		if s.used <= size/4*3 {
+			break
+		}
+	}
+	old := s.slots
+	s.slots = make([]seenKey, size)
+	for _, k := range old {
+		if k.hash != 0 && chosen(k.hash, s.level) {
+			s.slots[s.find(k.hash)] = k
+		}
+	}
+}
+
+// Repeats says which row keys came more than once.
+type Repeats struct {
+	Keys      int64   `json:"keys"`      // different ones that were compared
+	Repeated  int64   `json:"repeated"`  // of them, that came more than once
+	Rows      int64   `json:"rows"`      // rows behind the first of them
+	Differing int64   `json:"differing"` // repeated keys whose rows are not all the same
+	Share     float64 `json:"share"`     // of all row keys that were compared: 1 is all
+}
+
+// Missed is the probability that keys that come twice were all overlooked, where there are that many of them.
+func (r *Repeats) Missed(keys int64) float64 { return math.Pow(1-r.Share, float64(keys)) }
+
+// Repeats counts.
+func (s *Seen) Repeats() Repeats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Repeats{Keys: int64(s.used), Share: math.Pow(0.5, float64(s.level))}
+	for _, k := range s.slots {
+		if k.more == 0 {
+			continue
+		}
+		r.Repeated++
+		r.Rows += int64(k.more &^ differs)
+		if k.more&differs != 0 {
+			r.Differing++
+		}
+	}
+	return r
+}

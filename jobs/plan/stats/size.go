@@ -1,0 +1,74 @@
+package stats
+
+import (
+	"fmt"
+	"strings"
+)
+
+type unit struct {
+	bytes float64
+	name  string
+}
+
+// Size writes a number of bytes as a run does: 1 KiB is 1,024.
+func Size(n int64) string {
+	return sizeIn(n, []unit{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}})
+}
+
+// decimalSize writes a number of bytes as the rule of regions counts them, and as an axis does: 1 GB is 1,000,000,000.
+func decimalSize(n int64) string {
+	return sizeIn(n, []unit{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}})
+}
+
+func sizeIn(n int64, units []unit) string {
+	for _, u := range units {
+		if float64(n) >= u.bytes {
+			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// Count writes a number with commas.
+func Count(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Duration writes seconds for people: 0.4 s, 12 s, 3 min 20 s, 2 h 9 min.
+func Duration(seconds float64) string {
+	if seconds < 9.95 {
+		return fmt.Sprintf("%.1f s", seconds)
+	}
+	whole := int64(seconds + 0.5)
+	switch {
+	case whole < 60:
+		return fmt.Sprintf("%d s", whole)
+	case whole < 3600:
+		return fmt.Sprintf("%d min %d s", whole/60, whole%60)
+	}
+	minutes := (whole + 30) / 60
+	return fmt.Sprintf("%s h %d min", Count(minutes/60), minutes%60)
+}
+
+// splitsShown is how many splits are shown.
+const splitsShown = 10
+
+// FirstSplits shows the first splits, and how many more there are; "" where there is none.
+func FirstSplits(splits []string) string {
+	text := strings.Join(splits[:min(len(splits), splitsShown)], " ")
+	if more := len(splits) - splitsShown; more > 0 {
+		text += fmt.Sprintf(" … and %s more", Count(int64(more)))
+	}
+	return text
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Count(int64(n)) + " " + what + "s"
+}

@@ -1,0 +1,201 @@
+package jobs
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bulkload/internal/testcluster"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+
+	"github.com/jcmturner/gokrb5/v8/keytab"
+)
+
+// These tests use a real HBase and HDFS with Kerberos. The user loader has those rights only that are granted to it here.
+
+// secret is live on that cluster, with what is said of it.
+type secret struct {
+	*live
+	who  jobfile.Kerberos
+	mu   sync.Mutex
+	said strings.Builder
+}
+
+func newSecret(t *testing.T) *secret {
+	t.Helper()
+	c := testcluster.UseSecured(t)
+	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
+	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
+	s := &secret{live: liveOn(t, c), who: jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}}
+	s.table = c.UniqueTable(t)
+	s.retarget(t)
+	return s
+}
+
+// options ask for another protection on each way.
+func (s *secret) options() options.Options {
+	return options.Options{Conf: s.ConfDir(), Say: s.say, Properties: map[string]string{
+		"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}}
+}
+
+func (s *secret) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said.WriteString(text + "\n")
+}
+
+func (s *secret) job(t *testing.T, date string) *jobfile.Job {
+	t.Helper()
+	j := s.live.job(t, date)
+	j.HBase.Kerberos = s.who
+	return j
+}
+
+// create makes the example's table and grants permissions to loader.
+func (s *secret) create(t *testing.T, permissions string) {
+	t.Helper()
+	s.oracle(t, "create", s.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY")
+	if permissions != "" {
+		s.oracle(t, "grant", "loader", s.table, permissions)
+	}
+}
+
+// wantSecrecy fails where something that was said or written holds one of the keytab's keys.
+func (s *secret) wantSecrecy(t *testing.T, texts ...string) {
+	t.Helper()
+	kt, err := keytab.Load(s.Keytab("loader"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.said.String() + strings.Join(texts, "\n")
+	for _, e := range kt.Entries {
+		key := e.Key.KeyValue
+		for _, form := range []string{string(key), hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), fmt.Sprint(key)} {
+			if strings.Contains(all, form) {
+				t.Errorf("a key is in what was said or written")
+			}
+		}
+	}
+}
+
+// TestSecuredNights: two nights, one by the keytab and one by a ticket cache; every cell is compared with what Java computes.
+func TestSecuredNights(t *testing.T) {
+	s := newSecret(t)
+	s.create(t, "RC")
+	const first, second = "2026-11-20", "2026-11-21"
+	s.night(t, first, 20_000, 1)
+	s.night(t, second, 5_000, 2)
+	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != StatusDone || sum.Load.Regions != 10 {
+		t.Errorf("first night: %s, load %+v", sum.Status, sum.Load)
+	}
+	wantFirst, wantSecond := s.expected(t, first), s.expected(t, second)
+	s.wantTable(t, "first night", wantFirst)
+	if !strings.Contains(s.said.String(), "logged in as loader@LAB.TEST with keytab "+s.Keytab("loader")) {
+		t.Errorf("said %s", s.said.String())
+	}
+
+	cache := filepath.Join(t.TempDir(), "cache")
+	if err := s.KDC().Kinit(t.Context(), cache, s.Keytab("loader"), "loader", "-l", "2h"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KRB5CCNAME", "FILE:"+cache)
+	s.who = jobfile.Kerberos{}
+	mustRun(t, s.job(t, second), s.options())
+	s.wantTable(t, "second night", wantFirst, wantSecond)
+	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which lasts until") {
+		t.Errorf("said %s", s.said.String())
+	}
+	r, err := VerifyJob(context.Background(), s.job(t, first), s.options(), true)
+	if err != nil || r.Cells != int64(len(wantFirst)) {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	s.wantSecrecy(t)
+}
+
+// TestSecuredPlanCreates: plan makes the table, get finds its rows.
+func TestSecuredPlanCreates(t *testing.T) {
+	s := newSecret(t)
+	s.oracle(t, "grant", "loader", "@default", "C")
+	const date = "2026-11-20"
+	s.night(t, date, 2000, 3)
+	plan, err := Plan(context.Background(), s.job(t, date), s.options(), PlanOptions{Create: true})
+	if err != nil || !plan.Created {
+		t.Fatalf("plan: %v", err)
+	}
+	mustRun(t, s.job(t, date), s.options())
+	s.wantTable(t, "created by plan", s.expected(t, date))
+	content, err := os.ReadFile(filepath.Join(s.dir, "in", date, "part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.Split(string(content), "\x01")[1]
+	if r, err := Get(context.Background(), s.job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
+		t.Errorf("get: %+v, %v", r, err)
+	}
+}
+
+// TestSecuredRunsAreRefused: what is missing is named before anything is written.
+func TestSecuredRunsAreRefused(t *testing.T) {
+	s := newSecret(t)
+	s.create(t, "C")
+	const date = "2026-11-20"
+	s.night(t, date, 100, 4)
+	user := fmt.Sprintf("changed%d", time.Now().UnixNano())
+	changed, err := s.KDC().Keytab(t.Context(), user, "+requires_preauth", user)
+	if err == nil {
+		err = s.KDC().Admin(t.Context(), "cpw -randkey "+user)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		who  jobfile.Kerberos
+		set  map[string]string
+		want []string
+	}{
+		"no right to read":     {s.who, nil, []string{"grant 'loader', 'R', '" + s.table + "'"}},
+		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
+		"no rights":            {jobfile.Kerberos{Principal: "other", Keytab: s.Keytab("other")}, nil, []string{"other"}},
+		"another's keytab":     {jobfile.Kerberos{Principal: "loader", Keytab: s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
+		"an exchanged key":     {jobfile.Kerberos{Principal: user, Keytab: changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
+		"no keytab":            {jobfile.Kerberos{Principal: "loader", Keytab: "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
+		"no ticket":            {jobfile.Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
+		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"hbase.kerberos is given, but"}},
+		"TLS":                  {s.who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},
+		"an unknown principal": {s.who, map[string]string{"hbase.regionserver.kerberos.principal": "hbase/_HOST@ELSE.TEST"}, []string{"hbase/localhost@ELSE.TEST", "no way from realm LAB.TEST to realm ELSE.TEST"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := s.options()
+			for property, value := range test.set {
+				if property == "right" {
+					s.oracle(t, "grant", "loader", s.table, value)
+					defer s.oracle(t, "grant", "loader", s.table, "C")
+				}
+				o.Properties[property] = value
+			}
+			j := s.job(t, date)
+			j.HBase.Kerberos = test.who
+			_, err := Run(context.Background(), j, o)
+			if err == nil || KindOf(err) != Refused {
+				t.Fatalf("kind %v: %v", KindOf(err), err)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is missing in: %v", part, err)
+				}
+			}
+			s.wantSecrecy(t, err.Error())
+		})
+	}
+	if out, err := s.Java(t.Context(), "org.apache.hadoop.fs.FsShell", "-find", strings.TrimPrefix(s.job(t, date).Output, "hdfs://")); err == nil && strings.Contains(out, "/f/") {
+		t.Errorf("written: %s", out)
+	}
+}

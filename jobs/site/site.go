@@ -1,0 +1,202 @@
+// Package site is where a job runs: the cluster's site files and who we are there.
+package site
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/kerberos"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/load"
+)
+
+// Site is where a job runs: the cluster's site files and who we are there.
+type Site struct {
+	Conf *siteconf.Conf
+	User string       // as HDFS names us
+	say  func(string) // nil: nobody listens
+
+	login  *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
+	tokens []storage.Token // of HADOOP_TOKEN_FILE_LOCATION
+}
+
+// Open reads the site files where something needs them: remote is false for a job that stays on local disks, which
+// must work whatever the environment points to.
+func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
+	var dirs []string
+	if remote {
+		dirs = siteDirs(o.Conf, hbase.Conf)
+	}
+	conf, err := siteconf.Load(dirs...)
+	if err != nil {
+		return nil, failure.Usagef("read the site files: %w", err)
+	}
+	for name, value := range o.Properties {
+		if name == "" {
+			return nil, failure.Usagef("-D =%s names no property; write -D NAME=VALUE", value)
+		}
+		conf.Set(name, value)
+	}
+	s := &Site{Conf: conf, User: userName(), say: o.Say}
+	if !remote {
+		return s, nil
+	}
+	return s, s.logIn(hbase.Kerberos)
+}
+
+// siteDirs are the folders of site files: what the command line says, else the job, else the environment, else where
+// packages put them.
+func siteDirs(flag, job string) []string {
+	switch {
+	case flag != "":
+		return []string{flag}
+	case job != "":
+		return []string{job}
+	}
+	return siteconf.FindDirs()
+}
+
+// userName is who HDFS and HBase take us for.
+func userName() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// Resolve finds a path's file system.
+func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
+	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
+	if err == nil {
+		storage.Listen(fsys, s.say)
+	}
+	return fsys, name, failure.Early(err)
+}
+
+// Connect reaches HBase.
+func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
+	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login})
+	return c, failure.Early(err)
+}
+
+// Adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
+func (s *Site) Adjust(settings *hfilewriter.Settings) error {
+	for name, into := range map[string]*int{
+		"hfile.index.block.max.size":      &settings.IndexBlockSize,
+		"hfile.index.block.min.entries":   &settings.IndexMinEntries,
+		"io.storefile.bloom.block.size":   &settings.BloomBlockSize,
+		"io.storefile.bloom.max.fold":     &settings.BloomMaxFold,
+		"hbase.hstore.bytes.per.checksum": &settings.BytesPerChecksum,
+	} {
+		text := s.Conf.Get(name, "")
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return failure.Refusef("property %s is %q, not a number", name, text)
+		}
+		*into = n
+	}
+	if text := s.Conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
+		rate, err := strconv.ParseFloat(text, 32)
+		if err != nil {
+			return failure.Refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
+		}
+		settings.BloomErrorRate = float32(rate)
+	}
+	if text := s.Conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
+		sum, err := hfilewriter.ParseChecksum(text)
+		if err != nil {
+			return failure.Refusef("property hbase.hstore.checksum.algorithm: %w", err)
+		}
+		settings.Checksum = sum
+	}
+	return s.checkCodec(settings.Compression)
+}
+
+// ByteProperties are those that decide bytes of the files beside the job and the table.
+var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
+	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
+	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
+
+// Properties are the ByteProperties that the site sets.
+func (s *Site) Properties() map[string]string {
+	set := map[string]string{}
+	for _, name := range ByteProperties {
+		if value := s.Conf.Get(name, ""); value != "" {
+			set[name] = value
+		}
+	}
+	return set
+}
+
+// framed are the codec classes whose framing of ZSTD and LZ4 this program writes: HBase's own modules. Another class may
+// frame the same codec otherwise, as Hadoop's ZStandardCodec does, and read nothing of our files.
+var framed = map[hfilewriter.Compression]struct{ property, class string }{
+	hfilewriter.CompressZSTD: {"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
+	hfilewriter.CompressLZ4:  {"hbase.io.compress.lz4.codec", "org.apache.hadoop.hbase.io.compress.lz4.Lz4Codec"},
+}
+
+// checkCodec refuses a compression whose codec class on the cluster is not the one that is written for.
+func (s *Site) checkCodec(c hfilewriter.Compression) error {
+	f, ok := framed[c]
+	if !ok {
+		return nil
+	}
+	if class := s.Conf.Get(f.property, f.class); class != f.class {
+		return failure.Refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
+	}
+	return nil
+}
+
+// MaxSize is hbase.hregion.max.filesize, or def where the site does not say.
+func (s *Site) MaxSize(def int64) (int64, error) {
+	text := s.Conf.Get("hbase.hregion.max.filesize", "")
+	if text == "" {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, failure.Refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
+	}
+	return n, nil
+}
+
+// MaxFiles is how many files of a family a region may get.
+func (s *Site) MaxFiles() (int64, error) {
+	n, err := load.MaxFiles(s.Conf)
+	if err != nil {
+		return 0, failure.Refusef("%w", err)
+	}
+	return int64(n), nil
+}
+
+// LookUp asks for a table. Whatever a cluster refuses to tell of it, nothing was changed yet.
+func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
+	table, err := c.Table(ctx, name)
+	if err != nil {
+		return nil, failure.Early(fmt.Errorf("look up table %s: %w", name, err))
+	}
+	return table, nil
+}
+
+// Number is a property that is a whole number; def where it is not set or none.
+func (s *Site) Number(name string, def int64) int64 {
+	n, err := strconv.ParseInt(s.Conf.Get(name, ""), 10, 64)
+	if err != nil || n <= 0 {
+		return def
+	}
+	return n
+}

@@ -1,0 +1,104 @@
+package sorting
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"bulkload/cell"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/target"
+	"bulkload/partition"
+	"bulkload/values"
+)
+
+// AllFamilies is in the place of one family's number.
+const AllFamilies = -1
+
+// Cells gives the cells that the source asks for in one slice of a region, in HBase's order.
+type Cells struct {
+	target *target.Target
+	family int // the only one whose cells are wanted, or AllFamilies
+	run    *partition.Run
+	next   *partition.Entry // read ahead; nil at the end
+	values []values.Value
+	row    []byte
+	cells  []cell.Cell // of the present row that are still to come
+	all    []cell.Cell
+	Rows   int64
+}
+
+func NewCells(j *jobfile.Job, t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
+	run, err := sorted.Slice(slice)
+	if err != nil {
+		return nil, err
+	}
+	e := &Cells{target: t, family: family, run: run, values: make([]values.Value, len(t.Layout.Sources))}
+	if e.next, err = nextEntry(run); err != nil {
+		return nil, errors.Join(err, run.Close())
+	}
+	return e, nil
+}
+
+// nextEntry is nil at the end.
+func nextEntry(run *partition.Run) (*partition.Entry, error) {
+	entry, err := run.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	return entry, err
+}
+
+// Next is the next cell, valid until the call after; nil at the end.
+func (e *Cells) Next() (*cell.Cell, error) {
+	for len(e.cells) == 0 {
+		if e.next == nil {
+			return nil, nil
+		}
+		if err := e.nextRow(); err != nil {
+			return nil, err
+		}
+	}
+	c := &e.cells[0]
+	e.cells = e.cells[1:]
+	return c, nil
+}
+
+// nextRow takes the last of the records with one row key, as writing does.
+func (e *Cells) nextRow() error {
+	entry := e.next
+	for {
+		next, err := nextEntry(e.run)
+		if err != nil {
+			return err
+		}
+		e.next = next
+		if next == nil || !bytes.Equal(next.Key, entry.Key) {
+			break
+		}
+		entry = next
+	}
+	row, named, err := e.target.SplitKey(entry.Key)
+	if err != nil {
+		return err
+	}
+	if !e.target.Layout.Wide || e.Rows == 0 || !bytes.Equal(row, e.row) {
+		e.Rows++
+	}
+	e.row = append(e.row[:0], row...)
+	timestamp, err := e.target.Layout.Unpack(entry.Payload, e.values)
+	if err != nil {
+		return err
+	}
+	e.all = e.all[:0]
+	err = e.target.Layout.Cells(e.row, named, e.values, timestamp, func(c *cell.Cell) error {
+		if e.family == AllFamilies || e.target.Layout.FamilyNamed(c.Family) == e.family {
+			e.all = append(e.all, *c)
+		}
+		return nil
+	})
+	e.cells = e.all
+	return err
+}
+
+func (e *Cells) Close() error { return e.run.Close() }

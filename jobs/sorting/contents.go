@@ -1,0 +1,126 @@
+package sorting
+
+import (
+	"context"
+	"fmt"
+
+	"bulkload/cell"
+	"bulkload/ingest"
+	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/books"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ReadContents reads input files, by their ordinals, as a run does, and only adds up what they hold for the output of one job.
+func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int, o options.Options) (books.Contents, error) {
+	if len(files) == 0 {
+		return books.Contents{}, nil
+	}
+	var wanted []ingest.File
+	for _, i := range files {
+		wanted = append(wanted, src.Files[i])
+	}
+	o.Sayf("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
+	splits, err := src.Job.Input.Form.Splits(src.FS, wanted, source.SplitSize)
+	if err != nil {
+		return nil, fmt.Errorf("look into the input: %w", err)
+	}
+	var readers []*contentReader
+	group, running := errgroup.WithContext(ctx)
+	next := make(chan ingest.Split)
+	for range min(parallel.Workers(), len(splits)) {
+		r, err := newContentReader(src, own)
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, r)
+	}
+	for _, r := range readers {
+		group.Go(func() error { return r.run(running, next) })
+	}
+	group.Go(func() error {
+		defer close(next)
+		for _, s := range splits {
+			select {
+			case next <- s:
+			case <-running.Done():
+				return running.Err()
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := books.Contents{}
+	for _, r := range readers {
+		all.Add(r.found)
+	}
+	return all, nil
+}
+
+// contentReader is one goroutine that reads splits for what they hold.
+type contentReader struct {
+	records entry.Reader
+	rejects entry.CountedRejects
+	feeds   []*feed // of all outputs: each may reject a record
+	own     int     // the output whose cells count
+	found   books.Contents
+	buffer  []byte
+}
+
+func newContentReader(src *source.Source, own *jobfile.Job) (*contentReader, error) {
+	r := &contentReader{found: books.Contents{}}
+	r.records = entry.NewReader(src.Job.Input.Form, src.FS, &r.rejects, progress.NewMeter(nil, "", 0, true))
+	for i, out := range src.Job.Feeds() {
+		l, err := entry.NewLayout(out)
+		if err != nil {
+			return nil, err
+		}
+		r.feeds = append(r.feeds, &feed{key: entry.NewKey(out), target: &target.Target{Layout: l}})
+		if out == own {
+			r.own = i
+		}
+	}
+	return r, nil
+}
+
+func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) error {
+	for s := range splits {
+		into := r.found.Of(s.File.Ordinal)
+		read, rejected := r.records.Read, r.records.Refused
+		_, err := r.records.ReadSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
+		if err != nil {
+			return err
+		}
+		into.Read += r.records.Read - read
+		into.Rejected += r.records.Refused - rejected
+	}
+	return ctx.Err()
+}
+
+func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
+	for _, f := range r.feeds {
+		if err := f.begin(record); err != nil {
+			return r.records.Reject(err)
+		}
+	}
+	f := r.feeds[r.own]
+	if !f.wanted {
+		into.Filtered++
+		return nil
+	}
+	key := &f.key
+	var cells digest.Row
+	r.buffer, cells = f.target.Layout.PackAndDigest(r.buffer[:0], digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+	into.Digest.AddRow(cells, key.Timestamp)
+	return nil
+}

@@ -1,0 +1,47 @@
+package sorting
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+
+	"bulkload/internal/storage"
+)
+
+// PlainSpill is how many bytes of sorted runs, the first ones, are to stand on the disk uncompressed. Compressing and
+// decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
+// or take the disk's room.
+func PlainSpill(workDir string, input int64) int64 {
+	dir, err := WorkFolder(workDir)
+	if err != nil {
+		return 0
+	}
+	free, err := storage.Local.Free(dir)
+	if err != nil {
+		return 0
+	}
+	return min(int64(sortedRatio*float64(input)), free/4, AvailableMemory()/10)
+}
+
+// AvailableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0
+// where that is not known.
+func AvailableMemory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		name, rest, _ := strings.Cut(lines.Text(), ":")
+		if name != "MemAvailable" {
+			continue
+		}
+		kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return kb << 10
+	}
+	return 0
+}

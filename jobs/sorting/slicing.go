@@ -1,0 +1,78 @@
+package sorting
+
+import (
+	"cmp"
+	"slices"
+
+	"bulkload/jobs/books"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/target"
+	"bulkload/partition"
+)
+
+// A region is written and verified in slices, and written into files of their own, so that a region with most of the rows keeps all cores busy.
+// How many there are follows from the data and the job alone. A slice is the unit of resuming, too.
+const (
+	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
+	SlicesOfAll      = 32       // and it has at least this part of all rows: enough for 16 cores to the end
+	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles lets stand before flushes wait
+)
+
+// Unit is a slice to be written or verified.
+type Unit struct {
+	partition.Slice
+	Start  []byte // its first row; empty: the region's
+	Number int    // of its region's slices
+	Alone  bool   // its region has no other
+	size   int64  // bytes, about
+}
+
+// Units lists all slices, largest first, so that none of them is left for one core at the end.
+func (rows *Rows) Units(j *jobfile.Job, t *target.Target) []Unit {
+	var all []Unit
+	for region := range rows.Regions {
+		cut := rows.Sorted.Slices(region, rows.slicesOf(region, j, t))
+		for i, s := range cut {
+			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
+			all = append(all, Unit{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Unit) int { return cmp.Compare(b.size, a.size) })
+	return all
+}
+
+// slicesOf is into how many slices a region is cut.
+func (rows *Rows) slicesOf(region int, j *jobfile.Job, t *target.Target) int {
+	var total int64
+	for i := range rows.Regions {
+		total += rows.Regions[i].Bytes
+	}
+	size := max(SliceSize(&j.HFile), total/SlicesOfAll)
+	r := &rows.Regions[region]
+	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
+}
+
+// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is not as
+// large as max_size. Where even one slice is too many, writing.CheckFileCounts says so.
+func sliceLimit(r *books.Region, t *target.Target) int64 {
+	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
+}
+
+// RawSize is how many KeyValue bytes of a family the region has, at most.
+func RawSize(r *books.Region, t *target.Target) int64 {
+	largest := 0
+	for _, f := range t.Layout.Families {
+		for _, q := range f.Qualifiers {
+			largest = max(largest, len(f.Name)+len(q))
+		}
+	}
+	columns := int64(len(t.Layout.Sources))
+	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(target.KeyValueOverhead+largest)
+}
+
+func SliceSize(h *jobfile.HFile) int64 {
+	if h.SliceSize > 0 {
+		return h.SliceSize
+	}
+	return defaultSliceSize
+}

@@ -1,0 +1,48 @@
+package sorting
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// sortedRatio is about how many bytes of keys and columns the sort holds for a byte of input.
+const sortedRatio = 1.4
+
+// WorkFolder is the absolute name of the folder that the sort spills to, or of the nearest one above it that is there; an
+// error where nothing can be written in it.
+func WorkFolder(name string) (string, error) {
+	if name == "" {
+		name = os.TempDir()
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	name = Present(name)
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", name)
+	}
+	if err := unix.Access(name, unix.W_OK|unix.X_OK); err != nil {
+		return "", &fs.PathError{Op: "write in", Path: name, Err: err}
+	}
+	return name, nil
+}
+
+// Present is the nearest of a path and what is above it that is there.
+func Present(name string) string {
+	for {
+		_, err := os.Stat(name)
+		if err == nil || name == filepath.Dir(name) {
+			return name
+		}
+		name = filepath.Dir(name)
+	}
+}
+
+// SpillRatio is how many bytes of sorted runs come of a byte of input, where it does not fit in memory: 0.6 of the check
+// table.
+const SpillRatio = 0.6

@@ -1,0 +1,168 @@
+// Package source finds a job's input: its files in order, and whether its export is finished.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/ingest/compressed"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+)
+
+// Source is a job's input: its files, found and in order.
+type Source struct {
+	Job   *jobfile.Job
+	root  string // the path or glob that was searched
+	FS    storage.FS
+	Files []ingest.File
+	Bytes int64
+	Text  int64 // bytes, about, when decompressed
+}
+
+// MissingError says that no input was found.
+type MissingError struct{ error }
+
+func (e *MissingError) Unwrap() error { return e.error }
+
+// Open finds the input. A path that names nothing is refused.
+func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
+	fsys, name, err := s.Resolve(j.Input.Path, j.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
+	}
+	src := &Source{Job: j, root: name, FS: fsys}
+	if err = src.Find(name); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &MissingError{failure.Refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))}
+		}
+		if errors.Is(err, ingest.ErrNoFile) {
+			err = &MissingError{failure.Refusef("%w", err)}
+		}
+		if errors.Is(err, ingest.ErrLink) {
+			err = failure.Refusef("%w", err)
+		}
+		return nil, errors.Join(err, fsys.Close())
+	}
+	return src, nil
+}
+
+// noBraces says of a path that was not found what shells and Hadoop would have made of it.
+func noBraces(name string) string {
+	if open := strings.Index(name, "{"); open < 0 || !strings.Contains(name[open:], "}") {
+		return ""
+	}
+	return "; {a,b} is no glob here, only *, ? and [a-z] are"
+}
+
+// SayDoubts says what the files look like, if that is hardly what the job file says.
+func (s *Source) SayDoubts(o options.Options) {
+	for _, doubt := range s.Job.Input.Form.Doubts(s.FS, s.Files) {
+		o.Sayf("%s", doubt)
+	}
+}
+
+// CheckApart refuses an output inside the input, whose files the next run would read, and an input inside the output.
+func (s *Source) CheckApart(fsys storage.FS, dir string) error {
+	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
+		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
+		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
+			return failure.Refusef("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.FS.URI(s.root))
+		}
+	}
+	for _, f := range s.Files {
+		if storage.Below(dir, f.Path) && s.FS.URI(f.Path) == fsys.URI(f.Path) {
+			return failure.Refusef("the input %s is inside the output %s; choose another output", s.FS.URI(f.Path), fsys.URI(dir))
+		}
+	}
+	return nil
+}
+
+func (s *Source) Close() error { return s.FS.Close() }
+
+// Find lists the files. That the export is finished is looked up before: what is listed then is all of it.
+func (s *Source) Find(name string) (err error) {
+	var finished []string
+	if s.Job.Input.RequireSuccess {
+		if finished, err = s.finishedFolders(name); err != nil {
+			return err
+		}
+	}
+	if s.Files, err = ingest.List(s.FS, name); err != nil {
+		return err
+	}
+	for _, f := range s.Files {
+		if s.Job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return storage.Below(dir, f.Path) }) {
+			return failure.Laterf("the input file %s has come while the input was looked at; try again", s.FS.URI(f.Path))
+		}
+		s.Bytes += f.Size
+		s.Text += f.Size * compressed.Growth(f.Path, s.Job.Input.Form.Codec())
+	}
+	return s.checkUnfinished(name)
+}
+
+// temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
+const temporaryName = "_temporary"
+
+// checkUnfinished refuses folders whose export is still running, or was broken off: what is there is not all of it. A
+// file that is named itself is the caller's choice.
+func (s *Source) checkUnfinished(name string) error {
+	if len(s.Files) == 1 && s.Files[0].Path == name {
+		return nil
+	}
+	folders, err := ingest.Folders(s.FS, name)
+	if err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		if _, err := s.FS.Stat(path.Join(dir, temporaryName)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look whether the export is finished: %w", err)
+		}
+		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
+			return failure.Refusef("the input %s holds %s and no %s: its export is still running, or was broken off; wait for it, or export again",
+				s.FS.URI(dir), temporaryName, SuccessName)
+		}
+	}
+	return nil
+}
+
+// finishedFolders lists the folders of the input, each of which must have its _SUCCESS.
+func (s *Source) finishedFolders(name string) ([]string, error) {
+	folders, err := ingest.Folders(s.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range folders {
+		_, err := s.FS.Stat(path.Join(dir, SuccessName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, failure.Refusef("the input %s has no %s: its export is not finished (input.require_success)", s.FS.URI(dir), SuccessName)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look whether the export is finished: %w", err)
+		}
+	}
+	return folders, nil
+}
+
+const SuccessName = "_SUCCESS"
+
+// Splits is the list of the splits that are read side by side.
+func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
+	splits, err := in.Form.Splits(src.FS, src.Files, SplitSize)
+	if err != nil {
+		return nil, fmt.Errorf("look into the input: %w", err)
+	}
+	return splits, nil
+}
+
+const SplitSize = 32 << 20 // bytes of a file that one goroutine reads at a time

@@ -1,0 +1,109 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"bulkload/ingest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Known are the boundaries that a run was planned with.
+type Known struct{ Splits [][]byte }
+
+// Of makes a job's target. With regions.from: plan its boundaries are the known ones, where the run has begun, or else
+// follow from the input, which is read for it.
+func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *Known, o options.Options) (*Target, error) {
+	if j.Regions.From != "plan" {
+		return New(j, s, table)
+	}
+	planned := *j
+	planned.Regions.Splits = nil
+	if known != nil {
+		planned.Regions.Splits = known.Splits
+		return New(&planned, s, table)
+	}
+	var err error
+	if planned.Regions.Splits, err = PlanSplits(ctx, j, src, o); err != nil {
+		return nil, err
+	}
+	o.Sayf("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
+	return New(&planned, s, table)
+}
+
+// PlanSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
+// and values count, and sampled keys say where. Both depend on the rows alone.
+func PlanSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
+	splits, err := j.Input.Form.Splits(src.FS, src.Files, source.SplitSize)
+	if err != nil {
+		return nil, fmt.Errorf("look into the input: %w", err)
+	}
+	layout, err := entry.NewLayout(j)
+	if err != nil {
+		return nil, err
+	}
+	sample := stats.NewSample(KeySampleBytes)
+	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
+	rejects := &entry.CountedRejects{} // which nobody reads: the run says what it can't use
+	var size atomic.Int64
+	lanes := sync.Pool{New: func() any {
+		return &splitLane{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
+			key: entry.NewKey(j), layout: layout, sample: sample}
+	}}
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, split := range splits {
+		group.Go(func() error {
+			lane := lanes.Get().(*splitLane)
+			defer lanes.Put(lane)
+			lane.size = 0
+			_, err := lane.records.ReadSplit(running, split, lane.add)
+			size.Add(lane.size)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("plan regions: %w", err)
+	}
+	sample.Sort()
+	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+}
+
+// splitLane is one goroutine that reads for PlanSplits.
+type splitLane struct {
+	records entry.Reader
+	key     entry.Key
+	layout  *entry.Layout
+	sample  *stats.Sample
+	entry   []byte
+	size    int64
+}
+
+// add takes a record's row key. What a run would reject or filter is passed over: the run says so.
+func (l *splitLane) add(r *ingest.Record) error {
+	if err := l.key.Build(l.entry[:0], r); err != nil {
+		if errors.Is(err, entry.ErrFiltered) {
+			return nil
+		}
+		return l.records.Reject(err)
+	}
+	l.entry = l.layout.Pack(l.key.Key, l.key.Values, l.key.Timestamp)
+	l.size += int64(len(l.entry))
+	hash := stats.Hash(l.key.Row)
+	l.sample.Add(hash, hash, l.key.Row, len(l.key.Row), int64(len(l.entry)))
+	return nil
+}

@@ -1,0 +1,175 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"bulkload/cell"
+	"bulkload/internal/printable"
+	"bulkload/jobs/sorting"
+)
+
+// maxDifferences bounds how many differences are listed; all are counted.
+const maxDifferences = 20
+
+// The sorts of Difference.
+const (
+	missingCell   = "missing"
+	differentCell = "different"
+	extraCell     = "extra"
+)
+
+// Difference is one cell that is not as the source has it.
+type Difference struct {
+	What   string `json:"what"` // missing, different or extra
+	Row    string `json:"row"`
+	Column string `json:"column"`
+	Want   string `json:"want,omitempty"`
+	Got    string `json:"got,omitempty"`
+}
+
+func (d Difference) String() string {
+	switch d.What {
+	case missingCell:
+		return fmt.Sprintf("row %s, %s: missing, want %s", d.Row, d.Column, d.Want)
+	case extraCell:
+		return fmt.Sprintf("row %s, %s: not in the source, got %s", d.Row, d.Column, d.Got)
+	}
+	return fmt.Sprintf("row %s, %s: want %s, got %s", d.Row, d.Column, d.Want, d.Got)
+}
+
+// differences collects what several goroutines find.
+type differences struct {
+	mu                        sync.Mutex
+	listed                    []Difference
+	missing, different, extra int64
+}
+
+func (d *differences) add(what string, at, want, got *cell.Cell) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch what {
+	case missingCell:
+		d.missing++
+	case differentCell:
+		d.different++
+	case extraCell:
+		d.extra++
+	}
+	if len(d.listed) < maxDifferences {
+		d.listed = append(d.listed, Difference{what, printable.Bytes(at.Row), printable.Bytes(at.Family) + ":" + printable.Bytes(at.Qualifier), cellText(want), cellText(got)})
+	}
+}
+
+func (d *differences) count() int64 { return d.missing + d.different + d.extra }
+
+// cellText shows a cell's value, shortened, and its timestamp.
+func cellText(c *cell.Cell) string {
+	if c == nil {
+		return ""
+	}
+	value := c.Value
+	if len(value) > 60 {
+		value = value[:60]
+	}
+	text := printable.Bytes(value)
+	if utf8.Valid(c.Value) {
+		text = fmt.Sprintf("%.60q", string(c.Value))
+	}
+	if c.Type != cell.Put {
+		text += fmt.Sprintf(" type %d", c.Type)
+	}
+	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
+}
+
+// joiner walks over the expected and the present cells of one region side by side.
+type joiner struct {
+	want       *sorting.Cells
+	next       *cell.Cell // of want
+	found      *differences
+	extraCells int64
+	extraRows  int64
+	ours       []byte // the row that the source was last seen to have
+	extraRow   []byte // the last row counted as extra
+	strict     bool   // an extra cell is a difference
+	matched    int64
+}
+
+func newJoiner(want *sorting.Cells, found *differences, strict bool) (*joiner, error) {
+	j := &joiner{want: want, found: found, strict: strict}
+	return j, j.advance()
+}
+
+func (j *joiner) advance() error {
+	if j.next != nil {
+		j.ours = append(j.ours[:0], j.next.Row...)
+	}
+	var err error
+	j.next, err = j.want.Next()
+	return err
+}
+
+// visit takes the next present cell.
+func (j *joiner) visit(got *cell.Cell) error {
+	for j.next != nil && comparePlace(j.next, got) < 0 {
+		j.found.add(missingCell, j.next, j.next, nil)
+		if err := j.advance(); err != nil {
+			return err
+		}
+	}
+	if j.next == nil || comparePlace(j.next, got) > 0 {
+		j.extra(got)
+		return nil
+	}
+	if j.next.Timestamp != got.Timestamp || j.next.Type != got.Type || !bytes.Equal(j.next.Value, got.Value) {
+		j.found.add(differentCell, got, j.next, got)
+	} else {
+		j.matched++
+	}
+	return j.advance()
+}
+
+func (j *joiner) extra(got *cell.Cell) {
+	if j.strict {
+		j.found.add(extraCell, got, nil, got)
+		return
+	}
+	j.extraCells++
+	mine := bytes.Equal(got.Row, j.ours) || j.next != nil && bytes.Equal(got.Row, j.next.Row)
+	if !mine && !bytes.Equal(got.Row, j.extraRow) {
+		j.extraRows++
+		j.extraRow = append(j.extraRow[:0], got.Row...)
+	}
+}
+
+// end reports what never came.
+func (j *joiner) end() error {
+	for j.next != nil {
+		j.found.add(missingCell, j.next, j.next, nil)
+		if err := j.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take adds what was found in other families of the same rows. Extra rows may be the same ones: those of the family that
+// has the most are counted, which are as many as there are at least.
+func (j *joiner) take(o *joiner) {
+	j.matched += o.matched
+	j.extraCells += o.extraCells
+	j.extraRows = max(j.extraRows, o.extraRows)
+}
+
+// comparePlace orders cells by row, family and qualifier.
+func comparePlace(a, b *cell.Cell) int {
+	if c := bytes.Compare(a.Row, b.Row); c != 0 {
+		return c
+	}
+	if c := bytes.Compare(a.Family, b.Family); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.Qualifier, b.Qualifier)
+}

@@ -1,0 +1,319 @@
+// Package verify compares what a job has written, or a table, with the job's source, cell by cell; and a directory of HFiles with
+// its manifest.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/cell"
+	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+	"bulkload/load"
+	"bulkload/partition"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Report is what a verification found.
+type Report struct {
+	outcome.Outcome
+	Against   string `json:"against"` // what was held against the source, or looked at alone
+	Rows      int64  `json:"rows"`
+	Cells     int64  `json:"cells"`
+	Rejected  int64  `json:"rows_rejected"`
+	Filtered  int64  `json:"rows_filtered"`
+	Missing   int64  `json:"cells_missing"`
+	Different int64  `json:"cells_different"`
+	Extra     int64  `json:"cells_extra"`
+	// ExtraRows are those of a live table, which may hold more than this source. In a wide table of several families, which
+	// are looked at one by one, there are at least so many.
+	ExtraRows   int64        `json:"rows_extra"`
+	Differences []Difference `json:"differences"`
+	Files       []File       `json:"files,omitempty"`
+	Digest      digest.Sum   `json:"digest"`
+
+	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums stand above
+}
+
+// Job holds what a job has written, or with live the table, against its source, cell by cell.
+func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
+	report = &Report{Outcome: outcome.New(), Differences: []Difference{}}
+	o, err = o.WithDefaults()
+	if err != nil {
+		return report, err
+	}
+	v, err := openVerifying(ctx, j, o, live)
+	if err == nil {
+		err = v.run(ctx, report)
+	}
+	err = errors.Join(err, v.close())
+	if ctx.Err() != nil && err != nil {
+		err = failure.New(failure.Interrupted, err)
+	}
+	return report, err
+}
+
+// verifying is a source and the outputs that are held against it.
+type verifying struct {
+	job     *jobfile.Job
+	options options.Options
+	site    *site.Site
+	source  *source.Source
+	cluster *load.Cluster // nil where none is needed
+	outputs []*verification
+}
+
+// verification is one output being held against the source.
+type verification struct {
+	job     *jobfile.Job
+	target  *target.Target
+	cluster *load.Cluster       // nil where files are looked at
+	files   *hfiledir.Directory // nil where the table is
+	record  *manifest.Manifest  // of the files; nil where there is none
+	report  *Report
+}
+
+func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
+	v = &verifying{job: j, options: o}
+	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
+		return v, err
+	}
+	if v.source, err = source.Open(j, v.site); err != nil {
+		return v, err
+	}
+	if live || j.Connects(false) {
+		if v.cluster, err = v.site.Connect(ctx); err != nil {
+			return v, err
+		}
+	}
+	for _, out := range j.Feeds() {
+		one := &verification{job: out}
+		v.outputs = append(v.outputs, one)
+		if err := one.open(ctx, v, live); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// open finds what is held against the source: the table, or the files of the output.
+func (v *verification) open(ctx context.Context, of *verifying, live bool) (err error) {
+	var table *load.Table
+	if live || v.job.Regions.From == "table" {
+		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
+			return err
+		}
+	}
+	if v.target, err = target.Of(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
+		return err
+	}
+	if live {
+		v.cluster = of.cluster
+		return nil
+	}
+	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
+	if err != nil {
+		return fmt.Errorf("open the output %s: %w", v.job.Output, err)
+	}
+	if v.files, err = hfiledir.Open(fsys, dir); err != nil {
+		return err
+	}
+	v.record, err = manifest.Read(fsys, dir)
+	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
+		err = failure.Refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
+	}
+	return err
+}
+
+func (v *verifying) close() error {
+	var errs []error
+	for _, out := range v.outputs {
+		if out.files != nil {
+			errs = append(errs, out.files.Fsys.Close())
+		}
+	}
+	if v.cluster != nil {
+		errs = append(errs, v.cluster.Close())
+	}
+	if v.source != nil {
+		errs = append(errs, v.source.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run sorts the source once and joins it with what is there of every output.
+func (v *verifying) run(ctx context.Context, report *Report) error {
+	rejects := &entry.CountedRejects{}
+	splits, err := source.Splits(&v.job.Input, v.source)
+	if err != nil {
+		return err
+	}
+	s := sorting.Stage{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
+	for _, out := range v.outputs {
+		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
+	}
+	all, err := s.Sort(ctx, v.options)
+	if err != nil {
+		return err
+	}
+	var differ []error
+	for i, out := range v.outputs {
+		out.report = report
+		if len(v.outputs) > 1 {
+			out.report = &Report{Outcome: outcome.New(), Differences: []Difference{}}
+			report.Outputs = append(report.Outputs, out.report)
+		}
+		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].Filtered
+		if err := errors.Join(out.run(ctx, all[i]), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
+			differ = append(differ, err)
+		} else if err != nil {
+			return errors.Join(err, sorting.CloseRows(all[i+1:]))
+		}
+	}
+	report.addUp()
+	if differ != nil {
+		return errors.Join(differ...)
+	}
+	report.Status = outcome.Done
+	return nil
+}
+
+// addUp makes the report of several outputs the sum of theirs.
+func (r *Report) addUp() {
+	for i, out := range r.Outputs {
+		if i > 0 {
+			r.Against += ", "
+		}
+		r.Against += out.Against
+		r.Rows += out.Rows
+		r.Cells += out.Cells
+		r.Rejected = out.Rejected
+		r.Filtered += out.Filtered
+		r.Missing += out.Missing
+		r.Different += out.Different
+		r.Extra += out.Extra
+		r.ExtraRows += out.ExtraRows
+	}
+}
+
+// run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
+// sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
+func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
+	report := v.report
+	report.Against = "table " + v.job.Table
+	if v.files != nil {
+		report.Against = v.files.Fsys.URI(v.files.Dir)
+	}
+	found := &differences{}
+	joined, err := v.joinAll(ctx, rows, found)
+	if err != nil {
+		return err
+	}
+	for _, j := range joined {
+		report.Rows += j.want.Rows
+		report.Cells += j.matched
+		report.ExtraRows += j.extraRows
+		report.Extra += j.extraCells
+	}
+	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
+	report.Differences = append(report.Differences, found.listed...)
+	if n := found.count(); n > 0 {
+		err = failure.Differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+			report.Against, n, found.missing, found.different, found.extra)
+	}
+	if v.files != nil {
+		err = errors.Join(err, verifySound(ctx, v.files, v.record, report))
+	}
+	if err == nil {
+		report.Status = outcome.Done
+	}
+	return err
+}
+
+func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, found *differences) ([]*joiner, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	units := rows.Units(v.job, v.target)
+	joined := make([]*joiner, len(units))
+	for i, u := range units {
+		group.Go(func() error {
+			j, err := v.join(ctx, rows.Sorted, u.Slice, found)
+			joined[i] = j
+			if err != nil {
+				return fmt.Errorf("region %d: %w", u.Region, err)
+			}
+			return nil
+		})
+	}
+	return joined, group.Wait()
+}
+
+// join holds a slice against what is there. In a wide table of several families it does so family by family: records come
+// in the order of their qualifiers, so that their cells do not come in that of all families together.
+func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
+	families := len(v.target.Layout.Families)
+	if !v.target.Layout.Wide || families == 1 {
+		return v.joinFamily(ctx, sorted, slice, found, sorting.AllFamilies)
+	}
+	var sum *joiner
+	for i := range families {
+		j, err := v.joinFamily(ctx, sorted, slice, found, i)
+		if err != nil {
+			return j, err
+		}
+		if sum != nil {
+			j.take(sum)
+		}
+		sum = j
+	}
+	return sum, nil
+}
+
+// joinFamily joins the cells of one family; with the first go those of families that the source does not have.
+func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
+	want, err := sorting.NewCells(v.job, v.target, sorted, slice, family)
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJoiner(want, found, v.files != nil)
+	if err == nil {
+		err = v.scan(ctx, slice, func(c *cell.Cell) error {
+			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
+				return nil
+			}
+			return j.visit(c)
+		})
+	}
+	if err == nil {
+		err = j.end()
+	}
+	return j, errors.Join(err, want.Close())
+}
+
+// scan visits what is there of a slice.
+func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
+	start, end := v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
+	if len(slice.Start) > 0 {
+		start, _, _ = v.target.SplitKey(slice.Start)
+	}
+	if len(slice.End) > 0 {
+		end, _, _ = v.target.SplitKey(slice.End)
+	}
+	if v.files == nil {
+		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
+	}
+	return v.files.Scan(ctx, start, end, visit)
+}

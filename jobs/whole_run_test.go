@@ -1,0 +1,402 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+)
+
+// These tests look at whole runs from outside: a job and options go in, files and errors come out.
+
+// failingFS is a file system of which one call fails: the left-th from now on, those of its open files included.
+type failingFS struct {
+	storage.FS
+	left   atomic.Int64
+	failed atomic.Value // what it was, a string
+}
+
+func (f *failingFS) call(what, name string) error {
+	if f.left.Add(-1) != 0 {
+		return nil
+	}
+	f.failed.Store(what + " " + filepath.Base(name))
+	return &fs.PathError{Op: what, Path: name, Err: syscall.EIO}
+}
+
+func (f *failingFS) Open(name string) (storage.File, error) {
+	if err := f.call("open", name); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &failingFile{file, f, name}, nil
+}
+
+func (f *failingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if err := f.call("create", name); err != nil {
+		return nil, err
+	}
+	w, err := f.FS.Create(name, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &failingWriter{w, f, name}, nil
+}
+
+func (f *failingFS) Stat(name string) (storage.Info, error) {
+	if err := f.call("stat", name); err != nil {
+		return storage.Info{}, err
+	}
+	return f.FS.Stat(name)
+}
+
+func (f *failingFS) ReadDir(name string) ([]storage.Info, error) {
+	if err := f.call("list", name); err != nil {
+		return nil, err
+	}
+	return f.FS.ReadDir(name)
+}
+
+func (f *failingFS) MkdirAll(name string, perm fs.FileMode) error {
+	return errOr(f.call("mkdir", name), func() error { return f.FS.MkdirAll(name, perm) })
+}
+
+func (f *failingFS) Rename(from, to string) error {
+	return errOr(f.call("rename", from), func() error { return f.FS.Rename(from, to) })
+}
+
+func (f *failingFS) Replace(from, to string) error {
+	return errOr(f.call("replace", to), func() error { return f.FS.Replace(from, to) })
+}
+
+func (f *failingFS) Remove(name string) error {
+	return errOr(f.call("remove", name), func() error { return f.FS.Remove(name) })
+}
+
+func (f *failingFS) RemoveAll(name string) error {
+	return errOr(f.call("remove all of", name), func() error { return f.FS.RemoveAll(name) })
+}
+
+func (f *failingFS) Free(name string) (int64, error) {
+	if err := f.call("statfs", name); err != nil {
+		return 0, err
+	}
+	return f.FS.Free(name)
+}
+
+func errOr(err error, call func() error) error {
+	if err != nil {
+		return err
+	}
+	return call()
+}
+
+type failingFile struct {
+	storage.File
+	fs   *failingFS
+	name string
+}
+
+func (f *failingFile) Read(b []byte) (int, error) {
+	if err := f.fs.call("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Read(b)
+}
+
+func (f *failingFile) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.fs.call("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(b, at)
+}
+
+type failingWriter struct {
+	storage.Writer
+	fs   *failingFS
+	name string
+}
+
+func (w *failingWriter) Write(b []byte) (int, error) {
+	if err := w.fs.call("write", w.name); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(b)
+}
+
+func (w *failingWriter) Close() error {
+	return errOr(w.fs.call("close", w.name), w.Writer.Close)
+}
+
+// TestEveryCallOfStorageFails lets the n-th call of the file system fail, for every n, over a whole run. The run ends well,
+// or with an error that names the fault and without _SUCCESS; then the same command ends well with the same files, and
+// no file or goroutine is left over.
+func TestEveryCallOfStorageFails(t *testing.T) {
+	noGoroutines(t)
+	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
+	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
+	rejectsEvery(t, dir, 10)
+	local := storage.Local
+	t.Cleanup(func() { storage.Local = local })
+	faulty := &failingFS{FS: local}
+	storage.Local = faulty
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	calls := -faulty.left.Load()
+	if calls < 50 {
+		t.Fatalf("a run has %d calls", calls)
+	}
+	step := int64(1)
+	if testing.Short() {
+		step = 7
+	}
+	failed := 0
+	for n := int64(1); n <= calls; n += step {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		faulty.left.Store(n)
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+		what := fmt.Sprintf("call %d, %v", n, faulty.failed.Load())
+		faulty.left.Store(0)
+		if err != nil {
+			failed++
+			wantFailedRun(t, what, out, err)
+		}
+		if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
+			_ = os.Remove(filepath.Join(out, dirlock.LockName))
+		}
+		if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); err != nil {
+			t.Errorf("%s: the same command again: %v", what, err)
+			continue
+		}
+		sameFiles(t, what, base, out)
+		if !strings.Contains(what, "remove all of") { // the folder's owner is this process, too
+			noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
+		}
+	}
+	if failed < int(calls/step)/2 {
+		t.Errorf("only %d of %d runs failed", failed, calls/step)
+	}
+}
+
+// noFilesIn wants no file below a folder; an empty folder may be left where deleting it has failed.
+func noFilesIn(t *testing.T, what, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			t.Errorf("%s: %s is left", what, name)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// noGoroutines wants that no goroutine of this program goes on when the test is over. One may be about to end.
+func noGoroutines(t *testing.T) {
+	t.Helper()
+	before := len(ourGoroutines())
+	t.Cleanup(func() {
+		left := ourGoroutines()
+		for end := time.Now().Add(10 * time.Second); len(left) > before && time.Now().Before(end); left = ourGoroutines() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if len(left) > before {
+			t.Errorf("%d goroutines are left, %d were there before:\n%s", len(left), before, strings.Join(left, "\n\n"))
+		}
+	})
+}
+
+// ourGoroutines are the stacks of the goroutines that run code of this module, tests apart.
+func ourGoroutines() (ours []string) {
+	b := make([]byte, 4<<20)
+	for _, stack := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
+		if strings.Contains(stack, "bulkload/") && !strings.Contains(stack, "testing.tRunner") {
+			ours = append(ours, stack)
+		}
+	}
+	return ours
+}
+
+// wantFailedRun wants an error of the fault, of a kind that a failing disk may have, and an output that says it is unfinished.
+func wantFailedRun(t *testing.T, what, out string, err error) {
+	t.Helper()
+	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
+		t.Errorf("%s: kind %d: %v", what, kind, err)
+	}
+	if _, found := os.Stat(filepath.Join(out, source.SuccessName)); found == nil && !strings.Contains(what, source.SuccessName) && !strings.Contains(what, dirlock.LockName) {
+		t.Errorf("%s: %s is there after %v", what, source.SuccessName, err)
+	}
+}
+
+// TestSameRowsSameFiles: a random job gives the same HFiles from the same rows, whatever the memory, the cores, the order and
+// the form of the input files, and however often it was stopped. BULKLOAD_SEED tries a seed again.
+func TestSameRowsSameFiles(t *testing.T) {
+	noGoroutines(t)
+	seed := uint64(time.Now().UnixNano())
+	if given, err := strconv.ParseUint(os.Getenv("BULKLOAD_SEED"), 10, 64); err == nil {
+		seed = given
+	}
+	t.Logf("BULKLOAD_SEED=%d", seed)
+	rounds := 6
+	if testing.Short() {
+		rounds = 1
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range rounds {
+		m := newMorph(t, r)
+		want := m.run(t, r, "text", m.rows, false)
+		for i, form := range []string{"text", "csv", "gzip", "text"} {
+			shuffled := slices.Clone(m.rows)
+			r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			if got := m.run(t, r, form, shuffled, i > 0); !slices.Equal(got, want) {
+				t.Errorf("seed %d, form %s of the input: the files differ\n%s\njob:\n%s", seed, form, strings.Join(got, "\n"), m.job)
+			}
+		}
+	}
+}
+
+// morph is a random job with random rows, none of which shares its key with another.
+type morph struct {
+	dir  string
+	job  string // with INPUT and OUTPUT to be filled in
+	rows [][]string
+	n    int // runs
+}
+
+func newMorph(t *testing.T, r *rand.Rand) *morph {
+	t.Helper()
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	splits := map[string]bool{}
+	for range r.IntN(12) {
+		splits[fmt.Sprintf("'%02x'", r.IntN(255)+1)] = true
+	}
+	m := &morph{dir: t.TempDir()}
+	m.job = fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: INPUT, columns: [id, a, b, c]FORM}\n"+
+		"rowkey: %s\nregions: {from: splits, splits: [%s]}\nhfile: {compression: %s, encoding: %s, bloom: %s, max_size: %s, slice_size: %s}\noutput: OUTPUT\n",
+		pick("md5(id) + id", "md5(id, 4) + pad(id, 9, '0')", "pad(id, 9, '0') + '_' + md5(id, 2)"),
+		strings.Join(slices.Sorted(maps.Keys(splits)), ", "), pick("none", "snappy", "zstd", "lz4", "gz"),
+		pick("none", "fast_diff", "prefix", "diff", "row_index_v1"), pick("none", "row", "rowcol"), pick("10GiB", "1MiB"), pick("20KiB", "64MiB"))
+	for i := range 1 + r.IntN(6000) {
+		row := []string{strconv.Itoa(i)}
+		for range 3 {
+			row = append(row, strings.Repeat(pick("x", "值", "a b", "0"), 1+r.IntN(1<<r.IntN(8))))
+		}
+		m.rows = append(m.rows, row)
+	}
+	return m
+}
+
+// run writes rows in a form, in one to five files, and gives the hashes of the HFiles that become of them, sorted.
+func (m *morph) run(t *testing.T, r *rand.Rand, form string, rows [][]string, stopped bool) []string {
+	t.Helper()
+	m.n++
+	in, out := filepath.Join(m.dir, fmt.Sprint("in", m.n)), filepath.Join(m.dir, fmt.Sprint("out", m.n))
+	m.write(t, in, form, rows, 1+r.IntN(5))
+	job := strings.NewReplacer("INPUT", in, "OUTPUT", out, "FORM", map[string]string{
+		"text": ", field_delimiter: ',', record_delimiter: '\\n'", "gzip": ", field_delimiter: ',', record_delimiter: '\\n'", "csv": ", format: csv",
+	}[form]).Replace(m.job)
+	file := filepath.Join(m.dir, "job.yaml")
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1 + r.IntN(4)))
+	o := options.Options{Memory: options.MinMemory + r.Int64N(256<<20), WorkDir: t.TempDir()}
+	if stopped {
+		m.stop(t, r, file, o)
+	}
+	mustRun(t, m.read(t, file), o)
+	return slices.Sorted(maps.Values(files(t, out)))
+}
+
+func (m *morph) read(t *testing.T, file string) *jobfile.Job {
+	t.Helper()
+	j, err := jobfile.Read(file, jobfile.ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, m.job)
+	}
+	return j
+}
+
+// stop runs the job up to three times, each ended at a random step.
+func (m *morph) stop(t *testing.T, r *rand.Rand, file string, o options.Options) {
+	t.Helper()
+	for range 1 + r.IntN(3) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var steps atomic.Int64
+		at := 1 + r.Int64N(40)
+		o.Failpoint = func(failpoint.Point) {
+			if steps.Add(1) == at {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, m.read(t, file), o); err != nil && failure.KindOf(err) != failure.Interrupted {
+			t.Errorf("stopped: kind %d: %v", failure.KindOf(err), err)
+		}
+		cancel()
+	}
+}
+
+func (m *morph) write(t *testing.T, in, form string, rows [][]string, n int) {
+	t.Helper()
+	if err := os.Mkdir(in, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		var b bytes.Buffer
+		if form == "csv" {
+			b.WriteString("\"ID\",\"A\",\"B\",\"C\"\n")
+		}
+		for _, row := range rows[i*len(rows)/n : (i+1)*len(rows)/n] {
+			text := strings.Join(row, ",")
+			if form == "csv" {
+				text = `"` + strings.Join(row, `","`) + `"`
+			}
+			b.WriteString(text + "\n")
+		}
+		name := filepath.Join(in, fmt.Sprintf("part-%d", i))
+		if form == "gzip" {
+			name += ".gz"
+			b = packed(t, b.Bytes())
+		}
+		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func packed(t *testing.T, content []byte) (b bytes.Buffer) {
+	t.Helper()
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(content); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return b
+}

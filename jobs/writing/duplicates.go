@@ -1,0 +1,79 @@
+package writing
+
+import (
+	"bytes"
+	"fmt"
+
+	"bulkload/ingest"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
+	"bulkload/partition"
+)
+
+// DuplicateSample shows a row key that came with differing columns.
+type DuplicateSample struct {
+	Row    string   `json:"row"`
+	Kept   Position `json:"kept"`
+	Lost   Position `json:"lost"`
+	region int
+}
+
+// Position is where a record stands in the input.
+type Position struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Rows   bool   `json:"rows,omitempty"` // Offset is the row's number from 0, as in Parquet
+}
+
+// String is the file and the byte or, counted from 1, the row.
+func (p Position) String() string {
+	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Place()
+}
+
+// maxSamples bounds how many differing duplicates are shown.
+const maxSamples = 10
+
+// decide decides about the entry before next: it is written where next is another row, and dropped where it is the same
+// row, since the last by path and offset wins.
+func (r *sliceWriter) decide(last, next *partition.Entry) error {
+	switch {
+	case last == nil:
+		return nil
+	case !bytes.Equal(last.Key, next.Key):
+		return r.append(last)
+	}
+	r.books.Duplicates++
+	if !bytes.Equal(last.Payload, next.Payload) {
+		r.books.Differing++
+		if r.stage.Job.Strict {
+			return failure.New(failure.Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
+				r.keyText(next.Key), r.place(last), r.place(next)))
+		}
+		r.sample(last, next)
+	}
+	return r.digestEntry(&r.dropped, last)
+}
+
+func (r *sliceWriter) sample(lost, kept *partition.Entry) {
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	if len(r.stage.Samples) < maxSamples {
+		r.stage.Samples = append(r.stage.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.unit.Region})
+	}
+}
+
+func (r *sliceWriter) place(e *partition.Entry) Position {
+	return Position{r.stage.Inputs[e.File].Path, e.Offset, r.stage.Job.Input.Form.RowOffsets()}
+}
+
+// keyText shows a key of the sort.
+func (r *sliceWriter) keyText(key []byte) string {
+	row, named, err := r.stage.Target.SplitKey(key)
+	switch {
+	case err != nil:
+		return printable.Bytes(key)
+	case named != nil:
+		return printable.Bytes(row) + " and the qualifier " + printable.Bytes(named)
+	}
+	return printable.Bytes(row)
+}

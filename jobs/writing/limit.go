@@ -1,0 +1,111 @@
+package writing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
+	"bulkload/partition"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// CheckFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
+// told, since the limit is its loader's.
+func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, say func(string)) error {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for region := range rows.Regions {
+		raw := sorting.RawSize(&rows.Regions[region], t)
+		if raw/t.MaxSize < t.MaxFiles { // slicesOf sees to the rest
+			continue
+		}
+		group.Go(func() error {
+			family, err := overfull(running, j, t, rows, region)
+			if err != nil || family == "" {
+				return err
+			}
+			err = tooManyFiles(j, t, region, family, raw)
+			if !j.Load {
+				say(err.Error())
+				return nil
+			}
+			return failure.New(failure.Refused, err)
+		})
+	}
+	return group.Wait()
+}
+
+// tooManyFiles is what is wrong with a region that gets too many files of a family.
+func tooManyFiles(j *jobfile.Job, t *target.Target, region int, family string, raw int64) error {
+	return fmt.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
+		region, j.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
+}
+
+// overfull names a family of which a region gets too many files; "" where there is none. It merges the region's rows as
+// writing does, as far as it must.
+func overfull(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, region int) (family string, err error) {
+	all, err := sorting.NewCells(j, t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
+	if err != nil {
+		return "", fmt.Errorf("region %d: merge: %w", region, err)
+	}
+	defer func() { err = errors.Join(err, all.Close()) }()
+	count := fileCount{maxSize: t.MaxSize, families: make([]familyCount, len(t.Families))}
+	for n := 0; ; n++ {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		cell, err := all.Next()
+		if err != nil {
+			return "", fmt.Errorf("region %d: merge: %w", region, err)
+		}
+		if cell == nil {
+			return "", nil
+		}
+		i := t.Layout.FamilyNamed(cell.Family)
+		size := target.KeyValueOverhead + len(cell.Row) + len(cell.Family) + len(cell.Qualifier) + len(cell.Value)
+		if count.add(i, cell.Row, int64(size)) > t.MaxFiles {
+			return t.Families[i].Name, nil
+		}
+	}
+}
+
+// fileCount counts the files that cells go to, as sliceWriter ends them: a file that has reached MaxSize ends with its row.
+type fileCount struct {
+	maxSize  int64
+	row      []byte
+	families []familyCount
+}
+
+type familyCount struct {
+	files int64
+	raw   int64 // of the last file
+	open  bool
+}
+
+// add adds a cell, and gives its family's files so far.
+func (c *fileCount) add(family int, row []byte, size int64) int64 {
+	if !bytes.Equal(c.row, row) {
+		c.row = append(c.row[:0], row...)
+		for i := range c.families {
+			if f := &c.families[i]; f.raw >= c.maxSize {
+				f.open = false
+			}
+		}
+	}
+	f := &c.families[family]
+	if !f.open {
+		f.open, f.raw = true, 0
+		f.files++
+	}
+	f.raw += size
+	return f.files
+}

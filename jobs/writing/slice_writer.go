@@ -1,0 +1,293 @@
+package writing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/timing"
+	"bulkload/partition"
+	"bulkload/values"
+)
+
+// sliceWriter writes one slice's files.
+type sliceWriter struct {
+	stage    *Stage
+	unit     sorting.Unit
+	open     []*hfile.File // a family each; nil where no cell came yet
+	sequence []int         // a family each: the next file's
+	finished []*hfile.File
+	values   []values.Value
+	wide     wideRow
+	entries  int64
+	times    timing.WriteTimes
+	books    books.Written
+	merged   digest.Sum // of all records that the merge gave; not of a region's only slice, which the region's sum is for
+	dropped  digest.Sum // of the duplicates that were not written
+	digest   digest.Sum // of the files
+}
+
+// writeRows merges the slice's sorted runs, keeps one record a row and appends it.
+func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
+	run, err := r.stage.Rows.Sorted.Slice(r.unit.Slice)
+	if err != nil {
+		return fmt.Errorf("merge: %w", err)
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	var last *partition.Entry
+	for {
+		timed := r.entries%timing.SampleEvery == timing.SampleEvery-1
+		calls, begun := r.times.File.Calls, timing.NowIf(timed)
+		merged, err := run.Next()
+		mergedAt := timing.NowIf(timed)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("merge: %w", err)
+		}
+		if !r.unit.Alone {
+			if err := r.digestEntry(&r.merged, merged); err != nil {
+				return err
+			}
+		}
+		if err := r.decide(last, merged); err != nil {
+			return err
+		}
+		if timed && calls == r.times.File.Calls { // else a block was compressed and written
+			r.times.Merge += mergedAt.Sub(begun)
+			r.times.Append += time.Since(mergedAt)
+		}
+		last = merged
+		r.times.Entries += int64(len(merged.Key) + len(merged.Payload))
+		if r.entries++; r.entries%entry.CheckEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r.stage.writes.Add(entry.CheckEvery)
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return r.append(last)
+}
+
+// digestEntry adds a record's cells to a sum.
+func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
+	row, named, err := r.stage.Target.SplitKey(e.Key)
+	if err != nil {
+		return err
+	}
+	return r.stage.Target.Layout.DigestPayload(sum, row, named, e.Payload)
+}
+
+// append writes one record, a file a family: a row, or in a wide table a part of one.
+func (r *sliceWriter) append(e *partition.Entry) error {
+	r.books.Rows++
+	if r.stage.Target.Layout.Wide {
+		timestamp, err := r.stage.Target.Layout.Unpack(e.Payload, r.values)
+		if err != nil {
+			return err
+		}
+		return r.appendWide(e.Key, timestamp)
+	}
+	timestamp, packed, err := r.stage.Target.Layout.CutTimestamp(e.Payload)
+	if err != nil {
+		return err
+	}
+	for i := range r.stage.Target.Layout.Families {
+		if packed, err = r.appendFamily(i, e.Key, timestamp, packed); err != nil {
+			return err
+		}
+	}
+	if len(packed) != 0 {
+		return entry.ErrPayload
+	}
+	return nil
+}
+
+// appendFamily writes a row's cells of a family, and gives the packed values of the families behind it.
+func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
+	family := &r.stage.Target.Layout.Families[i]
+	columns := family.Last - family.First
+	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
+		cells, rest, err := hfilewriter.CountPacked(packed, columns)
+		switch {
+		case err != nil:
+			return nil, entry.ErrPayload
+		case cells == 0:
+			r.books.Nulls += int64(columns)
+			return rest, nil
+		}
+	}
+	f, err := r.file(i)
+	if err != nil {
+		return nil, err
+	}
+	cells, rest, err := f.Writer.AppendPacked(family.Columns, row, timestamp, packed)
+	switch {
+	case errors.Is(err, hfilewriter.ErrPacked):
+		return nil, entry.ErrPayload
+	case err != nil:
+		return nil, fmt.Errorf("row %s: %w", printable.Bytes(row), err)
+	}
+	r.books.Cells += int64(cells)
+	r.books.Nulls += int64(columns - cells)
+	f.CountRow(timestamp)
+	if f.Writer.RawSize() >= r.stage.Target.MaxSize {
+		return rest, r.finish(i)
+	}
+	return rest, nil
+}
+
+// file is a family's open file, begun where there is none.
+func (r *sliceWriter) file(i int) (*hfile.File, error) {
+	if r.open[i] != nil {
+		return r.open[i], nil
+	}
+	family, region, slice, sequence := &r.stage.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
+	instant := r.stage.Job.Instant()
+	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
+		Region: region, Slice: slice, Sequence: sequence}
+	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)
+	if err != nil {
+		return nil, err
+	}
+	r.open[i] = f
+	r.sequence[i]++
+	return f, nil
+}
+
+// finish ends a family's open file.
+func (r *sliceWriter) finish(i int) error {
+	f := r.open[i]
+	r.open[i] = nil
+	if err := f.Finish(); err != nil {
+		return err
+	}
+	r.times.Compress += f.Times.Compress
+	r.times.Encoded += f.Times.Compressed
+	r.times.Raw += f.Raw
+	r.finished = append(r.finished, f)
+	return nil
+}
+
+func (r *sliceWriter) finishAll() error {
+	for i, f := range r.open {
+		if f == nil {
+			continue
+		}
+		if err := r.finish(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify reads all files of the slice back. They hold what was merged, but for the dropped duplicates. And all slices of a
+// region together hold what was sorted: the last of them looks into that.
+func (r *sliceWriter) verify(ctx context.Context) error {
+	for _, f := range r.finished {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		begun := time.Now()
+		if err := f.ReadBack(ctx); err != nil {
+			return err
+		}
+		r.times.Verify += time.Since(begun)
+		r.times.Checked += f.Bytes
+		r.digest.Add(f.Digest)
+		r.stage.Checks.Add(f.Bytes)
+	}
+	held := r.digest
+	held.Add(r.dropped)
+	if !r.unit.Alone && held != r.merged {
+		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
+			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
+	}
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	r.stage.Times.Add(&r.times)
+	sum := &r.stage.sums[r.unit.Region]
+	sum.Add(held)
+	if r.stage.left[r.unit.Region]--; r.stage.left[r.unit.Region] > 0 {
+		return nil
+	}
+	if err := BalanceRegion(r.stage.Rows, r.unit.Region, *sum); err != nil {
+		r.stage.unbalanced[r.unit.Region] = true
+		return fmt.Errorf("%w: the region is not kept, and the same command writes it again", errors.Join(err, r.stage.Records.Forget(r.unit.Region)))
+	}
+	return nil
+}
+
+// commit gives the files their names and records the slice.
+func (r *sliceWriter) commit() error {
+	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
+		Books: r.books, Digest: r.digest, Dropped: r.dropped}
+	for _, f := range r.finished {
+		if kept := r.keptFile(f); kept != nil {
+			if err := storage.RemoveIfThere(r.stage.Place.FS, f.Temp); err != nil {
+				return err
+			}
+			record.Files = append(record.Files, *kept)
+			continue
+		}
+		if err := r.stage.Place.FS.MkdirAll(path.Join(r.stage.Place.Dir, f.Family), storage.DirPerm); err != nil {
+			return fmt.Errorf("make the family's folder: %w", err)
+		}
+		// The name is this run's alone: a file that has it was not recorded, and has the same content.
+		if err := r.stage.Place.FS.Replace(f.Temp, path.Join(r.stage.Place.Dir, f.Path)); err != nil {
+			return fmt.Errorf("move a finished file: %w", err)
+		}
+		r.stage.Failpoint.Reached(failpoint.Renamed)
+		record.Files = append(record.Files, f.Summary)
+	}
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
+		return errors.Join(failure.Differsf("the region does not hold what was sorted"), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
+	}
+	if err := r.stage.Records.Add(record); err != nil {
+		return err
+	}
+	r.stage.Failpoint.Reached(failpoint.Recorded)
+	return nil
+}
+
+// keptFile is the record of a file that the table serves already.
+func (r *sliceWriter) keptFile(f *hfile.File) *hfile.Summary {
+	r.stage.mu.Lock()
+	defer r.stage.mu.Unlock()
+	return r.stage.Records.Served(&f.Summary)
+}
+
+// abort deletes temporary files after an error.
+func (r *sliceWriter) abort() error {
+	var errs []error
+	for _, f := range r.open {
+		if f != nil {
+			errs = append(errs, f.Abort())
+		}
+	}
+	for _, f := range r.finished {
+		errs = append(errs, storage.RemoveIfThere(r.stage.Place.FS, f.Temp))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,196 @@
+// Package writing is the stage from sorted rows to verified files. It merges, keeps one record a row, writes a slice's files, reads
+// them back and compares them with what was sorted. It knows neither the run nor the owner of the records that it fills.
+package writing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
+	"bulkload/jobs/timing"
+	"bulkload/values"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Stage is the stage from sorted rows to verified files.
+type Stage struct {
+	Job       *jobfile.Job
+	Target    *target.Target
+	Rows      *sorting.Rows
+	Inputs    []ingest.File // by their ordinals
+	Place     hfile.Place
+	RunID     string // its ID
+	Records   Records
+	Say       func(string)
+	Failpoint failpoint.Hook
+	writes    *progress.Meter // of entries
+	Checks    *progress.Meter // of bytes that were read back
+
+	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
+
+	mu      sync.Mutex // guards what follows, and the records
+	Samples []DuplicateSample
+	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
+	left    []int        // slices of a region that are not verified yet
+
+	unbalanced map[int]bool // regions that do not hold what was sorted, and are not recorded
+	Times      timing.WriteTimes
+}
+
+// Records are the finished slices of a run, kept for good. The calls come one at a time.
+type Records interface {
+	// All are the finished slices.
+	All() []manifest.Slice
+	// Done is a finished slice; nil where it is not finished.
+	Done(region, slice int) *manifest.Slice
+	// Add records a finished slice.
+	Add(r manifest.Slice) error
+	// Forget takes the slices of a region out and deletes their files, so that they are written again.
+	Forget(region int) error
+	// Served is the record of a file that the table serves already, nil for another.
+	Served(f *hfile.Summary) *hfile.Summary
+}
+
+// New makes the stage for one output. watch sees how many entries are written.
+func New(w *Stage, watch func(progress.Progress)) *Stage {
+	regions := w.Target.Regions.Len()
+	w.sums, w.left, w.unbalanced = make([]digest.Sum, regions), make([]int, regions), map[int]bool{}
+	w.writes = progress.NewMeter(watch, "write", w.Rows.Sorted.Stats().Entries, false)
+	w.Checks = progress.NewMeter(nil, "", 0, true)
+	return w
+}
+
+// Run writes the slices that the manifest lacks, side by side.
+func (w *Stage) Run(ctx context.Context) error {
+	units, err := w.unfinished()
+	if err != nil {
+		return err
+	}
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
+	w.merging = make(chan struct{}, parallel.Workers())
+	for _, u := range units {
+		if running.Err() != nil {
+			break
+		}
+		group.Go(func() error { return w.writeSlice(running, u) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
+// region that does not is written again.
+func (w *Stage) unfinished() ([]sorting.Unit, error) {
+	units := w.Rows.Units(w.Job, w.Target)
+	if err := w.forgetUnbalanced(units); err != nil {
+		return nil, err
+	}
+	done := w.Records.All()
+	known := len(done)
+	missing := slices.DeleteFunc(units, func(u sorting.Unit) bool {
+		if done := w.Records.Done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
+			known--
+			return true
+		}
+		w.left[u.Region]++
+		return false
+	})
+	if known > 0 {
+		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+	}
+	w.sums = manifest.RegionSums(done, len(w.sums))
+	for i := range done {
+		w.writes.Add(done[i].Entries)
+	}
+	return missing, nil
+}
+
+// forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
+func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
+	missing := make([]int, len(w.sums))
+	for _, u := range units {
+		if w.Records.Done(u.Region, u.Number) == nil {
+			missing[u.Region]++
+		}
+	}
+	sums := manifest.RegionSums(w.Records.All(), len(w.sums))
+	for region, n := range missing {
+		if n > 0 {
+			continue
+		}
+		if err := BalanceRegion(w.Rows, region, sums[region]); err != nil {
+			w.Say(fmt.Sprintf("writing region %d again: %v", region, err))
+			if err := w.Records.Forget(region); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,
+// or none of them is there.
+func (w *Stage) writeSlice(ctx context.Context, u sorting.Unit) (err error) {
+	r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
+		sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
+		}
+	}()
+	w.Failpoint.Reached(failpoint.Begun)
+	w.merging <- struct{}{}
+	begun := time.Now()
+	err = r.writeRows(ctx)
+	<-w.merging
+	if err != nil {
+		return err
+	}
+	if err := r.finishAll(); err != nil {
+		return err
+	}
+	r.times.Total = time.Since(begun)
+	if err := r.verify(ctx); err != nil {
+		return err
+	}
+	w.Failpoint.Reached(failpoint.Verified)
+	return r.commit()
+}
+
+// RemoveFiles deletes files that are not recorded.
+func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
+	var errs []error
+	for _, f := range slices.Backward(files) { // the first last: a kill leaves what the next run finds by its names
+		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
+	}
+	return errors.Join(errs...)
+}
+
+// BalanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
+func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
+	if sorted := rows.Regions[region].Digest; written != sorted {
+		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+			region, written.Cells, written, sorted.Cells, sorted)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package keys_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/keys"
+	"bulkload/values"
+)
+
+// TestKeysReadDatesAsCells: what Java's formatters read, in values' testdata, a key reads as a cell of the column does; what they
+// refuse, it refuses in a column that is declared a timestamp. In another one 10 and 13 digits count from 1970 on.
+func TestKeysReadDatesAsCells(t *testing.T) {
+	text, err := os.ReadFile("../values/testdata/clocks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]*keys.Expr{}
+	for _, expression := range []string{"millis(x, 'Asia/Shanghai')", "date(x, 'yyyyMMddHHmmssSSS', 'Asia/Shanghai')"} {
+		for name, kind := range map[string]values.Kind{"declared": values.KindTimestamp, "undeclared": values.KindUnknown} {
+			if made[name+expression[:4]], err = keys.Parse(expression, []keys.Column{{Name: "x", Kind: kind}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	compared := 0
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for _, name := range []string{"declared", "undeclared"} {
+			key, err := made[name+"mill"].Append(nil, values.ValuesOf(f[0]))
+			day, dayErr := made[name+"date"].Append(nil, values.ValuesOf(f[0]))
+			digits := values.Digits([]byte(f[0])) && (len(f[0]) == 10 || len(f[0]) == 13)
+			switch n, _ := strconv.ParseInt(f[1], 10, 64); {
+			case f[1] == "-" && name == "undeclared" && digits:
+				if err != nil || dayErr != nil {
+					t.Errorf("%q in a column that is not declared: %v, %v", f[0], err, dayErr)
+				}
+			case f[1] == "-":
+				if err == nil || dayErr == nil {
+					t.Errorf("%q, %s, has keys %s, %s; Java refuses it", f[0], name, key, day)
+				}
+			case n >= 0 && n <= 9_999_999_999_999:
+				compared++
+				want := strings.Replace(time.UnixMilli(n).In(shanghai).Format("20060102150405.000"), ".", "", 1)
+				if dayErr == nil && string(day) != want && !clockSkips(f[0]) {
+					t.Errorf("%q, %s, is the date %s, want %s", f[0], name, day, want)
+				}
+				if err != nil || dayErr != nil || string(key) != fmt.Sprintf("%013d", n) {
+					t.Errorf("%q, %s, has the key %s, %s, %v, %v; Java has %d", f[0], name, key, day, err, dayErr, n)
+				}
+			}
+		}
+	}
+	if compared < 100 {
+		t.Errorf("only %d keys were compared", compared)
+	}
+}
+
+// clockSkips: a date without an offset is shown as it was written, and Shanghai's clocks skipped some in 1986.
+func clockSkips(text string) bool { return strings.HasPrefix(text, "1986-05-04") }

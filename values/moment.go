@@ -1,0 +1,67 @@
+package values
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+)
+
+// Moment is a point in time.
+type Moment struct {
+	Millis int64 // since 1970-01-01T00:00:00Z
+	Nanos  int32 // behind the millisecond, 0 to 999,999
+}
+
+// Compare orders moments.
+func (m Moment) Compare(o Moment) int {
+	return cmp.Or(cmp.Compare(m.Millis, o.Millis), cmp.Compare(m.Nanos, o.Nanos))
+}
+
+const (
+	problemDate   = "no date such as 2026-11-20"
+	problemMoment = "no date with a time such as 2026-11-20 01:02:03"
+	problemClock  = "a date or time that no calendar or clock shows"
+)
+
+// Moment reads a date or a moment in the format of the reader's type. A clock that tells no zone is one of the type's zone:
+// a time that its clocks have skipped is taken as if they had not, one that they have shown twice is the first, as in
+// java.time.ZonedDateTime. Years are those of the Gregorian calendar, before 1582 too, as in java.time.
+func (r *Reader) Moment(x []byte) (m Moment, problem string) {
+	switch r.format {
+	case FormatMillis, FormatSeconds:
+		n, problem := ParseInt64(x)
+		if r.format == FormatSeconds && problem == "" {
+			if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
+				problem = OutsideInt64
+			}
+			n *= 1000
+		}
+		return Moment{Millis: n}, problem
+	}
+	c, problem := ParseClock(x)
+	if problem != "" {
+		if r.kind == KindDate && problem == problemMoment {
+			problem = problemDate
+		}
+		return m, problem
+	}
+	if r.kind == KindDate && (c.secondOfDay() != 0 || c.Nanos != 0) {
+		return m, "a date with a time of day, which is a timestamp"
+	}
+	seconds := c.seconds()
+	if c.Zoned {
+		seconds -= int64(c.Offset)
+	} else {
+		seconds = r.zone.instant(seconds)
+	}
+	return Moment{seconds*1000 + int64(c.Nanos/1e6), c.Nanos % 1e6}, ""
+}
+
+// appendMoment is Bytes.toBytes(long) of the milliseconds.
+func (r *Reader) appendMoment(dst, x []byte) ([]byte, string) {
+	m, problem := r.Moment(x)
+	if problem != "" {
+		return dst, problem
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(m.Millis)), ""
+}

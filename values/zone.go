@@ -1,0 +1,58 @@
+package values
+
+import "time"
+
+// zoneClocks finds the instants at which a zone's clocks show a time. It remembers between which times the offset stays what it is.
+type zoneClocks struct {
+	location *time.Location // nil: UTC
+	known    bool
+	from, to int64 // clock times, in seconds: within them offset holds, without a doubt
+	offset   int64
+}
+
+// forever stands for a bound that is not there.
+const forever = int64(1) << 60
+
+// instant is when the clocks show a time, given as seconds from 1970 on as if it were UTC's. At a change of the clocks
+// the offset before it counts: for the hour that is skipped and for the one that comes twice.
+func (z *zoneClocks) instant(shown int64) int64 {
+	if z.location == nil {
+		return shown
+	}
+	if z.known && shown >= z.from && shown < z.to {
+		return shown - z.offset
+	}
+	return z.look(shown)
+}
+
+func (z *zoneClocks) look(shown int64) int64 {
+	_, guess := time.Unix(shown, 0).In(z.location).Zone()
+	near := time.Unix(shown-int64(guess), 0).In(z.location)
+	_, here := near.Zone()
+	offset := int64(here)
+	start, end := near.ZoneBounds()
+	from, to := -forever, forever
+	if !start.IsZero() {
+		_, before := start.Add(-time.Second).Zone()
+		if _, from = bounds(start.Unix(), int64(before), offset); shown < from {
+			return shown - int64(before)
+		}
+	}
+	if !end.IsZero() {
+		_, behind := end.Zone()
+		low, high := bounds(end.Unix(), offset, int64(behind))
+		if shown >= high {
+			return shown - int64(behind)
+		}
+		to = low
+	}
+	if shown < to {
+		z.known, z.from, z.to, z.offset = true, from, to, offset
+	}
+	return shown - offset
+}
+
+// bounds are the clock times between which a change skips or repeats.
+func bounds(change, before, behind int64) (low, high int64) {
+	return change + min(before, behind), change + max(before, behind)
+}
