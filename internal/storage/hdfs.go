@@ -45,6 +45,9 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	}
 	names := &rpcClient{security: secured, addresses: addresses, user: user, dial: p.dialer(p.nameNode)}
 	blocks := &transfers{names: names, dial: p.packets()}
+	if secured.kerberos && secured.transfer != nil {
+		blocks.dial = p.tokens()
+	}
 	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, patience: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,

@@ -72,9 +72,9 @@ type packetConn struct {
 	small *bufio.Reader
 }
 
-func newPacketConn(c net.Conn, wait time.Duration) *packetConn {
+func newPacketConn(c net.Conn, wait time.Duration, buffer int) *packetConn {
 	p := &packetConn{timedConn: timedConn{c, wait}}
-	p.small = bufio.NewReaderSize(&p.timedConn, smallReads)
+	p.small = bufio.NewReaderSize(&p.timedConn, buffer)
 	return p
 }
 
@@ -89,7 +89,15 @@ func (p patience) dialer(wait time.Duration) dialFunc {
 
 // packets is dialer for DataNodes.
 func (p patience) packets() dialFunc {
-	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode) })
+	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, smallReads) })
+}
+
+// protectedReads is how much is read at once from a DataNode that sends small packets or tokens.
+const protectedReads = 64 << 10
+
+// tokens is dialer for DataNodes whose connections are protected.
+func (p patience) tokens() dialFunc {
+	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, protectedReads) })
 }
 
 func (p patience) connect(wrap func(net.Conn) net.Conn) dialFunc {

@@ -33,8 +33,12 @@ func TestEncryptionZone(t *testing.T) {
 		}
 	}
 	run("org.apache.hadoop.crypto.key.KeyShell", "create", "k1")
-	check(t, c.Kill("nn"))
-	check(t, c.StartRole(t.Context(), "nn"))
+	for _, role := range []string{"dn1", "nn"} {
+		check(t, c.Kill(role))
+	}
+	for _, role := range []string{"nn", "dn1"} {
+		check(t, c.StartRole(t.Context(), role))
+	}
 	fsys, root := onHDFS(t, siteOf(t, c))
 	run("org.apache.hadoop.hdfs.tools.CryptoAdmin", "-createZone", "-keyName", "k1", "-path", root)
 	_, err = fsys.Create(root+"/f", 0)
