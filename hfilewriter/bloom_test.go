@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // Keys hashed side by side have the hashes that they have alone, whatever their lengths.
@@ -59,7 +59,7 @@ func writeUntold(t *testing.T, s Settings, rows, lost int) (file []byte, row str
 		t.Fatal(err)
 	}
 	for i := range rows {
-		c := keys.Cell{Row: fmt.Appendf(nil, "%06d", i*7), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put, Value: []byte("v")}
+		c := cell.Cell{Row: fmt.Appendf(nil, "%06d", i*7), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: cell.Put, Value: []byte("v")}
 		w.settings.Bloom = s.Bloom
 		if i == lost {
 			row, w.settings.Bloom = string(c.Row), BloomNone
@@ -78,9 +78,9 @@ func writeUntold(t *testing.T, s Settings, rows, lost int) (file []byte, row str
 // TestChunksOutOfOrderAreFound: HBase looks for a row's chunk by bisection.
 func TestChunksOutOfOrderAreFound(t *testing.T) {
 	s := Settings{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRow, BloomBlockSize: 128, BlockSize: 512}
-	var cells []keys.Cell
+	var cells []cell.Cell
 	for i := range 600 {
-		cells = append(cells, keys.Cell{Row: fmt.Appendf(nil, "%06d", i), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put})
+		cells = append(cells, cell.Cell{Row: fmt.Appendf(nil, "%06d", i), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: cell.Put})
 	}
 	file := writeCells(t, s, cells)
 	r := open(t, file)

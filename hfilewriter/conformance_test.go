@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
-var typeNames = map[keys.CellType]string{keys.Put: "Put", keys.Delete: "Delete", keys.DeleteFamilyVersion: "DeleteFamilyVersion", keys.DeleteColumn: "DeleteColumn", keys.DeleteFamily: "DeleteFamily"}
+var typeNames = map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion", cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily"}
 
 // cellLines are cells as the oracle reads them.
-func cellLines(cells []keys.Cell) []byte {
+func cellLines(cells []cell.Cell) []byte {
 	var b bytes.Buffer
 	for _, c := range cells {
 		fmt.Fprintf(&b, "%s\t%s\t%s\t%d\t%s\t%s\n", hex.EncodeToString(c.Row), c.Family, hex.EncodeToString(c.Qualifier), c.Timestamp, typeNames[c.Type], hex.EncodeToString(c.Value))
@@ -46,7 +46,7 @@ func oracleSettings(s Settings) []string {
 
 // conforms writes the same cells with HBase and with this package and has the oracle compare the files part by part, and
 // HBase read ours. Files without compression must be the same to the byte.
-func conforms(t *testing.T, o *testcluster.Oracle, s Settings, cells []keys.Cell) {
+func conforms(t *testing.T, o *testcluster.Oracle, s Settings, cells []cell.Cell) {
 	t.Helper()
 	dir := t.TempDir()
 	lines, ours := filepath.Join(dir, "cells"), filepath.Join(dir, "ours")
@@ -96,15 +96,15 @@ func readAlike(t *testing.T, o *testcluster.Oracle, ours, theirs string) {
 }
 
 // forHBase are random cells that HBase's client classes take: one family, no timestamp before 1970; repeated ones, or not.
-func forHBase(r *rand.Rand, n int, repeats bool) []keys.Cell {
+func forHBase(r *rand.Rand, n int, repeats bool) []cell.Cell {
 	cells := randomCells(r, n)
 	for i := range cells {
 		cells[i].Family = []byte("fam")
 		cells[i].Timestamp = max(cells[i].Timestamp, -cells[i].Timestamp)
 	}
-	slices.SortStableFunc(cells, func(a, b keys.Cell) int { return keys.Compare(&a, &b) })
+	slices.SortStableFunc(cells, func(a, b cell.Cell) int { return cell.Compare(&a, &b) })
 	if !repeats {
-		cells = slices.CompactFunc(cells, func(a, b keys.Cell) bool { return keys.Compare(&a, &b) == 0 })
+		cells = slices.CompactFunc(cells, func(a, b cell.Cell) bool { return cell.Compare(&a, &b) == 0 })
 	}
 	return cells
 }
@@ -133,20 +133,20 @@ func TestMatrix(t *testing.T) {
 
 type namedSet struct {
 	name  string
-	cells []keys.Cell
+	cells []cell.Cell
 }
 
 // namedCells are the kinds of data that a file may hold.
 func namedCells() []namedSet {
-	put := func(row, qualifier string, value []byte) keys.Cell {
-		return keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: benchTime, Type: keys.Put, Value: value}
+	put := func(row, qualifier string, value []byte) cell.Cell {
+		return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: benchTime, Type: cell.Put, Value: value}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	noise := make([]byte, 400_000)
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
 	}
-	var large, short, long, versions []keys.Cell
+	var large, short, long, versions []cell.Cell
 	for i := range 6 {
 		large = append(large, put(fmt.Sprint("row", i), "big", noise[:i*70_000]))
 	}
@@ -161,7 +161,7 @@ func namedCells() []namedSet {
 		versions = append(versions, c)
 	}
 	return []namedSet{
-		{"one cell", []keys.Cell{put("r", "q", []byte("v"))}},
+		{"one cell", []cell.Cell{put("r", "q", []byte("v"))}},
 		{"one row", cellsOf(checkRows(1, 1), "f", checkQualifiers, benchTime)},
 		{"check rows", cellsOf(checkRows(1000, 2), "f", checkQualifiers, benchTime)},
 		{"random", forHBase(r, 2000, false)},
@@ -214,7 +214,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-func recipe(r *rand.Rand) (Settings, []keys.Cell) {
+func recipe(r *rand.Rand) (Settings, []cell.Cell) {
 	one := func(v ...int) int { return v[r.IntN(len(v))] }
 	s := Settings{
 		Compression:      Compression(one(int(CompressNone), int(CompressNone), int(CompressNone), int(CompressSnappy), int(CompressGZ), int(CompressZSTD), int(CompressLZ4))),

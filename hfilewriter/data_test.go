@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 // tableRow is one row of a table whose columns are fixed.
 type tableRow struct {
 	row    []byte
-	values []keys.Value // null: no cell
+	values []values.Value // null: no cell
 }
 
 var checkWords = strings.Fields("approved 同意 rejected 退回 补充材料 overdue 金额 limit 客户 risk 规则 score 复核 manual 通过 pending 资料齐全 income 征信 blacklist")
@@ -58,7 +59,7 @@ func checkRows(n int, seed uint64) []tableRow {
 				"result": pick("PASS", "REJECT", "REVIEW"), "amount": fmt.Sprintf("%d.%02d", r.IntN(100000), r.IntN(100)), "version": pick("V1", "V2", "V3"), "remark": text(r.IntN(24)), "memo": pick("", "remark")}
 			row := tableRow{row: []byte(fmt.Sprint(r.IntN(10)) + hex.EncodeToString(sum[:]) + id)}
 			for _, q := range checkQualifiers {
-				row.values = append(row.values, keys.ValueOf([]byte(v[string(q)])))
+				row.values = append(row.values, values.ValueOf([]byte(v[string(q)])))
 			}
 			rows = append(rows, row)
 		}
@@ -82,12 +83,12 @@ func packed(rows []tableRow) []tableRow {
 		room = room[n:]
 		return b
 	}
-	slots := make([]keys.Value, 0, len(rows)*len(checkQualifiers))
+	slots := make([]values.Value, 0, len(rows)*len(checkQualifiers))
 	for i, r := range rows {
 		rows[i].row = take(len(r.row))
 		first := len(slots)
 		for _, v := range r.values {
-			slots = append(slots, keys.ValueOf(take(v.Len())))
+			slots = append(slots, values.ValueOf(take(v.Len())))
 		}
 		rows[i].values = slots[first:]
 	}
@@ -95,12 +96,12 @@ func packed(rows []tableRow) []tableRow {
 }
 
 // cellsOf are the rows' Puts in order.
-func cellsOf(rows []tableRow, family string, qualifiers [][]byte, timestamp int64) []keys.Cell {
-	var cells []keys.Cell
+func cellsOf(rows []tableRow, family string, qualifiers [][]byte, timestamp int64) []cell.Cell {
+	var cells []cell.Cell
 	for _, r := range rows {
 		for i, v := range r.values {
 			if !v.Null() {
-				cells = append(cells, keys.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: v.Bytes()})
+				cells = append(cells, cell.Cell{Row: r.row, Family: []byte(family), Qualifier: qualifiers[i], Timestamp: timestamp, Type: cell.Put, Value: v.Bytes()})
 			}
 		}
 	}

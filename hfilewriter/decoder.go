@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // blockDecoder gives back the cells of one data block after another.
@@ -21,7 +21,7 @@ type blockDecoder struct {
 	family []byte // of the cells, for encodings that store it once
 	stamp  uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
 	kind   byte
-	cell   keys.Cell
+	cell   cell.Cell
 	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
 	sameRow bool
 
@@ -130,7 +130,7 @@ func (d *blockDecoder) moveOn() {
 	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
 	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd], d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
-	d.cell.Timestamp, d.cell.Type = int64(d.stamp), keys.CellType(d.kind)
+	d.cell.Timestamp, d.cell.Type = int64(d.stamp), cell.Type(d.kind)
 	d.cell.Value = d.value
 }
 

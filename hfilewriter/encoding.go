@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // An encoded data block begins with the 2-byte id of its encoding; a block without encoding with its first cell.
@@ -32,7 +32,7 @@ type blockEncoder struct {
 type previous struct {
 	row, family, qualifier []byte // copies
 	timestamp              int64
-	kind                   keys.CellType
+	kind                   cell.Type
 	keyLen                 int
 	value                  span // in the encoder's buf; of this block only
 }
@@ -79,7 +79,7 @@ func (e *blockEncoder) end() {
 }
 
 // add encodes a cell, whose lengths have been checked.
-func (e *blockEncoder) add(c *keys.Cell) {
+func (e *blockEncoder) add(c *cell.Cell) {
 	keyLen := keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier)
 	switch e.encoding {
 	case EncodeNone:
@@ -106,7 +106,7 @@ func (e *blockEncoder) appendValue(value []byte) {
 }
 
 // set remembers a cell's key; its value was remembered as it was written.
-func (p *previous) set(c *keys.Cell, keyLen int) {
+func (p *previous) set(c *cell.Cell, keyLen int) {
 	p.row = append(p.row[:0], c.Row...)
 	p.family = append(p.family[:0], c.Family...)
 	p.qualifier = append(p.qualifier[:0], c.Qualifier...)
@@ -114,7 +114,7 @@ func (p *previous) set(c *keys.Cell, keyLen int) {
 }
 
 // follow remembers the key of a cell that stands at a place seen from p; what is the same is not copied again.
-func (p *previous) follow(c *keys.Cell, at place) {
+func (p *previous) follow(c *cell.Cell, at place) {
 	if at == newRow {
 		p.row = append(p.row[:0], c.Row...)
 		p.family = append(p.family[:0], c.Family...)
@@ -126,14 +126,14 @@ func (p *previous) follow(c *keys.Cell, at place) {
 }
 
 // cell is the remembered key as a cell without value.
-func (p *previous) cell() keys.Cell {
-	return keys.Cell{Row: p.row, Family: p.family, Qualifier: p.qualifier, Timestamp: p.timestamp, Type: p.kind}
+func (p *previous) cell() cell.Cell {
+	return cell.Cell{Row: p.row, Family: p.family, Qualifier: p.qualifier, Timestamp: p.timestamp, Type: p.kind}
 }
 
 // common is how many leading bytes of the flat keys of p and c are equal, to the end of the qualifier at most; families
 // count as equal (PrivateCellUtil.findCommonPrefixInFlatKey). Rows of different length share no byte of the row, only,
 // it may be, the first one of the length.
-func (p *previous) common(c *keys.Cell) int {
+func (p *previous) common(c *cell.Cell) int {
 	if len(c.Row) != len(p.row) {
 		if len(c.Row)>>8 == len(p.row)>>8 {
 			return 1
@@ -167,7 +167,7 @@ func appendRowRest(dst, row []byte, common int) []byte {
 }
 
 // appendKey appends a cell's flat key.
-func appendKey(dst []byte, c *keys.Cell) []byte {
+func appendKey(dst []byte, c *cell.Cell) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Row)))
 	dst = append(dst, c.Row...)
 	dst = append(dst, byte(len(c.Family)))
@@ -178,7 +178,7 @@ func appendKey(dst []byte, c *keys.Cell) []byte {
 }
 
 // parseKey gives the parts of a flat key as views of it.
-func parseKey(key []byte) (c keys.Cell, err error) {
+func parseKey(key []byte) (c cell.Cell, err error) {
 	if len(key) < keyOverhead {
 		return c, fmt.Errorf("%w: key of %d bytes", ErrCorrupt, len(key))
 	}
@@ -194,7 +194,7 @@ func parseKey(key []byte) (c keys.Cell, err error) {
 	}
 	c.Family, c.Qualifier = rest[1:1+familyLen:1+familyLen], rest[1+familyLen:]
 	c.Timestamp = int64(binary.BigEndian.Uint64(key[len(key)-timestampLen-typeLen:]))
-	c.Type = keys.CellType(key[len(key)-typeLen])
+	c.Type = cell.Type(key[len(key)-typeLen])
 	return c, nil
 }
 

@@ -3,7 +3,7 @@ package hfilewriter
 import (
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // DIFF (DiffKeyDeltaEncoder.compressSingleKeyValue). Before the first cell of a block: byte family length, family.
@@ -27,7 +27,7 @@ const (
 	diffTimestampShift = 4
 )
 
-func (e *blockEncoder) addDiff(c *keys.Cell, keyLen int) {
+func (e *blockEncoder) addDiff(c *cell.Cell, keyLen int) {
 	first, p := e.cells == 0, &e.prev
 	if first {
 		e.buf = append(e.buf, byte(len(c.Family)))

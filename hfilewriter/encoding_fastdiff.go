@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // FAST_DIFF (FastDiffDeltaEncoder.compressSingleKeyValue) stores of a cell what differs from the one before:
@@ -29,7 +29,7 @@ const (
 	fastDiffSameValue    = 0x40
 )
 
-func (e *blockEncoder) addFastDiff(c *keys.Cell, keyLen int) {
+func (e *blockEncoder) addFastDiff(c *cell.Cell, keyLen int) {
 	if e.cells == 0 {
 		e.buf = append(e.buf, 0)
 		e.buf = appendCompressedInt(e.buf, keyLen)
@@ -72,7 +72,7 @@ func (e *blockEncoder) addFastDiff(c *keys.Cell, keyLen int) {
 }
 
 // appendKeyRest appends common, and the rest of row and qualifier, as DIFF and FAST_DIFF do.
-func (e *blockEncoder) appendKeyRest(c *keys.Cell) {
+func (e *blockEncoder) appendKeyRest(c *cell.Cell) {
 	common := e.prev.common(c)
 	e.buf = appendCompressedInt(e.buf, common)
 	if common < rowLengthLen+len(c.Row) {

@@ -3,7 +3,7 @@ package hfilewriter
 import (
 	"encoding/binary"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // A cell without encoding (NoneEncoder.write, KeyValueUtil.oswrite):
@@ -11,7 +11,7 @@ import (
 //	int key length, int value length, key, value
 //	[short tags length, tags]   only in files with tags
 //	[vlong sequence id]         only in files with sequence ids
-func (e *blockEncoder) addPlain(c *keys.Cell, keyLen int) {
+func (e *blockEncoder) addPlain(c *cell.Cell, keyLen int) {
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(keyLen))
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(len(c.Value)))
 	e.rowAt = len(e.buf)
@@ -32,7 +32,7 @@ func (d *blockDecoder) nextPlain() {
 //
 //	int n, int offset[n]   of a row's first cell, from the block's first cell
 //	int length of all cells
-func (e *blockEncoder) addRowIndex(c *keys.Cell, keyLen int) {
+func (e *blockEncoder) addRowIndex(c *cell.Cell, keyLen int) {
 	if e.cells == 0 || string(c.Row) != string(e.prev.row) {
 		e.rows = append(e.rows, uint32(len(e.buf)-e.start))
 	}

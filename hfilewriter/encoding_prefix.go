@@ -3,7 +3,7 @@ package hfilewriter
 import (
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // PREFIX (PrefixKeyDeltaEncoder.addKV):
@@ -13,7 +13,7 @@ import (
 //	[compressed int tags length, tags] [vlong sequence id]
 //
 // Here common counts equal bytes of timestamp and type too. The first cell of a block has common 0.
-func (e *blockEncoder) addPrefix(c *keys.Cell, keyLen int) {
+func (e *blockEncoder) addPrefix(c *cell.Cell, keyLen int) {
 	common := 0
 	if e.cells > 0 {
 		common = e.prev.commonToEnd(c, keyLen)
@@ -28,7 +28,7 @@ func (e *blockEncoder) addPrefix(c *keys.Cell, keyLen int) {
 }
 
 // commonToEnd is common, and where row and qualifier are the same goes on into timestamp and type.
-func (p *previous) commonToEnd(c *keys.Cell, keyLen int) int {
+func (p *previous) commonToEnd(c *cell.Cell, keyLen int) int {
 	n := p.common(c)
 	if n < keyLen-timestampLen-typeLen || len(p.qualifier) != len(c.Qualifier) {
 		return n

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"log"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // A file is written from cells in HBase's order, and read back.
@@ -18,8 +19,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, row := range []string{"row1", "row2", "row3"} {
-		cell := keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: keys.Put, Value: []byte("value of " + row)}
-		if err := w.Append(&cell); err != nil {
+		next := cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: cell.Put, Value: []byte("value of " + row)}
+		if err := w.Append(&next); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -60,10 +61,10 @@ func ExampleWriter_AppendRow() {
 	}
 	rows := []struct {
 		row    string
-		values []keys.Value
+		values []values.Value
 	}{
-		{"row1", keys.ValuesOf("Shanghai", "Li", "")},                   // an empty value is a cell,
-		{"row2", append(keys.ValuesOf("Shanghai", "Wu"), keys.Value{})}, // null is none
+		{"row1", values.ValuesOf("Shanghai", "Li", "")},                     // an empty value is a cell,
+		{"row2", append(values.ValuesOf("Shanghai", "Wu"), values.Value{})}, // null is none
 	}
 	for _, r := range rows {
 		if err := w.AppendRow(columns, []byte(r.row), 1700000000000, r.values); err != nil {
@@ -85,7 +86,7 @@ func ExampleReader_Verify() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Append(&keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: keys.Put, Value: []byte("v")}); err != nil {
+	if err := w.Append(&cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: cell.Put, Value: []byte("v")}); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := w.Close(); err != nil {
@@ -117,7 +118,7 @@ func ExampleReader_Layout() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Append(&keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: keys.Put, Value: []byte("v")}); err != nil {
+	if err := w.Append(&cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Type: cell.Put, Value: []byte("v")}); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := w.Close(); err != nil {

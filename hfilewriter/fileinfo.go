@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"bulkload/keys"
+	"bulkload/cell"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -83,7 +83,7 @@ func (f FileInfo) Text(key string) string {
 	case kind == infoIsRange && len(v) == 16:
 		return fmt.Sprintf("%d to %d", int64(be64(v)), int64(be64(v[8:])))
 	}
-	return keys.Printable(v)
+	return cell.Printable(v)
 }
 
 // infoKind says how a property's value is to be read.

@@ -1,6 +1,6 @@
 package hfilewriter
 
-import "bulkload/keys"
+import "bulkload/cell"
 
 // The format's constants. Sources, all in hbase-server's or hbase-common's org.apache.hadoop.hbase.io.hfile:
 // HFile, HFileBlock.Header, BlockType, FixedFileTrailer.
@@ -33,7 +33,7 @@ const (
 	cellOverhead    = 4 + 4                                                   // int key length, int value length
 	mvccLen         = 1                                                       // a sequence id of 0, as a vlong
 
-	maxRowLen    = keys.MaxRowLen
+	maxRowLen    = cell.MaxRowLen
 	maxFamilyLen = 1<<7 - 1
 	maxKeyLen    = keyOverhead + maxRowLen + maxFamilyLen + maxQualifierLen
 	// maxQualifierLen and maxValueLen keep every length of a cell within Java's int.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 var update = flag.Bool("update", false, "write the annotated dumps in testdata/dumps anew")
@@ -50,14 +50,14 @@ func TestAnnotatedDumps(t *testing.T) {
 
 // dumpedCells try what an encoding does: the same row, another row, another length, another timestamp, the same value, a
 // delete, an empty value.
-func dumpedCells() []keys.Cell {
-	cell := func(row, qualifier string, ts int64, kind keys.CellType, value string) keys.Cell {
-		return keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: ts, Type: kind, Value: []byte(value)}
+func dumpedCells() []cell.Cell {
+	made := func(row, qualifier string, ts int64, kind cell.Type, value string) cell.Cell {
+		return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: ts, Type: kind, Value: []byte(value)}
 	}
 	const ts = 1_700_000_000_000
-	return []keys.Cell{
-		cell("row1", "qa", ts, keys.Put, "v1"), cell("row1", "qb", ts, keys.Put, "v1"), cell("row2", "qa", ts-5, keys.Put, "val2"),
-		cell("row2", "qa", ts-90_000, keys.Put, ""), cell("row22", "qa", ts+70_000, keys.DeleteColumn, ""),
+	return []cell.Cell{
+		made("row1", "qa", ts, cell.Put, "v1"), made("row1", "qb", ts, cell.Put, "v1"), made("row2", "qa", ts-5, cell.Put, "val2"),
+		made("row2", "qa", ts-90_000, cell.Put, ""), made("row22", "qa", ts+70_000, cell.DeleteColumn, ""),
 	}
 }
 

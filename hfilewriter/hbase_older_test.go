@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 // newerInfo names the pieces of file info that the writers of older releases, by the beginning of their names, don't know.
@@ -54,7 +54,7 @@ type olderHBase struct {
 }
 
 // reads has this HBase read the cells of a file of ours; it gives the file.
-func (o olderHBase) reads(t *testing.T, s Settings, cells []keys.Cell) (ours string) {
+func (o olderHBase) reads(t *testing.T, s Settings, cells []cell.Cell) (ours string) {
 	t.Helper()
 	dir := t.TempDir()
 	ours, read := filepath.Join(dir, "ours"), filepath.Join(dir, "read")
@@ -79,7 +79,7 @@ func (o olderHBase) writesAlike(t *testing.T, ours, theirs string) {
 }
 
 // write gives a file of this HBase's own.
-func (o olderHBase) write(t *testing.T, s Settings, cells []keys.Cell) string {
+func (o olderHBase) write(t *testing.T, s Settings, cells []cell.Cell) string {
 	t.Helper()
 	dir := t.TempDir()
 	lines := filepath.Join(dir, "cells")

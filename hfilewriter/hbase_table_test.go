@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
 )
 
 // tableFamilies are the families of a table, each stored in another way, in small blocks with indexes of many levels.
@@ -45,8 +45,8 @@ type served struct {
 	oracle *testcluster.Oracle
 	table  string
 	rows   [][]byte
-	cells  []keys.Cell // of all families, as a raw scan gives them
-	live   []keys.Cell // as a scan gives them: without deletes and what they hide
+	cells  []cell.Cell // of all families, as a raw scan gives them
+	live   []cell.Cell // as a scan gives them: without deletes and what they hide
 }
 
 func newServed(t *testing.T, o *testcluster.Oracle, table string) *served {
@@ -56,7 +56,7 @@ func newServed(t *testing.T, o *testcluster.Oracle, table string) *served {
 	for _, f := range tableFamilies {
 		s.cells = append(s.cells, servedCells(r, s.rows, f.name)...)
 	}
-	slices.SortStableFunc(s.cells, func(a, b keys.Cell) int { return keys.Compare(&a, &b) })
+	slices.SortStableFunc(s.cells, func(a, b cell.Cell) int { return cell.Compare(&a, &b) })
 	s.live = withoutDeleted(s.cells)
 	if len(s.live) < len(s.cells)/2 || len(s.live) > len(s.cells)*9/10 {
 		t.Fatalf("%d of %d cells are not deleted: the data tells too little", len(s.live), len(s.cells))
@@ -84,14 +84,14 @@ func servedRows(r *rand.Rand, n int) [][]byte {
 
 // servedCells gives most rows puts of several versions in one family, and some of them deletes of each kind. No delete is
 // older than every put: a major compaction would drop it.
-func servedCells(r *rand.Rand, rows [][]byte, family string) []keys.Cell {
-	var cells []keys.Cell
+func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
+	var cells []cell.Cell
 	for _, row := range rows {
 		if r.IntN(10) == 0 {
 			continue
 		}
-		add := func(qualifier string, kind keys.CellType, value string) {
-			cells = append(cells, keys.Cell{Row: row, Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: benchTime + r.Int64N(4)*1000, Type: kind, Value: []byte(value)})
+		add := func(qualifier string, kind cell.Type, value string) {
+			cells = append(cells, cell.Cell{Row: row, Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: benchTime + r.Int64N(4)*1000, Type: kind, Value: []byte(value)})
 		}
 		kind, first := r.IntN(24), 0
 		if kind < 2 {
@@ -99,22 +99,22 @@ func servedCells(r *rand.Rand, rows [][]byte, family string) []keys.Cell {
 		}
 		for q := first; q < servedQualifiers; q++ {
 			for range r.IntN(4) {
-				add(qualifierOf(q), keys.Put, strings.Repeat(fmt.Sprint("value", r.IntN(3)), r.IntN(6)))
+				add(qualifierOf(q), cell.Put, strings.Repeat(fmt.Sprint("value", r.IntN(3)), r.IntN(6)))
 			}
 		}
 		switch kind {
 		case 0:
-			add("", keys.DeleteFamily, "")
+			add("", cell.DeleteFamily, "")
 		case 1:
-			add("", keys.DeleteFamilyVersion, "")
+			add("", cell.DeleteFamilyVersion, "")
 		case 2, 3, 4, 5:
-			add(qualifierOf(r.IntN(servedQualifiers)), keys.DeleteColumn, "")
+			add(qualifierOf(r.IntN(servedQualifiers)), cell.DeleteColumn, "")
 		case 6, 7, 8, 9:
-			add(qualifierOf(r.IntN(servedQualifiers)), keys.Delete, "")
+			add(qualifierOf(r.IntN(servedQualifiers)), cell.Delete, "")
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b keys.Cell) int { return keys.Compare(&a, &b) })
-	return slices.CompactFunc(cells, func(a, b keys.Cell) bool { return keys.Compare(&a, &b) == 0 })
+	slices.SortStableFunc(cells, func(a, b cell.Cell) int { return cell.Compare(&a, &b) })
+	return slices.CompactFunc(cells, func(a, b cell.Cell) bool { return cell.Compare(&a, &b) == 0 })
 }
 
 const servedQualifiers = 5
@@ -126,32 +126,32 @@ func qualifierOf(i int) string {
 
 // withoutDeleted leaves out deletes and the puts that they hide, after HBase's manual: a delete of a column or family hides
 // what is as old or older, one of a version just that.
-func withoutDeleted(cells []keys.Cell) []keys.Cell {
-	hidden := func(d, c *keys.Cell) bool {
+func withoutDeleted(cells []cell.Cell) []cell.Cell {
+	hidden := func(d, c *cell.Cell) bool {
 		if !bytes.Equal(d.Row, c.Row) || !bytes.Equal(d.Family, c.Family) {
 			return false
 		}
 		column := bytes.Equal(d.Qualifier, c.Qualifier)
 		switch d.Type {
-		case keys.DeleteFamily:
+		case cell.DeleteFamily:
 			return c.Timestamp <= d.Timestamp
-		case keys.DeleteFamilyVersion:
+		case cell.DeleteFamilyVersion:
 			return c.Timestamp == d.Timestamp
-		case keys.DeleteColumn:
+		case cell.DeleteColumn:
 			return column && c.Timestamp <= d.Timestamp
-		case keys.Delete:
+		case cell.Delete:
 			return column && c.Timestamp == d.Timestamp
 		}
 		return false
 	}
-	deletes := map[string][]keys.Cell{}
+	deletes := map[string][]cell.Cell{}
 	for _, c := range cells {
-		if c.Type != keys.Put {
+		if c.Type != cell.Put {
 			deletes[string(c.Row)] = append(deletes[string(c.Row)], c)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(cells), func(c keys.Cell) bool {
-		return c.Type != keys.Put || slices.ContainsFunc(deletes[string(c.Row)], func(d keys.Cell) bool { return hidden(&d, &c) })
+	return slices.DeleteFunc(slices.Clone(cells), func(c cell.Cell) bool {
+		return c.Type != cell.Put || slices.ContainsFunc(deletes[string(c.Row)], func(d cell.Cell) bool { return hidden(&d, &c) })
 	})
 }
 
@@ -175,7 +175,7 @@ func (s *served) load(t *testing.T) {
 		for key, value := range map[string]any{"COMPRESSION": f.Compression, "DATA_BLOCK_ENCODING": f.Encoding, "BLOOMFILTER": f.Bloom} {
 			args = append(args, fmt.Sprintf("%s:%s=%v", f.name, key, value))
 		}
-		cells := slices.DeleteFunc(slices.Clone(s.cells), func(c keys.Cell) bool { return string(c.Family) != f.name })
+		cells := slices.DeleteFunc(slices.Clone(s.cells), func(c cell.Cell) bool { return string(c.Family) != f.name })
 		writeFile(t, filepath.Join(dir, f.name, "file"), writeCells(t, f.Settings, cells))
 	}
 	s.run(t, append([]string{"create", s.table, strings.Join(names, ","), ""}, args...)...)
@@ -232,7 +232,7 @@ func (s *served) reads(t *testing.T) {
 	s.getColumns(t)
 }
 
-func (s *served) same(t *testing.T, want []keys.Cell, args ...string) {
+func (s *served) same(t *testing.T, want []cell.Cell, args ...string) {
 	t.Helper()
 	s.sameText(t, cellLines(want), args...)
 }
@@ -266,7 +266,7 @@ func lineOf(text []byte, n int) []byte {
 }
 
 // lastRowFirst turns the order of the rows, not of the cells of a row.
-func lastRowFirst(cells []keys.Cell) (turned []keys.Cell) {
+func lastRowFirst(cells []cell.Cell) (turned []cell.Cell) {
 	for end := len(cells); end > 0; {
 		start := end - 1
 		for start > 0 && bytes.Equal(cells[start-1].Row, cells[end-1].Row) {
@@ -281,7 +281,7 @@ func lastRowFirst(cells []keys.Cell) (turned []keys.Cell) {
 // getRows asks for every row, and for rows beside it that aren't there.
 func (s *served) getRows(t *testing.T) {
 	t.Helper()
-	cells := map[string][]keys.Cell{}
+	cells := map[string][]cell.Cell{}
 	for _, c := range s.live {
 		cells[string(c.Row)] = append(cells[string(c.Row)], c)
 	}
@@ -307,7 +307,7 @@ func (s *served) getColumns(t *testing.T) {
 	column := func(row []byte, family, qualifier string) string {
 		return fmt.Sprintf("%x\t%s\t%x", row, family, qualifier)
 	}
-	cells := map[string][]keys.Cell{}
+	cells := map[string][]cell.Cell{}
 	for _, c := range s.live {
 		k := column(c.Row, string(c.Family), string(c.Qualifier))
 		cells[k] = append(cells[k], c)
@@ -325,7 +325,7 @@ func (s *served) getColumns(t *testing.T) {
 	s.get(t, asked.Bytes(), want.Bytes())
 }
 
-func linesOrAbsent(cells []keys.Cell) []byte {
+func linesOrAbsent(cells []cell.Cell) []byte {
 	if len(cells) == 0 {
 		return []byte("absent\n")
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // readAll opens and verifies whatever it is given. What it must not do is panic, hang or take much memory.
@@ -100,11 +100,11 @@ func FuzzReader(f *testing.F) {
 func FuzzCells(f *testing.F) {
 	f.Add(uint8(4), []byte("a\x01b\x02c"))
 	f.Fuzz(func(t *testing.T, encoding uint8, data []byte) {
-		var cells []keys.Cell
+		var cells []cell.Cell
 		for len(data) >= 4 {
 			n := min(int(data[0]&15)+1, len(data)-3)
-			c := keys.Cell{Row: data[:n], Family: []byte("f"), Qualifier: data[n : n+1], Timestamp: int64(data[1]) << (data[2] & 63), Type: keys.Put, Value: data[:n-1]}
-			if len(cells) > 0 && keys.Compare(&cells[len(cells)-1], &c) > 0 {
+			c := cell.Cell{Row: data[:n], Family: []byte("f"), Qualifier: data[n : n+1], Timestamp: int64(data[1]) << (data[2] & 63), Type: cell.Put, Value: data[:n-1]}
+			if len(cells) > 0 && cell.Compare(&cells[len(cells)-1], &c) > 0 {
 				c.Row = append(bytes.Clone(cells[len(cells)-1].Row), c.Row...)
 			}
 			if len(c.Row) > 1000 {

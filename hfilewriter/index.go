@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // The data index (HFileBlockIndex.BlockIndexWriter, NoOpIndexBlockEncoder). A root block:
@@ -252,8 +252,8 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 
 // appendSeparator appends the index key of a data block: left is the last cell of the block before, right the block's
 // first. A shorter key between the two is made where there is one (HFileWriterImpl.getMidpoint, HBase 2.5 and later).
-func appendSeparator(dst []byte, left, right *keys.Cell) []byte {
-	between := keys.Cell{Timestamp: indexKeyTimestamp, Type: indexKeyType}
+func appendSeparator(dst []byte, left, right *cell.Cell) []byte {
+	between := cell.Cell{Timestamp: indexKeyTimestamp, Type: indexKeyType}
 	var room [64]byte
 	if row, ok := appendBetween(room[:0], left.Row, right.Row); ok {
 		between.Row = row

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/bits"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // Block describes one block of a file.
@@ -219,15 +219,15 @@ func DescribeKey(key []byte) string {
 }
 
 // describe prints a cell's key, as DescribeKey does.
-func describe(c *keys.Cell) string {
+func describe(c *cell.Cell) string {
 	when := fmt.Sprint(c.Timestamp)
 	if c.Timestamp == indexKeyTimestamp {
 		when = "LATEST"
 	}
-	kind, ok := map[keys.CellType]string{keys.Put: "Put", keys.Delete: "Delete", keys.DeleteFamilyVersion: "DeleteFamilyVersion",
-		keys.DeleteColumn: "DeleteColumn", keys.DeleteFamily: "DeleteFamily", indexKeyType: "Maximum"}[c.Type]
+	kind, ok := map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion",
+		cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily", indexKeyType: "Maximum"}[c.Type]
 	if !ok {
 		kind = fmt.Sprint(uint8(c.Type))
 	}
-	return keys.Printable(c.Row) + "/" + keys.Printable(c.Family) + ":" + keys.Printable(c.Qualifier) + "/" + when + "/" + kind
+	return cell.Printable(c.Row) + "/" + cell.Printable(c.Family) + ":" + cell.Printable(c.Qualifier) + "/" + when + "/" + kind
 }

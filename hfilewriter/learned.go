@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // learned is what a decoder of FAST_DIFF remembers of a table's columns. The rows of a table have mostly the same columns
@@ -106,7 +106,7 @@ func (d *blockDecoder) knownColumn() int {
 // learnRow begins at a cell that was decoded in full and is the first that the decoder saw of a row.
 func (d *blockDecoder) learnRow() {
 	d.column = -1
-	if d.kind == byte(keys.Put) && !d.tags && !d.learned.off {
+	if d.kind == byte(cell.Put) && !d.tags && !d.learned.off {
 		d.column = d.learned.column(d.cell.Qualifier, d.firstColumn)
 		d.firstColumn = max(d.column, 0)
 	}

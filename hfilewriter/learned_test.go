@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // tableCells are cells of a table whose rows have mostly the same columns: with holes, values of all lengths, rows of
 // several lengths and timestamps, now and then versions and deletes.
-func tableCells(r *rand.Rand, rows, columns, holes int) []keys.Cell {
-	var cells []keys.Cell
+func tableCells(r *rand.Rand, rows, columns, holes int) []cell.Cell {
+	var cells []cell.Cell
 	lengths := []int{0, 1, 128, 7, 200, 20_000, 127}
 	if r.IntN(2) == 0 {
 		lengths = []int{1, 2, 2, 5, 17, 17, 3} // so that damage hits more than values
@@ -30,18 +30,18 @@ func tableCells(r *rand.Rand, rows, columns, holes int) []keys.Cell {
 			}
 			value := bytes.Repeat([]byte{byte(r.IntN(3))}, lengths[r.IntN(5+r.IntN(40)/39*2)])
 			qualifier := fmt.Appendf(nil, "q%0*d%s", 1+c%3, c, strings.Repeat("_long", c%5/4*(3+c)))
-			cell := keys.Cell{Row: row, Family: []byte("f"), Qualifier: qualifier, Timestamp: stamp, Type: keys.Put, Value: value}
+			next := cell.Cell{Row: row, Family: []byte("f"), Qualifier: qualifier, Timestamp: stamp, Type: cell.Put, Value: value}
 			if r.IntN(30) == 0 {
-				cell.Type, cell.Value = keys.DeleteColumn, nil
+				next.Type, next.Value = cell.DeleteColumn, nil
 			}
-			cells = append(cells, cell)
+			cells = append(cells, next)
 			if r.IntN(20) == 0 {
-				cell.Timestamp -= int64(r.IntN(300))
-				cells = append(cells, cell)
+				next.Timestamp -= int64(r.IntN(300))
+				cells = append(cells, next)
 			}
 		}
 	}
-	slices.SortFunc(cells, func(a, b keys.Cell) int { return keys.Compare(&a, &b) })
+	slices.SortFunc(cells, func(a, b cell.Cell) int { return cell.Compare(&a, &b) })
 	return cells
 }
 
@@ -59,7 +59,7 @@ func decoded(d *blockDecoder, payload []byte) (cells []string, err error) {
 	}
 }
 
-func shown(c *keys.Cell, sameRow bool) string {
+func shown(c *cell.Cell, sameRow bool) string {
 	return fmt.Sprintf("%q %q %q %d %d %q %v", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type, c.Value, sameRow)
 }
 
@@ -146,15 +146,15 @@ func TestLearningChangesNothing(t *testing.T) {
 
 // A table whose qualifiers never come again is not learned.
 func TestWideRowsAreNotLearned(t *testing.T) {
-	var cells []keys.Cell
+	var cells []cell.Cell
 	for i := range 3 * maxLearned {
-		cells = append(cells, keys.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: fmt.Appendf(nil, "%08d", i), Timestamp: 5, Type: keys.Put})
+		cells = append(cells, cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: fmt.Appendf(nil, "%08d", i), Timestamp: 5, Type: cell.Put})
 	}
 	file := writeCells(t, Settings{Compression: CompressNone, Encoding: EncodeFastDiff, Bloom: BloomRow}, cells)
 	r := open(t, file)
 	n := 0
 	report, err := r.Verify(func(run *Run) error {
-		return run.Each(func(c *keys.Cell) error {
+		return run.Each(func(c *cell.Cell) error {
 			if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
 				t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
 			}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // Packed values stand one behind the other, one a column: the length and one as a uvarint, or 0 where the row has no cell
@@ -14,7 +14,7 @@ import (
 var ErrPacked = errors.New("packed values are damaged")
 
 // AppendPackedValue packs a value after others; null is no cell.
-func AppendPackedValue(dst []byte, v keys.Value) []byte {
+func AppendPackedValue(dst []byte, v values.Value) []byte {
 	if v.Null() {
 		return append(dst, 0)
 	}
@@ -40,15 +40,15 @@ func AppendPackedValue(dst []byte, v keys.Value) []byte {
 
 // CutPackedValue gives the first of packed values, null for no cell, and those behind it. The value's capacity goes on into
 // them. It fails with ErrPacked.
-func CutPackedValue(packed []byte) (value keys.Value, rest []byte, err error) {
+func CutPackedValue(packed []byte) (value values.Value, rest []byte, err error) {
 	n, size := packedLen(packed)
 	switch end := size + n - 1; {
 	case size == 0:
-		return keys.Value{}, nil, ErrPacked
+		return values.Value{}, nil, ErrPacked
 	case n == 0:
-		return keys.Value{}, packed[size:], nil
+		return values.Value{}, packed[size:], nil
 	default:
-		return keys.ValueOf(packed[size:end]), packed[end:], nil
+		return values.ValueOf(packed[size:end]), packed[end:], nil
 	}
 }
 
@@ -83,8 +83,8 @@ func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
 }
 
 // pack packs a row's values.
-func pack(dst []byte, values []keys.Value) []byte {
-	for _, v := range values {
+func pack(dst []byte, all []values.Value) []byte {
+	for _, v := range all {
 		dst = AppendPackedValue(dst, v)
 	}
 	return dst

@@ -7,7 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 // FuzzPacked gives the writer any bytes as packed values: it takes them as AppendRow takes the values, or says ErrPacked.
@@ -16,9 +17,9 @@ func FuzzPacked(f *testing.F) {
 	for range 8 {
 		var b []byte
 		for range 12 {
-			b = AppendPackedValue(b, keys.ValueOf(bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8))))
+			b = AppendPackedValue(b, values.ValueOf(bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8))))
 			if r.IntN(3) == 0 {
-				b = AppendPackedValue(b, keys.Value{})
+				b = AppendPackedValue(b, values.Value{})
 			}
 		}
 		f.Add(b, byte(r.IntN(12)))
@@ -34,14 +35,14 @@ func FuzzPacked(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var values []keys.Value
+		var cut []values.Value
 		rest := bytes.Clone(packed)
 		for range qualifiers {
-			var v keys.Value
+			var v values.Value
 			if v, rest, err = CutPackedValue(rest); err != nil {
 				break
 			}
-			values = append(values, v)
+			cut = append(cut, v)
 		}
 		for _, encoding := range []Encoding{EncodeFastDiff, EncodeNone, EncodePrefix} {
 			var whole, single bytes.Buffer
@@ -55,12 +56,12 @@ func FuzzPacked(f *testing.F) {
 				continue
 			}
 			count := 0
-			for i, v := range values {
+			for i, v := range cut {
 				if v.Null() {
 					continue
 				}
 				count++
-				c := keys.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: keys.Put, Value: v.Bytes()}
+				c := cell.Cell{Row: []byte("row"), Family: []byte("f"), Qualifier: qualifiers[i], Timestamp: 7, Type: cell.Put, Value: v.Bytes()}
 				if err := x.Append(&c); err != nil {
 					t.Fatal(err)
 				}

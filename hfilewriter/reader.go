@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // ErrCorrupt marks errors of a file that is not a sound HFile. They name the block and its offset.
@@ -244,7 +244,7 @@ func (m *bloomMeta) chunkOf(key []byte) int {
 func compareFlatKeys(a, b []byte) int {
 	x, _ := parseKey(a)
 	y, _ := parseKey(b)
-	return keys.Compare(&x, &y)
+	return cell.Compare(&x, &y)
 }
 
 // block is a block as read; its payload is valid until the source reads on.
@@ -368,6 +368,6 @@ func readAt(in io.ReaderAt, b []byte, offset int64) error {
 }
 
 // seekKey is the first key that a row can have.
-func seekKey(row []byte) keys.Cell {
-	return keys.Cell{Row: row, Timestamp: math.MaxInt64, Type: indexKeyType}
+func seekKey(row []byte) cell.Cell {
+	return cell.Cell{Row: row, Timestamp: math.MaxInt64, Type: indexKeyType}
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 // Columns is the fixed order of the columns of a family's rows, for AppendRow. It is immutable and safe for concurrent
@@ -36,7 +37,7 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 
 // AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
 // prepared once. A row without any value adds nothing. The row and the values are not kept.
-func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []keys.Value) error {
+func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []values.Value) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -70,15 +71,15 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	if err != nil {
 		return nil, err
 	}
-	cell := keys.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: keys.Put, Value: value.Bytes()}
+	next := cell.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: cell.Put, Value: value.Bytes()}
 	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
-	if err := w.Append(&cell); err != nil {
+	if err := w.Append(&next); err != nil {
 		return nil, err
 	}
 	if sameRow || w.settings.Bloom == BloomRowCol || !w.plan.fits(w.settings.Encoding, columns, len(row), timestamp) {
-		return w.appendRest(&cell, columns, i+1, packed)
+		return w.appendRest(&next, columns, i+1, packed)
 	}
-	return w.appendPlanned(&cell, i, packed)
+	return w.appendPlanned(&next, i, packed)
 }
 
 // skipEmpty goes on from column i to the next one that has a value.
@@ -96,17 +97,17 @@ func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 }
 
 // appendRest adds a row's cells from column i on, one by one.
-func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
+func (w *Writer) appendRest(next *cell.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
 	for ; i < len(columns.qualifiers); i++ {
-		var v keys.Value
+		var v values.Value
 		if v, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}
 		if v.Null() {
 			continue
 		}
-		cell.Qualifier, cell.Value = columns.qualifiers[i], v.Bytes()
-		if err := w.Append(cell); err != nil {
+		next.Qualifier, next.Value = columns.qualifiers[i], v.Bytes()
+		if err := w.Append(next); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +116,7 @@ func (w *Writer) appendRest(cell *keys.Cell, columns *Columns, i int, packed []b
 
 // appendPlanned adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
 // column before has no cell, takes the way of Append.
-func (w *Writer) appendPlanned(cell *keys.Cell, i int, packed []byte) (rest []byte, err error) {
+func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []byte, err error) {
 	p, e, blockSize := &w.plan, &w.enc, w.settings.BlockSize
 	for last := i; ; {
 		if e.encoding == EncodeFastDiff {
@@ -128,27 +129,27 @@ func (w *Writer) appendPlanned(cell *keys.Cell, i int, packed []byte) (rest []by
 			e.leavePlan(p, last)
 			return packed, nil
 		}
-		var value keys.Value
+		var value values.Value
 		if value, packed, err = CutPackedValue(packed); err != nil {
 			return nil, err
 		}
 		v := value.Bytes()
 		if len(v) > maxValueLen || i != last+1 || e.full(blockSize) {
 			e.leavePlan(p, last)
-			cell.Qualifier, cell.Value = p.columns.qualifiers[i], v
-			if err := w.check(cell); err != nil {
+			next.Qualifier, next.Value = p.columns.qualifiers[i], v
+			if err := w.check(next); err != nil {
 				return nil, err
 			}
-			if err := w.appendOrdered(cell, sameRow); err != nil {
+			if err := w.appendOrdered(next, sameRow); err != nil {
 				return nil, err
 			}
 		} else {
 			if e.encoding == EncodeNone {
-				e.addPlanned(&p.cells[i], cell, v)
+				e.addPlanned(&p.cells[i], next, v)
 			} else {
 				e.addPlannedFastDiff(&p.cells[i], v)
 			}
-			w.stats.addPlanned(&p.cells[i], cell, v)
+			w.stats.addPlanned(&p.cells[i], next, v)
 		}
 		last = i
 	}
@@ -193,7 +194,7 @@ func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestam
 	for i, q := range columns.qualifiers {
 		c := plannedCell{qualifier: q, keyLen: keyOverhead + rowLen + len(columns.family) + len(q)}
 		if encoding == EncodeNone {
-			c.rest = p.keep(append(binary.BigEndian.AppendUint64(slices.Clone(q), uint64(timestamp)), byte(keys.Put)))
+			c.rest = p.keep(append(binary.BigEndian.AppendUint64(slices.Clone(q), uint64(timestamp)), byte(cell.Put)))
 		} else if i > 0 {
 			c.planFastDiff(p, columns, i)
 		}
@@ -344,7 +345,7 @@ func equalShort(a, b []byte, n int) bool {
 }
 
 // addPlanned is addPlain for a planned cell.
-func (e *blockEncoder) addPlanned(c *plannedCell, cell *keys.Cell, value []byte) {
+func (e *blockEncoder) addPlanned(c *plannedCell, next *cell.Cell, value []byte) {
 	at := len(e.buf)
 	size := cellOverhead + c.keyLen + len(value) + mvccLen
 	e.buf = grow(e.buf, size)[:at+size]
@@ -352,7 +353,7 @@ func (e *blockEncoder) addPlanned(c *plannedCell, cell *keys.Cell, value []byte)
 	binary.BigEndian.PutUint32(b, uint32(c.keyLen))
 	binary.BigEndian.PutUint32(b[4:], uint32(len(value)))
 	// Two-byte row length, row, one-byte family length and family are those of the cell before: copied from there.
-	n := cellOverhead + copy(b[cellOverhead:], e.buf[e.rowAt:e.rowAt+qualifierOffset(len(cell.Row), len(cell.Family))])
+	n := cellOverhead + copy(b[cellOverhead:], e.buf[e.rowAt:e.rowAt+qualifierOffset(len(next.Row), len(next.Family))])
 	n += copy(b[n:], c.rest)
 	e.prev.value = span{at + n, len(value)}
 	n += copy(b[n:], value)
@@ -369,13 +370,13 @@ func (e *blockEncoder) leavePlan(p *rowPlan, i int) {
 }
 
 // addPlanned is add for a Put whose timestamp has been counted.
-func (s *stats) addPlanned(c *plannedCell, cell *keys.Cell, value []byte) {
+func (s *stats) addPlanned(c *plannedCell, next *cell.Cell, value []byte) {
 	s.cells++
 	s.keyBytes += int64(c.keyLen)
 	s.valueBytes += int64(len(value))
 	if size := int64(c.keyLen + len(value)); size > s.biggest {
 		s.biggest = size
-		biggest := *cell
+		biggest := *next
 		biggest.Qualifier = c.qualifier
 		s.biggestKey = appendKey(s.biggestKey[:0], &biggest)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sort"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // Scanner walks over cells in order. It belongs to one goroutine.
@@ -56,7 +56,7 @@ func (s *Scanner) Next() bool {
 }
 
 // Cell is the present cell, valid until the next call of Next.
-func (s *Scanner) Cell() *keys.Cell { return &s.dec.cell }
+func (s *Scanner) Cell() *cell.Cell { return &s.dec.cell }
 
 // Err is what ended the scan too early; nil where the file was read to its end.
 func (s *Scanner) Err() error { return s.err }
@@ -130,7 +130,7 @@ func lastNotAfter(entries []indexEntry, row []byte) (indexEntry, error) {
 		if err != nil {
 			bad = fmt.Errorf("index entry %d: %w", i, err)
 		}
-		return keys.Compare(&c, &want) > 0
+		return cell.Compare(&c, &want) > 0
 	})
 	return entries[max(i-1, 0)], bad
 }

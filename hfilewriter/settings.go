@@ -138,7 +138,7 @@ type Stamp struct {
 	Task    string // BULKLOAD_SOURCE_TASK
 }
 
-// withDefaults fills in HBase's defaults and refuses what can't be written.
+// WithDefaults fills in HBase's defaults and refuses what can't be written.
 func (s Settings) withDefaults() (Settings, error) {
 	orInt(&s.BlockSize, 64<<10)
 	orInt(&s.IndexBlockSize, 128<<10)

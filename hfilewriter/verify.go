@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // Report is what Verify found in a sound file.
@@ -18,7 +18,7 @@ type Report struct {
 // Run is what Verify shows at a time: a cell, and those behind it in its row that have columns which were shown before.
 // It is valid during the call.
 type Run struct {
-	Cell   *keys.Cell
+	Cell   *cell.Cell
 	Column int // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
 
 	// The cells behind it, which have its row, family, timestamp and type: their columns' numbers and their values.
@@ -29,7 +29,7 @@ type Run struct {
 }
 
 // Each visits the run's cells one by one. The cell is valid during the call.
-func (r *Run) Each(visit func(*keys.Cell) error) error {
+func (r *Run) Each(visit func(*cell.Cell) error) error {
 	cell := *r.Cell
 	for i := -1; i < len(r.Columns); i++ {
 		if i >= 0 {
@@ -64,7 +64,7 @@ type verifier struct {
 	src    *source
 	dec    blockDecoder
 	visit  func(*Run) error
-	cell   keys.Cell
+	cell   cell.Cell
 	known  known // the cells behind it
 	run    Run
 	report Report
@@ -186,7 +186,7 @@ func (v *verifier) cells(b *block) error {
 }
 
 // expectEntry remembers a data block until an index block names it.
-func (v *verifier) expectEntry(b *block, first *keys.Cell) {
+func (v *verifier) expectEntry(b *block, first *cell.Cell) {
 	d := namedBlock{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
 	if v.stats.cells > 0 {
 		last := v.prev.cell()
@@ -205,7 +205,7 @@ func (v *verifier) catchUp() {
 
 // visitRun checks a cell, takes those behind it that stand there as cells of these columns did when they were checked in
 // full (in order, in a row that the bloom filter knows, with the same timestamp), and shows them.
-func (v *verifier) visitRun(c *keys.Cell) error {
+func (v *verifier) visitRun(c *cell.Cell) error {
 	column := v.dec.knownColumn()
 	v.known.clear()
 	if v.r.kind == BloomRowCol { // which must know each column
@@ -226,7 +226,7 @@ func (v *verifier) visitRun(c *keys.Cell) error {
 }
 
 // inPart checks a cell, in full where the decoder does not know it.
-func (v *verifier) inPart(c *keys.Cell) error {
+func (v *verifier) inPart(c *cell.Cell) error {
 	if !v.dec.known {
 		return v.inFull(c)
 	}
@@ -236,7 +236,7 @@ func (v *verifier) inPart(c *keys.Cell) error {
 }
 
 // takeKnown takes the cells behind c that need no look at their keys.
-func (v *verifier) takeKnown(c *keys.Cell) {
+func (v *verifier) takeKnown(c *cell.Cell) {
 	k := &v.known
 	v.dec.takeKnown(k)
 	if k.n == 0 {
@@ -257,7 +257,7 @@ func (v *verifier) takeKnown(c *keys.Cell) {
 }
 
 // inFull checks a cell by itself and beside the one before.
-func (v *verifier) inFull(c *keys.Cell) error {
+func (v *verifier) inFull(c *cell.Cell) error {
 	v.catchUp()
 	at := v.place(c)
 	if at == before {
@@ -272,7 +272,7 @@ func (v *verifier) inFull(c *keys.Cell) error {
 			return err
 		}
 	}
-	if c.Type == keys.DeleteFamily || c.Type == keys.DeleteFamilyVersion {
+	if c.Type == cell.DeleteFamily || c.Type == cell.DeleteFamilyVersion {
 		v.stats.deleteFamilies++
 	}
 	v.stats.add(c)
@@ -281,7 +281,7 @@ func (v *verifier) inFull(c *keys.Cell) error {
 }
 
 // place places a cell behind the last one; of another family than the rest, it is out of order.
-func (v *verifier) place(c *keys.Cell) place {
+func (v *verifier) place(c *cell.Cell) place {
 	switch {
 	case v.dec.sameRow:
 		return placeInRow(&v.prev, c)
@@ -292,7 +292,7 @@ func (v *verifier) place(c *keys.Cell) place {
 }
 
 // inBloom makes sure that the bloom filter knows the cell.
-func (v *verifier) inBloom(c *keys.Cell, at place) error {
+func (v *verifier) inBloom(c *cell.Cell, at place) error {
 	key := c.Row
 	switch {
 	case v.r.kind == BloomRowCol && at >= sameRow:
@@ -438,7 +438,7 @@ func (d *namedBlock) check(e indexEntry) error {
 	if err != nil {
 		return err
 	}
-	if keys.Compare(&key, &first) > 0 {
+	if cell.Compare(&key, &first) > 0 {
 		return fmt.Errorf("%w: its key %s is behind the block's first, %s", ErrCorrupt, describe(&key), describe(&first))
 	}
 	if d.before == nil {
@@ -448,7 +448,7 @@ func (d *namedBlock) check(e indexEntry) error {
 		return nil
 	}
 	last, err := parseKey(d.before)
-	if err == nil && keys.Compare(&key, &last) <= 0 && !bytes.Equal(d.before, d.key) {
+	if err == nil && cell.Compare(&key, &last) <= 0 && !bytes.Equal(d.before, d.key) {
 		return fmt.Errorf("%w: its key %s is not behind the block before, which ends with %s", ErrCorrupt, describe(&key), describe(&last))
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // ErrOrder marks a cell that was given after a cell it must stand before.
@@ -70,7 +70,7 @@ func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
 
 // Append adds a cell. It must not sort before the last one (ErrOrder); a cell with the very same key is kept, too. All
 // cells of a file are of one family. The cell's bytes are not kept.
-func (w *Writer) Append(c *keys.Cell) error {
+func (w *Writer) Append(c *cell.Cell) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -88,7 +88,7 @@ func (w *Writer) Append(c *keys.Cell) error {
 }
 
 // check refuses cells that no HFile can hold.
-func (w *Writer) check(c *keys.Cell) error {
+func (w *Writer) check(c *cell.Cell) error {
 	switch {
 	case len(c.Row) == 0 || len(c.Row) > maxRowLen:
 		return fmt.Errorf("row of %d bytes; HBase takes 1 to %d", len(c.Row), maxRowLen)
@@ -115,7 +115,7 @@ const (
 
 // placeAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
 // and types descend.
-func placeAfter(p *previous, c *keys.Cell, first bool) place {
+func placeAfter(p *previous, c *cell.Cell, first bool) place {
 	if first {
 		return newRow
 	}
@@ -126,7 +126,7 @@ func placeAfter(p *previous, c *keys.Cell, first bool) place {
 }
 
 // placeInRow places a cell behind the last one, which is of the same row.
-func placeInRow(p *previous, c *keys.Cell) place {
+func placeInRow(p *previous, c *cell.Cell) place {
 	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
 		return ascends(p.qualifier, c.Qualifier, at, sameRow)
 	}
@@ -149,7 +149,7 @@ func ascends(a, b []byte, at int, then place) place {
 
 // appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append, HFileWriterImpl.append):
 // blooms before the block's end, so that a chunk that this cell fills goes behind the block before it.
-func (w *Writer) appendOrdered(c *keys.Cell, at place) error {
+func (w *Writer) appendOrdered(c *cell.Cell, at place) error {
 	w.addToBlooms(c, at)
 	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
 		if err := w.finishBlock(false); err != nil {
@@ -165,7 +165,7 @@ func (w *Writer) appendOrdered(c *keys.Cell, at place) error {
 }
 
 // beginBlock starts a data block with the cell, which settles its index key.
-func (w *Writer) beginBlock(c *keys.Cell) {
+func (w *Writer) beginBlock(c *cell.Cell) {
 	w.enc.begin()
 	if w.stats.cells == 0 {
 		w.firstRow = append(w.firstRow, c.Row...)
@@ -202,11 +202,11 @@ func (w *Writer) finishBlock(last bool) error {
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
-func (w *Writer) addToBlooms(c *keys.Cell, at place) {
+func (w *Writer) addToBlooms(c *cell.Cell, at place) {
 	if w.bloom != nil {
 		w.addToBloom(c, at)
 	}
-	if c.Type == keys.DeleteFamily || c.Type == keys.DeleteFamilyVersion {
+	if c.Type == cell.DeleteFamily || c.Type == cell.DeleteFamilyVersion {
 		w.stats.deleteFamilies++
 		if w.deletes != nil && (w.deletes.keys == 0 || !bytes.Equal(w.deletes.lastKey, c.Row)) {
 			w.deletes.add(c.Row)
@@ -215,7 +215,7 @@ func (w *Writer) addToBlooms(c *keys.Cell, at place) {
 }
 
 // addToBloom follows RowBloomContext, RowColBloomContext and RowPrefixFixedLengthBloomContext.
-func (w *Writer) addToBloom(c *keys.Cell, at place) {
+func (w *Writer) addToBloom(c *cell.Cell, at place) {
 	switch w.settings.Bloom {
 	case BloomRow:
 		if at == newRow {
@@ -239,24 +239,24 @@ func (s *stats) reset() {
 }
 
 // add counts a cell.
-func (s *stats) add(c *keys.Cell) {
+func (s *stats) add(c *cell.Cell) {
 	keyLen := int64(keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier))
 	s.addSizes(c, keyLen)
 	s.minTime, s.maxTime = min(s.minTime, c.Timestamp), max(s.maxTime, c.Timestamp)
 	switch c.Type {
-	case keys.Put:
+	case cell.Put:
 		s.earliestPut = min(s.earliestPut, c.Timestamp)
-	case keys.DeleteColumn, keys.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
+	case cell.DeleteColumn, cell.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
 		s.minTime = min(s.minTime, 0)
 	}
 }
 
 // addKnown counts a Put whose timestamp has been counted.
-func (s *stats) addKnown(c *keys.Cell) {
+func (s *stats) addKnown(c *cell.Cell) {
 	s.addSizes(c, int64(keyOverhead+len(c.Row)+len(c.Family)+len(c.Qualifier)))
 }
 
-func (s *stats) addSizes(c *keys.Cell, keyLen int64) {
+func (s *stats) addSizes(c *cell.Cell, keyLen int64) {
 	s.cells++
 	s.keyBytes += keyLen
 	s.valueBytes += int64(len(c.Value))

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 // writeCells writes a file in memory, a cell at a time.
-func writeCells(t testing.TB, s Settings, cells []keys.Cell) []byte {
+func writeCells(t testing.TB, s Settings, cells []cell.Cell) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
@@ -45,7 +46,7 @@ func open(t testing.TB, file []byte) *Reader {
 }
 
 // readCells copies all cells from a row on.
-func readCells(t testing.TB, r *Reader, from []byte) (cells []keys.Cell) {
+func readCells(t testing.TB, r *Reader, from []byte) (cells []cell.Cell) {
 	t.Helper()
 	s := r.Seek(from)
 	for s.Next() {
@@ -57,17 +58,17 @@ func readCells(t testing.TB, r *Reader, from []byte) (cells []keys.Cell) {
 	return cells
 }
 
-func cloneCell(c *keys.Cell) keys.Cell {
-	return keys.Cell{Row: bytes.Clone(c.Row), Family: bytes.Clone(c.Family), Qualifier: bytes.Clone(c.Qualifier), Timestamp: c.Timestamp, Type: c.Type, Value: bytes.Clone(c.Value)}
+func cloneCell(c *cell.Cell) cell.Cell {
+	return cell.Cell{Row: bytes.Clone(c.Row), Family: bytes.Clone(c.Family), Qualifier: bytes.Clone(c.Qualifier), Timestamp: c.Timestamp, Type: c.Type, Value: bytes.Clone(c.Value)}
 }
 
-func sameCells(t testing.TB, got, want []keys.Cell) {
+func sameCells(t testing.TB, got, want []cell.Cell) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d cells, want %d", len(got), len(want))
 	}
 	for i := range got {
-		if g, w := &got[i], &want[i]; keys.Compare(g, w) != 0 || !bytes.Equal(g.Value, w.Value) {
+		if g, w := &got[i], &want[i]; cell.Compare(g, w) != 0 || !bytes.Equal(g.Value, w.Value) {
 			t.Fatalf("cell %d is %s = %q, want %s = %q", i, describe(g), g.Value, describe(w), w.Value)
 		}
 	}
@@ -75,7 +76,7 @@ func sameCells(t testing.TB, got, want []keys.Cell) {
 
 // randomCells makes cells of one family that try the encodings: rows of equal and other lengths, common prefixes, many
 // versions, deletes, empty values and qualifiers, equal values, the same cell twice.
-func randomCells(r *rand.Rand, n int) []keys.Cell {
+func randomCells(r *rand.Rand, n int) []cell.Cell {
 	alphabet := []byte{0, 1, 'a', 'b', 0x7f, 0x80, 0xff}
 	word := func(most int) []byte {
 		b := make([]byte, r.IntN(most+1))
@@ -84,17 +85,17 @@ func randomCells(r *rand.Rand, n int) []keys.Cell {
 		}
 		return b
 	}
-	kinds := []keys.CellType{keys.Put, keys.Put, keys.Put, keys.Put, keys.Delete, keys.DeleteColumn, keys.DeleteFamily, keys.DeleteFamilyVersion}
+	kinds := []cell.Type{cell.Put, cell.Put, cell.Put, cell.Put, cell.Delete, cell.DeleteColumn, cell.DeleteFamily, cell.DeleteFamilyVersion}
 	rowLen, base := 1+r.IntN(12), int64(1_700_000_000_000)
 	family := append([]byte("f"), word(3)...)
-	cells := make([]keys.Cell, 0, n)
+	cells := make([]cell.Cell, 0, n)
 	for len(cells) < n {
 		row := append([]byte{'r'}, word(rowLen)...)
 		if r.IntN(3) == 0 {
 			row = append(row, bytes.Repeat([]byte("long"), r.IntN(100))...)
 		}
 		for range 1 + r.IntN(6) {
-			c := keys.Cell{Row: row, Family: family, Qualifier: word(4), Timestamp: base + r.Int64N(1<<uint(r.IntN(40))), Type: kinds[r.IntN(len(kinds))], Value: word(20)}
+			c := cell.Cell{Row: row, Family: family, Qualifier: word(4), Timestamp: base + r.Int64N(1<<uint(r.IntN(40))), Type: kinds[r.IntN(len(kinds))], Value: word(20)}
 			switch r.IntN(12) {
 			case 0:
 				c.Timestamp = -r.Int64N(1 << 40)
@@ -109,7 +110,7 @@ func randomCells(r *rand.Rand, n int) []keys.Cell {
 			}
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b keys.Cell) int { return keys.Compare(&a, &b) })
+	slices.SortStableFunc(cells, func(a, b cell.Cell) int { return cell.Compare(&a, &b) })
 	return cells
 }
 
@@ -139,9 +140,9 @@ func TestWrittenCellsAreRead(t *testing.T) {
 			file := writeCells(t, s, cells)
 			t.Run(fmt.Sprintf("%s,%s,%s,seed=%d", s.Compression, s.Encoding, s.Bloom, seed), func(t *testing.T) {
 				in := open(t, file)
-				var visited []keys.Cell
+				var visited []cell.Cell
 				report, err := in.Verify(func(run *Run) error {
-					return run.Each(func(c *keys.Cell) error { visited = append(visited, cloneCell(c)); return nil })
+					return run.Each(func(c *cell.Cell) error { visited = append(visited, cloneCell(c)); return nil })
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -162,9 +163,9 @@ func TestWrittenCellsAreRead(t *testing.T) {
 }
 
 // seekOne compares a seek with a walk from the start, and asks the bloom filter.
-func seekOne(t *testing.T, in *Reader, cells []keys.Cell, row []byte) {
+func seekOne(t *testing.T, in *Reader, cells []cell.Cell, row []byte) {
 	t.Helper()
-	at := slices.IndexFunc(cells, func(c keys.Cell) bool { return bytes.Compare(c.Row, row) >= 0 })
+	at := slices.IndexFunc(cells, func(c cell.Cell) bool { return bytes.Compare(c.Row, row) >= 0 })
 	if at < 0 {
 		at = len(cells)
 	}
@@ -212,23 +213,23 @@ func randomRows(r *rand.Rand) ([]tableRow, [][]byte) {
 		for range qualifiers {
 			switch r.IntN(8) {
 			case 0:
-				row.values = append(row.values, keys.Value{})
+				row.values = append(row.values, values.Value{})
 				if !holes {
-					row.values[len(row.values)-1] = keys.ValueOf(nil)
+					row.values[len(row.values)-1] = values.ValueOf(nil)
 				}
 			case 3, 4:
-				row.values = append(row.values, keys.ValueOf(text[:r.IntN(10)*r.IntN(16)]))
+				row.values = append(row.values, values.ValueOf(text[:r.IntN(10)*r.IntN(16)]))
 			case 1:
-				row.values = append(row.values, keys.ValueOf(nil))
+				row.values = append(row.values, values.ValueOf(nil))
 			case 2:
-				row.values = append(row.values, keys.ValueOf(bytes.Repeat([]byte("long value "), r.IntN(60))))
+				row.values = append(row.values, values.ValueOf(bytes.Repeat([]byte("long value "), r.IntN(60))))
 			default:
-				row.values = append(row.values, keys.ValueOf([]byte{'v', byte('0' + r.IntN(2))}))
+				row.values = append(row.values, values.ValueOf([]byte{'v', byte('0' + r.IntN(2))}))
 			}
 		}
 		rows = append(rows, row)
 	}
-	rows[0].values[0] = keys.ValueOf([]byte("never an empty file"))
+	rows[0].values[0] = values.ValueOf([]byte("never an empty file"))
 	return rows, qualifiers
 }
 
@@ -255,15 +256,15 @@ func writeRows(t testing.TB, s Settings, rows []tableRow, qualifiers [][]byte, t
 }
 
 func TestDisorderIsRefused(t *testing.T) {
-	put := func(row, qualifier string, ts int64) keys.Cell {
-		return keys.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: ts, Type: keys.Put}
+	put := func(row, qualifier string, ts int64) cell.Cell {
+		return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: ts, Type: cell.Put}
 	}
 	deleted := put("b", "b", 5)
-	deleted.Type = keys.Delete
+	deleted.Type = cell.Delete
 	first := put("b", "b", 5)
 	for _, c := range []struct {
 		name string
-		next keys.Cell
+		next cell.Cell
 		want error
 	}{
 		{"row before", put("a", "z", 9), ErrOrder},

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // ParseDelimiter reads a delimiter of one or more bytes as job files and Sqoop's arguments write it: \x01 (two hex
@@ -150,7 +150,7 @@ func numbered(s string, from, least, most, base int) (char []byte, behind string
 
 // isDigit tells whether c is a digit of a base up to 16.
 func isDigit(c byte, base int) bool {
-	value := keys.HexValue(c)
+	value := cell.HexValue(c)
 	return value >= 0 && value < base
 }
 

@@ -1,6 +1,9 @@
 package ingest
 
-import "bulkload/internal/storage"
+import (
+	"bulkload/ingest/compressed"
+	"bulkload/internal/storage"
+)
 
 // Form is how the files of an input are written: delimited text, CSV, Parquet. It holds all that the job file says of it,
 // is immutable, and safe for concurrent use.
@@ -16,6 +19,13 @@ type Form interface {
 	// for ever, or no output that was written before would be known as this run's. So it depends neither on the name of
 	// the Go type nor on those of its fields, and a new setting adds nothing to it where it is not set.
 	Identity() (string, error)
+	// Codec is what all files are compressed with, as far as the form says: Auto where each file tells.
+	Codec() compressed.Codec
+	// RowOffsets tells whether a record's offset is its row's number from 0, and not a byte's.
+	RowOffsets() bool
+	// Doubts are what the files look like, a sentence each, where that is hardly what the form says: nothing that ends a
+	// run. Of files that can't be read it says nothing, since reading them will.
+	Doubts(fsys storage.FS, files []File) []string
 	// RejectDelimiter stands behind each rejected record in the file of the rejects.
 	RejectDelimiter() []byte
 }
@@ -29,4 +39,10 @@ type Records interface {
 	Bytes() int64
 	// Close gives the file back.
 	Close() error
+}
+
+// Split is a part of a file: the records that begin in [Start, End).
+type Split struct {
+	File       File
+	Start, End int64
 }

@@ -10,6 +10,9 @@ import (
 	"bulkload/ingest/compressed"
 )
 
+// LookAt is how many bytes at a file's start Recognise looks at, at most.
+const LookAt = 64 << 10
+
 const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or --as-parquetfile), " +
 	"or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; " +
 	"where only the dump is left, import it into a scratch schema first (%s)"
@@ -34,7 +37,7 @@ var recognised = []struct {
 // Recognise answers a file that is no text, by the first bytes of what is in it, decompressed; nil for text. The error
 // is a *compressed.RefusedError that says what the file is and what to do.
 func Recognise(name string, head []byte) error {
-	head = head[:min(len(head), lookAt)]
+	head = head[:min(len(head), LookAt)]
 	for _, r := range recognised {
 		if r.is(name, head) {
 			return &compressed.RefusedError{Name: name, What: r.what, Do: r.do}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // Position is where a record stands.
@@ -37,8 +37,8 @@ func PositionIn(fsys storage.FS, file File, offset, number int64) Position {
 
 // Record is one input record. Its bytes are valid until the reader's next call.
 type Record struct {
-	Fields []keys.Value // a column each, in the order of the file
-	Raw    []byte       // the record as it stands in the file, without its delimiter
+	Fields []values.Value // a column each, in the order of the file
+	Raw    []byte         // the record as it stands in the file, without its delimiter
 	Position
 }
 

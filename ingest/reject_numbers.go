@@ -8,6 +8,9 @@ import (
 	"bulkload/internal/storage"
 )
 
+// countAtOnce is how many bytes are read at a time to count the records in them.
+const countAtOnce = 1 << 20
+
 // recordCounter counts the records of a file that begin before an offset, at which one must begin: the record there is
 // the next one. It goes on from offset to offset.
 type recordCounter struct {
@@ -20,7 +23,7 @@ type recordCounter struct {
 
 func (c *recordCounter) before(offset int64) (int64, error) {
 	if c.buf == nil {
-		c.buf = make([]byte, chunkSize)
+		c.buf = make([]byte, countAtOnce)
 	}
 	kept := 0 // bytes at the front of buf that may begin a delimiter
 	for c.at < offset {

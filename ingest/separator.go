@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// rejectSeparator stands, as a record, behind each reject of a form with escapes, enclosures or quotes. It ends the one
+// RejectSeparator stands, as a record, behind each reject of a form with escapes, enclosures or quotes. It ends the one
 // before it even where that ends with an escape, or in an enclosed value. Elsewhere in a reject the byte is written twice,
 // so that nothing in a reject is taken for a separator. It has that meaning in the files of rejects alone.
-const rejectSeparator = 0x1e
+const RejectSeparator = 0x1e
 
 var (
-	oneSeparator  = []byte{rejectSeparator}
-	twoSeparators = []byte{rejectSeparator, rejectSeparator}
+	oneSeparator  = []byte{RejectSeparator}
+	twoSeparators = []byte{RejectSeparator, RejectSeparator}
 )
 
 // IsRejects says whether a file is one of rejects, by its name: no other file has separators.
 func IsRejects(name string) bool { return path.Base(name) == RejectsFile }
 
-// separated is what ends a reject: a delimiter, the separator and a delimiter.
-func separated(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
+// Separated is what ends a reject: a delimiter, the separator and a delimiter.
+func Separated(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
 
 // isSeparated says whether a delimiter of rejects has the separator in it.
 func isSeparated(delimiter []byte) bool {
@@ -30,7 +30,7 @@ func isSeparated(delimiter []byte) bool {
 
 // stuffed is a reject as it is written before a separator.
 func stuffed(raw []byte) []byte {
-	if bytes.IndexByte(raw, rejectSeparator) < 0 {
+	if bytes.IndexByte(raw, RejectSeparator) < 0 {
 		return raw
 	}
 	return bytes.ReplaceAll(raw, oneSeparator, twoSeparators)

@@ -4,19 +4,23 @@ import (
 	"context"
 	"errors"
 
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
 // the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input.
-func loadedWithoutInput(ctx context.Context, j *Job, o Options, summary *Summary, cause error) (err error) {
+func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, summary *Summary, cause error) (err error) {
 	s, err := openSite(o, j.HBase, true)
 	if err != nil {
 		return err
 	}
 	r := &jobRun{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for i, out := range j.outputs() {
+	for i, out := range j.Feeds() {
 		if !out.Load {
 			return cause
 		}
@@ -45,7 +49,7 @@ func loadedWithoutInput(ctx context.Context, j *Job, o Options, summary *Summary
 			return r.named(w, err)
 		}
 	}
-	sayf(o, "%v; it was loaded before, and the table serves it", cause)
+	o.Sayf("%v; it was loaded before, and the table serves it", cause)
 	summary.settle()
 	return nil
 }
@@ -56,12 +60,12 @@ func (w *workplace) wasLoaded() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.manifest = &manifest{JobHash: w.job.hash, Run: w.job.runInfo()}
+	w.manifest = &manifest{JobHash: w.job.Hash(), Run: w.job.Info()}
 	if m == nil {
 		e, err := w.entry()
 		return e != nil && e.State == ledger.Loaded, err
 	}
-	same := m.State == stateLoaded && m.JobHash == w.job.hash && m.Run.Date == w.manifest.Run.Date
+	same := m.State == stateLoaded && m.JobHash == w.job.Hash() && m.Run.Date == w.manifest.Run.Date
 	if same {
 		w.manifest = m
 	}
@@ -80,13 +84,13 @@ func (w *workplace) checkLoadedWithoutInput(ctx context.Context) error {
 			return err
 		}
 		if e == nil {
-			return laterf("the ledger's entry of this load was just removed; try again")
+			return failure.Laterf("the ledger's entry of this load was just removed; try again")
 		}
 		if err := w.adopt(ctx, e); err != nil {
 			return err
 		}
 	}
 	w.report.fill(w.manifest)
-	w.report.Load.Wanted, w.report.Status = true, StatusNothing
+	w.report.Load.Wanted, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
 )
 
 // falsify changes what an output's manifest records.
@@ -34,16 +37,16 @@ func falsify(t *testing.T, output string, change func(*manifest)) {
 func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
+	mustRun(t, readCheck(t, dir, base), options.Options{})
 	for name, c := range map[string]struct {
-		at     point
+		at     failpoint.Point
 		times  int
 		change func(*sliceRecord)
 		fails  bool
 	}{
-		"a region of which slices are missing": {pointRecorded, 4, func(r *sliceRecord) { r.Digest.Timed++ }, true},
-		"a dropped duplicate that is none":     {pointRecorded, 4, func(r *sliceRecord) { r.Dropped.Cells++ }, true},
-		"a region that is complete":            {pointBalanced, 1, func(r *sliceRecord) { r.Digest.Timeless++ }, false},
+		"a region of which slices are missing": {failpoint.Recorded, 4, func(r *sliceRecord) { r.Digest.Timed++ }, true},
+		"a dropped duplicate that is none":     {failpoint.Recorded, 4, func(r *sliceRecord) { r.Dropped.Cells++ }, true},
+		"a region that is complete":            {failpoint.Balanced, 1, func(r *sliceRecord) { r.Digest.Timeless++ }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
@@ -56,14 +59,14 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 				region = m.Slices[0].Region
 			})
 			j := readCheck(t, dir, out)
-			_, err := Run(context.Background(), j, Options{})
-			if (err != nil) != c.fails || c.fails && (KindOf(err) != Differs || !strings.Contains(err.Error(), "the same command writes it again")) {
+			_, err := Run(context.Background(), j, options.Options{})
+			if (err != nil) != c.fails || c.fails && (failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "the same command writes it again")) {
 				t.Errorf("the run that finds it: %v", err)
 			}
 			if m, err := readManifest(storage.Local, out); c.fails && (err != nil || m.done(region, 0) != nil) {
 				t.Errorf("region %d is recorded still, %v", region, err)
 			}
-			s, err := Run(context.Background(), j, Options{})
+			s, err := Run(context.Background(), j, options.Options{})
 			if err != nil || s.Books.Written != 6000 {
 				t.Fatalf("the same command: %v, %v", s.Books, err)
 			}
@@ -78,14 +81,14 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 func TestWrongSliceIsNotKept(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 100})
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
-	o, err := Options{}.withDefaults()
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var r *jobRun
-	o.reached = func(p point) {
-		if p != pointSorted {
+	o.Failpoint = func(p failpoint.Point) {
+		if p != failpoint.Sorted {
 			return
 		}
 		family := &r.places[0].target.layout.families[0] // whose last cell goes into another column from now on
@@ -100,7 +103,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = r.run(ctx, newSummary(r.job))
-	if KindOf(err) != Differs || !strings.Contains(err.Error(), "slice") || !strings.Contains(err.Error(), "the same command writes it again") {
+	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "slice") || !strings.Contains(err.Error(), "the same command writes it again") {
 		t.Errorf("%v", err)
 	}
 	if err := r.close(); err != nil {
@@ -109,6 +112,6 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	if m, err := readManifest(storage.Local, out); err != nil || len(m.Slices) > 0 || len(files(t, out)) > 0 {
 		t.Errorf("%d slices are recorded, %d files have names; %v", len(m.Slices), len(files(t, out)), err)
 	}
-	mustRun(t, readCheck(t, dir, out), Options{})
+	mustRun(t, readCheck(t, dir, out), options.Options{})
 	sameFiles(t, "written again", base, out)
 }

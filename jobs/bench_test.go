@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bulkload/jobs/options"
 )
 
 // BenchmarkRun is the whole local job: read, key, sort, write, read back.
@@ -29,7 +31,7 @@ func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		out := filepath.Join(dir, fmt.Sprint("out", n))
 		n++
-		mustRun(b, readCheck(b, dir, out), Options{WorkDir: dir})
+		mustRun(b, readCheck(b, dir, out), options.Options{WorkDir: dir})
 		b.StopTimer()
 		if err := os.RemoveAll(out); err != nil {
 			b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bulkload/internal/digest"
+	"bulkload/jobs/books"
 	"bulkload/partition"
 )
 
@@ -41,7 +42,7 @@ type runShare struct {
 	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter did not take
 }
 
-// regionShare is a sortedRegion as it stands in the journal.
+// regionShare is a books.Region as it stands in the journal.
 type regionShare struct {
 	Region int        `json:"region"`
 	Digest digest.Sum `json:"digest"`
@@ -49,12 +50,14 @@ type regionShare struct {
 	Bytes  int64      `json:"bytes"`
 }
 
-func (s *regionShare) sorted() sortedRegion { return sortedRegion{s.Digest, s.Keys, s.Bytes} }
+func (s *regionShare) sorted() books.Region {
+	return books.Region{Digest: s.Digest, Keys: s.Keys, Bytes: s.Bytes}
+}
 
 // fileShare is what came from an input file.
 type fileShare struct {
 	File int `json:"file"` // ordinal
-	fileContent
+	books.Content
 }
 
 // replacement is a line of the journal: an output's run that has come in the place of others.
@@ -78,7 +81,7 @@ type checkpoints struct {
 	ended   []endedSplit
 	present int              // the split that is being read; -1: none
 	read    int64            // at the last checkpoint
-	regions [][]sortedRegion // at the last checkpoint, of each output
+	regions [][]books.Region // at the last checkpoint, of each output
 
 	filtered []int64 // likewise
 }
@@ -86,7 +89,7 @@ type checkpoints struct {
 func (s *sorting) newCheckpoints(lane int) checkpoints {
 	c := checkpoints{keeper: s.keeper, present: -1, rejects: newRejectLog(s.keeper, s.rejects, lane), filtered: make([]int64, len(s.outputs))}
 	for i := range s.outputs {
-		c.regions = append(c.regions, make([]sortedRegion, s.outputs[i].regions()))
+		c.regions = append(c.regions, make([]books.Region, s.outputs[i].regions()))
 	}
 	return c
 }
@@ -122,7 +125,7 @@ func (f *feeder) checkpoint() error {
 		if err != nil {
 			return err
 		}
-		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions), out.files.shares(), out.filtered - c.filtered[i]})
+		line.Shares = append(line.Shares, runShare{i, run, sharesSince(c.regions[i], out.regions), fileShares(out.files), out.filtered - c.filtered[i]})
 	}
 	var err error
 	if line.Rejects, err = c.rejects.settle(); err != nil {
@@ -140,22 +143,22 @@ func (f *feeder) checkpoint() error {
 	return nil
 }
 
-// shares lists the inputContents by their files.
-func (c inputContents) shares() []fileShare {
+// fileShares lists the books.Contents by their files.
+func fileShares(c books.Contents) []fileShare {
 	var all []fileShare
 	for _, file := range slices.Sorted(maps.Keys(c)) {
-		if *c[file] != (fileContent{}) {
+		if *c[file] != (books.Content{}) {
 			all = append(all, fileShare{file, *c[file]})
 		}
 	}
 	return all
 }
 
-// keepFiles puts the inputContents since the last checkpoint to those of the checkpoints.
+// keepFiles puts the books.Contents since the last checkpoint to those of the checkpoints.
 func (f *feed) keepFiles(present int) {
-	f.kept.add(f.files)
-	f.files = inputContents{}
-	f.file = f.files.of(present)
+	f.kept.Add(f.files)
+	f.files = books.Contents{}
+	f.file = f.files.Of(present)
 }
 
 // full tells whether a lane asks for a checkpoint.
@@ -169,20 +172,14 @@ func (f *feeder) full() bool {
 }
 
 // sharesSince is what came to regions between two states of their accounts.
-func sharesSince(then, now []sortedRegion) []regionShare {
+func sharesSince(then, now []books.Region) []regionShare {
 	var shares []regionShare
 	for i := range now {
 		r := now[i]
-		r.sub(&then[i])
-		if r != (sortedRegion{}) {
-			shares = append(shares, regionShare{i, r.digest, r.keys, r.bytes})
+		r.Sub(&then[i])
+		if r != (books.Region{}) {
+			shares = append(shares, regionShare{i, r.Digest, r.Keys, r.Bytes})
 		}
 	}
 	return shares
-}
-
-func (r *sortedRegion) sub(o *sortedRegion) {
-	r.digest.Sub(o.digest)
-	r.keys -= o.keys
-	r.bytes -= o.bytes
 }

@@ -13,7 +13,12 @@ import (
 	"time"
 
 	"bulkload/internal/sample"
+	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/keys"
 	"bulkload/load"
 )
@@ -26,10 +31,12 @@ type live struct {
 	out   string // in HDFS
 }
 
-// newLive copies jobs/examples/check-hbase.yaml and puts its table, its input and its output in their own places.
+// newLive copies jobs/examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
+// a cluster run side by side: they mostly wait for its servers.
 func newLive(t *testing.T) *live {
 	t.Helper()
 	c := testcluster.Use(t)
+	t.Parallel()
 	l := liveOn(t, c)
 	l.table = c.UniqueTable(t)
 	l.retarget(t)
@@ -81,20 +88,20 @@ func (l *live) night(t *testing.T, date string, rows int, seed uint64) {
 	}
 }
 
-func (l *live) job(t *testing.T, date string) *Job {
+func (l *live) job(t *testing.T, date string) *jobfile.Job {
 	t.Helper()
-	day, err := ParseDate(date)
+	day, err := jobfile.ParseDate(date)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(filepath.Join(l.dir, "check.yaml"), ReadOptions{Date: day})
+	j, err := jobfile.Read(filepath.Join(l.dir, "check.yaml"), jobfile.ReadOptions{Date: day})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return j
 }
 
-func (l *live) options() Options { return Options{Conf: l.ConfDir()} }
+func (l *live) options() options.Options { return options.Options{Conf: l.ConfDir()} }
 
 // expected are the cells that Java computes for a night, a line each.
 func (l *live) expected(t *testing.T, date string) []string {
@@ -142,13 +149,13 @@ func TestNightsIntoHBase(t *testing.T) {
 	l.night(t, second, 20_000, 2)
 
 	s := mustRun(t, l.job(t, first), l.options())
-	if s.Status != StatusDone || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
+	if s.Status != outcome.Done || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
 		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Books, s.Load)
 	}
 	wantFirst := l.expected(t, first)
 	l.wantTable(t, "first night", wantFirst)
 
-	if s := mustRun(t, l.job(t, first), l.options()); s.Status != StatusNothing {
+	if s := mustRun(t, l.job(t, first), l.options()); s.Status != outcome.Nothing {
 		t.Errorf("the first night again, without --force: %s", s.Status)
 	}
 
@@ -158,7 +165,7 @@ func TestNightsIntoHBase(t *testing.T) {
 
 	again := l.options()
 	again.Force = true
-	if s := mustRun(t, l.job(t, first), again); s.Status != StatusDone || s.Load.Files != len(s.Files) || s.Load.Files == 0 {
+	if s := mustRun(t, l.job(t, first), again); s.Status != outcome.Done || s.Load.Files != len(s.Files) || s.Load.Files == 0 {
 		t.Errorf("a reload: %s, load %+v", s.Status, s.Load)
 	}
 	l.wantTable(t, "first night reloaded", wantFirst, wantSecond)
@@ -224,7 +231,7 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	l.night(t, "2026-11-20", 2000, 3)
 	ctx := context.Background()
 	j := l.job(t, "2026-11-20")
-	if _, err := Run(ctx, j, l.options()); err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), l.table) {
+	if _, err := Run(ctx, j, l.options()); err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("a run without its table: %v", err)
 	}
 	plan, err := Plan(ctx, j, l.options(), PlanOptions{Create: true})
@@ -234,7 +241,7 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	if _, err := Plan(ctx, j, l.options(), PlanOptions{Create: true}); err == nil || KindOf(err) != Refused {
+	if _, err := Plan(ctx, j, l.options(), PlanOptions{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
 		t.Errorf("creating it again: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
@@ -248,28 +255,28 @@ func TestLiveRefusals(t *testing.T) {
 	l := newLive(t)
 	l.oracle(t, "create", l.table, "f", "1,2,3,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	l.night(t, "2026-11-20", 100, 4)
-	refused := func(what, want string, change func(*Job)) {
+	refused := func(what, want string, change func(*jobfile.Job)) {
 		j := l.job(t, "2026-11-20")
 		change(j)
 		_, err := Run(context.Background(), j, l.options())
-		if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), want) {
+		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	refused("a salt that begins no region", "does not suit the region boundaries", func(*Job) {})
-	refused("a table that is not there", "nowhere", func(j *Job) { j.Table = "nowhere" })
+	refused("a salt that begins no region", "does not suit the region boundaries", func(*jobfile.Job) {})
+	refused("a table that is not there", "nowhere", func(j *jobfile.Job) { j.Table = "nowhere" })
 	l.oracle(t, "split", l.table, "4")
-	refused("a family that is not there", "has no family g; it has f", func(j *Job) {
+	refused("a family that is not there", "has no family g; it has f", func(j *jobfile.Job) {
 		for i := range j.Columns {
 			j.Columns[i].Family = "g"
 		}
 	})
-	refused("a contradiction", "hfile.compression is GZ, but table", func(j *Job) {
+	refused("a contradiction", "hfile.compression is GZ, but table", func(j *jobfile.Job) {
 		j.HFile.Given = map[string]bool{"compression": true}
 		j.HFile.Settings.Compression = 1
 	})
-	refused("boundaries that lack a live one", "has a region boundary at", func(j *Job) {
-		j.Regions = Regions{From: "splits", Splits: [][]byte{[]byte("1")}}
+	refused("boundaries that lack a live one", "has a region boundary at", func(j *jobfile.Job) {
+		j.Regions = jobfile.Regions{From: "splits", Splits: [][]byte{[]byte("1")}}
 		key, err := keys.Parse("check_id + id", []keys.Column{{Name: "id"}, {Name: "check_id"}})
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +305,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 		t.Fatalf("load the directory: %+v, %v", r, err)
 	}
 	l.wantTable(t, "loaded by hand", l.expected(t, "2026-11-20"))
-	if s := mustRun(t, l.job(t, "2026-11-20"), l.options()); s.Status != StatusNothing {
+	if s := mustRun(t, l.job(t, "2026-11-20"), l.options()); s.Status != outcome.Nothing {
 		t.Errorf("the job after that: %s", s.Status)
 	}
 }
@@ -314,8 +321,8 @@ func TestLoadDirAcrossRegions(t *testing.T) {
 	o.NoLoad = true
 	mustRun(t, l.job(t, "2026-11-20"), o)
 	r, err := LoadDir(context.Background(), l.out+"/2026-11-20", other, l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "was written for other region boundaries") || r.Load.Files != 0 {
-		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, KindOf(err))
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was written for other region boundaries") || r.Load.Files != 0 {
+		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, failure.KindOf(err))
 	}
 }
 
@@ -327,7 +334,7 @@ func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
 	o.Properties = map[string]string{"hbase.zookeeper.quorum": "127.0.0.1", "hbase.zookeeper.property.clientPort": "1"}
 	began := time.Now()
 	_, err := Run(context.Background(), l.job(t, "2026-11-20"), o)
-	if KindOf(err) != Later || time.Since(began) > time.Minute {
+	if failure.KindOf(err) != failure.Later || time.Since(began) > time.Minute {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
@@ -355,7 +362,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(ctx, j, l.options()); KindOf(err) != Later || !strings.Contains(err.Error(), "is locked by process") {
+	if _, err := Run(ctx, j, l.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "is locked by process") {
 		t.Errorf("a run beside another one: %v", err)
 	}
 	if err := w.close(); err != nil {
@@ -363,7 +370,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	}
 
 	s := mustRun(t, j, l.options())
-	if s.Status != StatusDone || s.Load.Files != len(files)-4 {
+	if s.Status != outcome.Done || s.Load.Files != len(files)-4 {
 		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
 	}
 	l.wantTable(t, "after the crash", l.expected(t, "2026-11-20"))
@@ -375,7 +382,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	l := newLive(t)
 	l.oracle(t, "create", l.table, "d,x", "4,8,c", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	j := readPayments(t, l.out)
-	j.Table, j.Regions, j.Load, j.HFile.Given = l.table, Regions{From: "table"}, true, nil
+	j.Table, j.Regions, j.Load, j.HFile.Given = l.table, jobfile.Regions{From: "table"}, true, nil
 	o := l.options()
 	o.NoLoad = true
 	mustRun(t, j, o)
@@ -395,7 +402,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	if err := w.close(); err != nil {
 		t.Fatal(err)
 	}
-	if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(files)-3 {
+	if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(files)-3 {
 		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
 	}
 	want := filepath.Join(t.TempDir(), "want")
@@ -410,41 +417,43 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 // be it one or all.
 func TestLostFile(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, "2026-11-20", 1000, 8)
-		j, o := l.job(t, "2026-11-20"), l.options()
-		o.NoLoad = true
-		mustRun(t, j, o)
-		w := l.work(t, j)
-		w.manifest.State = stateLoading
-		if err := w.save(); err != nil {
-			t.Fatal(err)
-		}
-		lost := w.manifest.files()
-		if !all {
-			lost = lost[:1]
-		}
-		for _, f := range lost {
-			if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, "2026-11-20", 1000, 8)
+			j, o := l.job(t, "2026-11-20"), l.options()
+			o.NoLoad = true
+			mustRun(t, j, o)
+			w := l.work(t, j)
+			w.manifest.State = stateLoading
+			if err := w.save(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		if s := mustRun(t, j, l.options()); s.Status != StatusDone || s.Load.Files != len(s.Files) {
-			t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
-		}
-		l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
-		l.wantAgain(t, "2026-11-20")
+			lost := w.manifest.files()
+			if !all {
+				lost = lost[:1]
+			}
+			for _, f := range lost {
+				if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(s.Files) {
+				t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
+			}
+			l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
+			l.wantAgain(t, "2026-11-20")
+		})
 	}
 }
 
 // work opens a job's output as a run does.
-func (l *live) work(t *testing.T, j *Job) *workplace {
+func (l *live) work(t *testing.T, j *jobfile.Job) *workplace {
 	t.Helper()
-	o, err := l.options().withDefaults()
+	o, err := l.options().WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +483,7 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	o.NoLoad = true
 	j := l.job(t, "2026-11-20")
 	mustRun(t, j, o)
-	s, err := openSite(o, HBase{}, true)
+	s, err := openSite(o, jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +492,7 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fsys.Close()
-	infos, err := list(fsys, path.Join(dir, "f"))
+	infos, err := storage.List(fsys, path.Join(dir, "f"))
 	if err != nil || len(infos) != 10 {
 		t.Fatal(infos, err)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/filter"
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
+	"bulkload/values"
 )
 
 // errFiltered says that the job's filter does not take a record.
@@ -15,12 +15,12 @@ var errFiltered = errors.New("the filter does not take the record")
 
 // columnRules is what columns_map, timestamp and filter make of the records of one output, in one goroutine.
 type columnRules struct {
-	job     *Job
+	job     *jobfile.Job
 	filter  *filter.Evaluator // nil: all records are wanted
 	none    bool              // values are stored as they come
 	columns []columnRule      // of the columns at which there is something to do
 	moments *momentColumn     // nil: all rows have the job's timestamp
-	values  []keys.Value      // of the present record, then the constants
+	values  []values.Value    // of the present record, then the constants
 	room    []byte            // for values that are stored in another form
 }
 
@@ -28,7 +28,7 @@ type columnRules struct {
 type columnRule struct {
 	column int
 	width  int // 0: any
-	null   NullPolicy
+	null   jobfile.NullPolicy
 	reader *values.Reader // nil: any bytes
 	binary bool
 }
@@ -39,30 +39,30 @@ type momentColumn struct {
 	reader *values.Reader
 }
 
-func newColumnRules(j *Job) columnRules {
+func newColumnRules(j *jobfile.Job) columnRules {
 	r := columnRules{job: j}
 	if j.Filter != nil {
 		r.filter = j.Filter.Evaluator()
 	}
 	for i := range j.Columns {
-		if rule := newColumnRule(&j.Columns[i], i); rule.width > 0 || rule.null != NullOmit || rule.reader != nil {
+		if rule := newColumnRule(&j.Columns[i], i); rule.width > 0 || rule.null != jobfile.NullOmit || rule.reader != nil {
 			r.columns = append(r.columns, rule)
 		}
 	}
-	if i, ok := j.column(j.Moments); ok {
-		t, _ := timestampType(&j.Columns[i]) // reading the job file has checked it
-		reader, _ := values.NewReader(t)     // likewise
+	if i, ok := j.Column(j.Moments); ok {
+		t, _ := jobfile.TimestampType(&j.Columns[i]) // reading the job file has checked it
+		reader, _ := values.NewReader(t)             // likewise
 		r.moments = &momentColumn{i, reader}
 	}
-	r.values = make([]keys.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
+	r.values = make([]values.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
 	for _, c := range j.Constants {
-		r.values = append(r.values, keys.ValueOf(c.Value))
+		r.values = append(r.values, values.ValueOf(c.Value))
 	}
 	r.none = r.columns == nil && r.moments == nil && len(j.Constants) == 0
 	return r
 }
 
-func newColumnRule(c *Column, i int) columnRule {
+func newColumnRule(c *jobfile.Column, i int) columnRule {
 	rule := columnRule{column: i, width: c.Width, null: c.Null, binary: c.Binary && !c.Skip}
 	if c.Type.Checked() {
 		rule.reader, _ = values.NewReader(c.Type) // reading the job file has checked it
@@ -93,7 +93,7 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 
 // apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold
 // until the next call. The error is an *ingest.BadRecord.
-func (r *columnRules) apply(record *ingest.Record) (all []keys.Value, timestamp int64, err error) {
+func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
 	r.room = r.room[:0]
 	for i := range r.columns {
@@ -113,7 +113,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []keys.Value, timestamp 
 }
 
 // store puts a value into the form in which it is stored, and says what is wrong with it.
-func (r *columnRules) store(rule *columnRule, value *keys.Value) (problem string) {
+func (r *columnRules) store(rule *columnRule, value *values.Value) (problem string) {
 	x := value.Bytes()
 	switch {
 	case value.Null():
@@ -127,17 +127,17 @@ func (r *columnRules) store(rule *columnRule, value *keys.Value) (problem string
 	}
 	from := len(r.room)
 	r.room, problem = rule.reader.AppendBinary(r.room, x)
-	*value = keys.ValueOf(r.room[from:len(r.room):len(r.room)])
+	*value = values.ValueOf(r.room[from:len(r.room):len(r.room)])
 	return problem
 }
 
 // storeNull is store of a null.
-func (rule *columnRule) storeNull(value *keys.Value) (problem string) {
+func (rule *columnRule) storeNull(value *values.Value) (problem string) {
 	switch rule.null {
-	case NullError:
+	case jobfile.NullError:
 		return "null, and null: error"
-	case NullEmpty:
-		*value = keys.ValueOf(nil)
+	case jobfile.NullEmpty:
+		*value = values.ValueOf(nil)
 	}
 	return ""
 }
@@ -146,11 +146,10 @@ const (
 	problemNoMoment = "null, and the timestamp comes from it"
 	problemEarly    = "not after 1970-01-01T00:00:00Z, from which HBase's timestamps count"
 	problemLate     = "a timestamp behind the year 9999; is it in another unit than milliseconds?"
-	endOf9999       = 253402300799999
 )
 
 // of is a record's timestamp in epoch milliseconds.
-func (m *momentColumn) of(fields []keys.Value) (ms int64, problem string) {
+func (m *momentColumn) of(fields []values.Value) (ms int64, problem string) {
 	x := fields[m.column]
 	if x.Null() {
 		return 0, problemNoMoment
@@ -161,7 +160,7 @@ func (m *momentColumn) of(fields []keys.Value) (ms int64, problem string) {
 		return 0, problem
 	case moment.Millis <= 0:
 		return 0, problemEarly
-	case moment.Millis > endOf9999:
+	case moment.Millis > jobfile.EndOf9999:
 		return 0, problemLate
 	}
 	return moment.Millis, ""

@@ -6,7 +6,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/internal/printable"
 )
 
 // maxDifferences bounds how many differences are listed; all are counted.
@@ -45,7 +46,7 @@ type differences struct {
 	missing, different, extra int64
 }
 
-func (d *differences) add(what string, at, want, got *keys.Cell) {
+func (d *differences) add(what string, at, want, got *cell.Cell) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch what {
@@ -57,14 +58,14 @@ func (d *differences) add(what string, at, want, got *keys.Cell) {
 		d.extra++
 	}
 	if len(d.listed) < maxDifferences {
-		d.listed = append(d.listed, Difference{what, Printable(at.Row), Printable(at.Family) + ":" + Printable(at.Qualifier), cellText(want), cellText(got)})
+		d.listed = append(d.listed, Difference{what, printable.Bytes(at.Row), printable.Bytes(at.Family) + ":" + printable.Bytes(at.Qualifier), cellText(want), cellText(got)})
 	}
 }
 
 func (d *differences) count() int64 { return d.missing + d.different + d.extra }
 
 // cellText shows a cell's value, shortened, and its timestamp.
-func cellText(c *keys.Cell) string {
+func cellText(c *cell.Cell) string {
 	if c == nil {
 		return ""
 	}
@@ -72,11 +73,11 @@ func cellText(c *keys.Cell) string {
 	if len(value) > 60 {
 		value = value[:60]
 	}
-	text := Printable(value)
+	text := printable.Bytes(value)
 	if utf8.Valid(c.Value) {
 		text = fmt.Sprintf("%.60q", string(c.Value))
 	}
-	if c.Type != keys.Put {
+	if c.Type != cell.Put {
 		text += fmt.Sprintf(" type %d", c.Type)
 	}
 	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
@@ -85,7 +86,7 @@ func cellText(c *keys.Cell) string {
 // joiner walks over the expected and the present cells of one region side by side.
 type joiner struct {
 	want       *expected
-	next       *keys.Cell // of want
+	next       *cell.Cell // of want
 	found      *differences
 	extraCells int64
 	extraRows  int64
@@ -110,7 +111,7 @@ func (j *joiner) advance() error {
 }
 
 // visit takes the next present cell.
-func (j *joiner) visit(got *keys.Cell) error {
+func (j *joiner) visit(got *cell.Cell) error {
 	for j.next != nil && comparePlace(j.next, got) < 0 {
 		j.found.add(missingCell, j.next, j.next, nil)
 		if err := j.advance(); err != nil {
@@ -129,7 +130,7 @@ func (j *joiner) visit(got *keys.Cell) error {
 	return j.advance()
 }
 
-func (j *joiner) extra(got *keys.Cell) {
+func (j *joiner) extra(got *cell.Cell) {
 	if j.strict {
 		j.found.add(extraCell, got, nil, got)
 		return
@@ -162,7 +163,7 @@ func (j *joiner) take(o *joiner) {
 }
 
 // comparePlace orders cells by row, family and qualifier.
-func comparePlace(a, b *keys.Cell) int {
+func comparePlace(a, b *cell.Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {
 		return c
 	}

@@ -6,54 +6,23 @@ import (
 	"maps"
 	"slices"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/progress"
 
 	"golang.org/x/sync/errgroup"
 )
-
-// fileContent is what an input file holds for one output: how many records, and the digest of their cells. It tells a file
-// that was touched, copied or packed anew from one that says something else.
-type fileContent struct {
-	Read     int64      `json:"records"`
-	Rejected int64      `json:"rejected,omitempty"`
-	Filtered int64      `json:"filtered,omitempty"`
-	Digest   digest.Sum `json:"digest"` // of the cells of all other records, duplicates too
-}
-
-func (c *fileContent) add(o *fileContent) {
-	c.Read += o.Read
-	c.Rejected += o.Rejected
-	c.Filtered += o.Filtered
-	c.Digest.Add(o.Digest)
-}
-
-// inputContents are those of all input files, by their ordinals.
-type inputContents map[int]*fileContent
-
-// of is a file's content, to be added to.
-func (c inputContents) of(file int) *fileContent {
-	f := c[file]
-	if f == nil {
-		f = new(fileContent)
-		c[file] = f
-	}
-	return f
-}
-
-func (c inputContents) add(o inputContents) {
-	for file, content := range o {
-		c.of(file).add(content)
-	}
-}
 
 // sameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
 // holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
 // duplicates that differ their order counts, and so their names.
 func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, differing int64) (bool, error) {
 	var read []int // of now
-	var want, gone fileContent
+	var want, gone books.Content
 	byPath := map[string]*manifestInput{}
 	for i := range old {
 		if old[i].Content == nil {
@@ -71,27 +40,27 @@ func (w *workplace) sameInput(ctx context.Context, old, now []manifestInput, dif
 			now[i].Content = was.Content
 			continue
 		case was != nil:
-			want.add(was.Content)
+			want.Add(was.Content)
 		default:
 			paths = false
 		}
 		read = append(read, i)
 	}
 	for _, was := range left {
-		gone.add(was.Content)
+		gone.Add(was.Content)
 	}
 	if !paths && differing > 0 || len(read) == 0 && len(left) > 0 {
 		return false, nil
 	}
-	want.add(&gone)
+	want.Add(&gone)
 	found, err := w.readContents(ctx, read)
 	if err != nil {
 		return false, err
 	}
-	var sum fileContent
+	var sum books.Content
 	for _, i := range read {
-		now[i].Content = found.of(i)
-		sum.add(now[i].Content)
+		now[i].Content = found.Of(i)
+		sum.Add(now[i].Content)
 		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
 			return false, nil
 		}
@@ -105,15 +74,15 @@ func (in *manifestInput) sameFile(o *manifestInput) bool {
 }
 
 // readContents reads input files, by their places in the list of all, as a run does, and only adds up what they hold.
-func (w *workplace) readContents(ctx context.Context, files []int) (inputContents, error) {
+func (w *workplace) readContents(ctx context.Context, files []int) (books.Contents, error) {
 	if len(files) == 0 {
-		return inputContents{}, nil
+		return books.Contents{}, nil
 	}
 	var wanted []ingest.File
 	for _, i := range files {
 		wanted = append(wanted, w.source.files[i])
 	}
-	sayf(w.options, "%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
+	w.options.Sayf("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
 	splits, err := w.source.job.Input.Form.Splits(w.source.fsys, wanted, splitSize)
 	if err != nil {
 		return nil, fmt.Errorf("look into the input: %w", err)
@@ -121,7 +90,7 @@ func (w *workplace) readContents(ctx context.Context, files []int) (inputContent
 	var readers []*contentReader
 	group, running := errgroup.WithContext(ctx)
 	next := make(chan ingest.Split)
-	for range min(workers(), len(splits)) {
+	for range min(parallel.Workers(), len(splits)) {
 		r, err := newContentReader(w)
 		if err != nil {
 			return nil, err
@@ -145,9 +114,9 @@ func (w *workplace) readContents(ctx context.Context, files []int) (inputContent
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	all := inputContents{}
+	all := books.Contents{}
 	for _, r := range readers {
-		all.add(r.found)
+		all.Add(r.found)
 	}
 	return all, nil
 }
@@ -158,14 +127,14 @@ type contentReader struct {
 	rejects countedRejects
 	feeds   []*feed // of all outputs: each may reject a record
 	own     int     // the output whose cells count
-	found   inputContents
+	found   books.Contents
 	buffer  []byte
 }
 
 func newContentReader(w *workplace) (*contentReader, error) {
-	r := &contentReader{found: inputContents{}}
-	r.records = newRecordReader(w.source.job.Input.Form, w.source.fsys, &r.rejects, &meter{watch: func(Progress) {}})
-	for i, out := range w.source.job.outputs() {
+	r := &contentReader{found: books.Contents{}}
+	r.records = newRecordReader(w.source.job.Input.Form, w.source.fsys, &r.rejects, progress.NewMeter(nil, "", 0, true))
+	for i, out := range w.source.job.Feeds() {
 		l, err := newLayout(out)
 		if err != nil {
 			return nil, err
@@ -180,7 +149,7 @@ func newContentReader(w *workplace) (*contentReader, error) {
 
 func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) error {
 	for s := range splits {
-		into := r.found.of(s.File.Ordinal)
+		into := r.found.Of(s.File.Ordinal)
 		read, rejected := r.records.read, r.records.refused
 		_, err := r.records.readSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
 		if err != nil {
@@ -192,7 +161,7 @@ func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) err
 	return ctx.Err()
 }
 
-func (r *contentReader) add(record *ingest.Record, into *fileContent) error {
+func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
 	for _, f := range r.feeds {
 		if err := f.begin(record); err != nil {
 			return r.records.reject(err)
@@ -205,7 +174,7 @@ func (r *contentReader) add(record *ingest.Record, into *fileContent) error {
 	}
 	key := &f.key
 	var cells digest.Row
-	r.buffer, cells = f.target.layout.packAndDigest(r.buffer[:0], digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+	r.buffer, cells = f.target.layout.packAndDigest(r.buffer[:0], digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
 	into.Digest.AddRow(cells, key.timestamp)
 	return nil
 }
@@ -222,7 +191,7 @@ func (w *workplace) adoptInput(ctx context.Context, old, fresh *manifest) error 
 	}
 	fresh.Run.ID = old.Run.ID
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifestInput) bool { return a.sameFile(&b) }) {
-		sayf(w.options, "the input holds the same records as when it was read")
+		w.options.Sayf("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)
 	}
@@ -236,14 +205,14 @@ func (w *workplace) recordContents(rows *sortedRows) error {
 		sum.Add(c.Digest)
 	}
 	for i := range rows.regions {
-		sorted.Add(rows.regions[i].digest)
+		sorted.Add(rows.regions[i].Digest)
 	}
 	if sum != sorted {
-		return differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
+		return failure.Differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
 	}
 	inputs := slices.Clone(w.manifest.Inputs)
 	for i := range inputs {
-		inputs[i].Content = rows.files.of(i)
+		inputs[i].Content = rows.files.Of(i)
 	}
 	w.manifest.Inputs = inputs
 	return nil

@@ -11,6 +11,11 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // TestSameContentIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
@@ -18,7 +23,7 @@ func TestSameContentIsNoChange(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
 	in := filepath.Join(dir, "in/2026-11-20")
-	first := mustRun(t, readCheck(t, dir, out), Options{})
+	first := mustRun(t, readCheck(t, dir, out), options.Options{})
 	part := func(i string) string { return filepath.Join(in, "part-m-0000"+i) }
 	must := func(err error) {
 		t.Helper()
@@ -30,8 +35,8 @@ func TestSameContentIsNoChange(t *testing.T) {
 		t.Helper()
 		for range 2 { // the second one must not have to read
 			var said []string
-			s, err := Run(context.Background(), readCheck(t, dir, out), Options{Say: func(text string) { said = append(said, text) }})
-			if err != nil || s.Status != StatusNothing || s.Run.ID != first.Run.ID {
+			s, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
+			if err != nil || s.Status != outcome.Nothing || s.Run.ID != first.Run.ID {
 				t.Fatalf("%s: %s, run %s, %v", what, s.Status, s.Run.ID, err)
 			}
 			if again := strings.Contains(strings.Join(said, "\n"), "reading them to see"); what == "" && again {
@@ -62,14 +67,14 @@ func TestSameContentIsNoChange(t *testing.T) {
 	at := bytes.IndexByte(changed, 1) + 1
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Refused || !strings.Contains(err.Error(), "part-m-00007") {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "part-m-00007") {
 		t.Errorf("one character changed: %v", err)
 	}
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
 	nothing("changed back")
 	must(os.Remove(part("3")))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Refused {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused {
 		t.Errorf("a file is gone: %v", err)
 	}
 }
@@ -87,18 +92,18 @@ func mustRead(t *testing.T, name string) []byte {
 func TestContentsOutliveAKill(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
-	crash(t, dir, pointRecorded, 3)
-	mustRun(t, readCheck(t, dir, out), Options{})
+	crash(t, dir, failpoint.Recorded, 3)
+	mustRun(t, readCheck(t, dir, out), options.Options{})
 	m, err := readManifest(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum fileContent
+	var sum books.Content
 	for _, in := range m.Inputs {
 		if in.Content == nil {
 			t.Fatalf("%s: no content", in.Path)
 		}
-		sum.add(in.Content)
+		sum.Add(in.Content)
 	}
 	if sum.Read != 2000 || sum.Digest != m.Digest {
 		t.Errorf("%+v, the digest is %v", sum, m.Digest)

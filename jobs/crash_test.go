@@ -9,6 +9,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
@@ -26,7 +31,7 @@ func TestCrashChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	var times atomic.Int64
-	_, err = Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), Options{reached: func(p point) {
+	_, err = Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p failpoint.Point) {
 		if string(p) == at && times.Add(1) == int64(left) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
@@ -40,26 +45,26 @@ func TestCrashChild(t *testing.T) {
 func TestKilledRunGoesOn(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
+	mustRun(t, readCheck(t, dir, base), options.Options{})
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
 	}{
-		{pointPlanned, 1}, {pointSorted, 1}, {pointVerified, 1}, {pointVerified, 4}, {pointRenamed, 1}, {pointRenamed, 5},
-		{pointRecorded, 1}, {pointRecorded, 9}, {pointBalanced, 1}, {pointWritten, 1},
+		{failpoint.Planned, 1}, {failpoint.Sorted, 1}, {failpoint.Verified, 1}, {failpoint.Verified, 4}, {failpoint.Renamed, 1}, {failpoint.Renamed, 5},
+		{failpoint.Recorded, 1}, {failpoint.Recorded, 9}, {failpoint.Balanced, 1}, {failpoint.Written, 1},
 	} {
 		t.Run(string(c.at)+strconv.Itoa(c.times), func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
 			crash(t, dir, c.at, c.times)
-			s := mustRun(t, readCheck(t, dir, out), Options{})
+			s := mustRun(t, readCheck(t, dir, out), options.Options{})
 			if s.Books.Written != 2000 {
 				t.Errorf("books %v", s.Books)
 			}
 			sameFiles(t, "resumed", base, out)
 			nothingLeft(t, out)
-			if again := mustRun(t, readCheck(t, dir, out), Options{}); again.Status != StatusNothing {
+			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
 			if _, err := os.Stat(filepath.Join(out, successName)); err != nil {
@@ -73,7 +78,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 func TestKilledRunGivesWay(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
-	for _, at := range []point{pointRenamed, pointRecorded} {
+	for _, at := range []failpoint.Point{failpoint.Renamed, failpoint.Recorded} {
 		crash(t, dir, at, 4)
 		part := filepath.Join(dir, "in/2026-11-20/part-m-00003")
 		content, err := os.ReadFile(part)
@@ -85,11 +90,11 @@ func TestKilledRunGivesWay(t *testing.T) {
 		}
 		j := readCheck(t, dir, out)
 		j.Input.MaxRejects.Count = 1 // the record that was cut
-		if _, err := Run(context.Background(), j, Options{}); KindOf(err) != Refused {
+		if _, err := Run(context.Background(), j, options.Options{}); failure.KindOf(err) != failure.Refused {
 			t.Errorf("%s: another run without --force: %v", at, err)
 		}
-		mustRun(t, j, Options{Force: true})
-		if _, err := VerifyJob(context.Background(), j, Options{}, false); err != nil {
+		mustRun(t, j, options.Options{Force: true})
+		if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
 			t.Errorf("%s: %v", at, err)
 		}
 		if err := os.WriteFile(part, content, 0o600); err != nil {
@@ -101,7 +106,7 @@ func TestKilledRunGivesWay(t *testing.T) {
 	}
 }
 
-func crash(t *testing.T, dir string, at point, times int) {
+func crash(t *testing.T, dir string, at failpoint.Point, times int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")
 	cmd.Env = append(os.Environ(), crashEnvironment+"="+string(at), crashEnvironment+"_DIR="+dir, crashEnvironment+"_TIMES="+strconv.Itoa(times))

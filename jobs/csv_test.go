@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"bulkload/internal/sample"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // TestCSVGivesWhatTextGives: the rows of the check example, written as CSV by Python's csv module, in other charsets, with
@@ -68,7 +70,7 @@ func sameAsText(t *testing.T, dir, name string, text []byte, rows int64) {
 	}
 	var files []string
 	for _, example := range []string{"check", name} {
-		j, err := Read("examples/"+example+".yaml", ReadOptions{Date: date20})
+		j, err := jobfile.Read("examples/"+example+".yaml", jobfile.ReadOptions{Date: date20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +78,7 @@ func sameAsText(t *testing.T, dir, name string, text []byte, rows int64) {
 			j.Input.Path = in
 		}
 		j.Output = filepath.Join(dir, example)
-		if s := mustRun(t, j, Options{}); s.Books.Written != rows {
+		if s := mustRun(t, j, options.Options{}); s.Books.Written != rows {
 			t.Errorf("%s: %d rows written", example, s.Books.Written)
 		}
 		files = append(files, hfileBytes(t, j.Output))

@@ -11,9 +11,13 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/load"
 )
 
@@ -57,7 +61,7 @@ func (w *workplace) cutFiles(ctx context.Context, table *load.Table) error {
 	if cuts == 0 {
 		return nil
 	}
-	sayf(w.options, "%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	w.options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
 	return w.finishCuts()
 }
 
@@ -95,13 +99,13 @@ func (w *workplace) cutFile(ctx context.Context, f *FileSummary, at [][]byte, ta
 		record.Parts = append(record.Parts, p.FileSummary)
 	}
 	if sum != f.Digest {
-		return errors.Join(differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
+		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
 	w.manifest.Cuts = append(w.manifest.Cuts, record)
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointCut)
+	w.options.Failpoint.Reached(failpoint.Cut)
 	if err := w.checkLock(); err != nil {
 		return err
 	}
@@ -110,16 +114,16 @@ func (w *workplace) cutFile(ctx context.Context, f *FileSummary, at [][]byte, ta
 			return err
 		}
 	}
-	w.options.reached(pointPartsNamed)
+	w.options.Failpoint.Reached(failpoint.PartsNamed)
 	w.manifest.replaceFile(record)
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointPartsRecorded)
+	w.options.Failpoint.Reached(failpoint.PartsRecorded)
 	return nil
 }
 
-// replaceFile puts the parts of a file in its place.
+// storage.ReplaceFile puts the parts of a file in its place.
 func (m *manifest) replaceFile(c cutRecord) {
 	for i := range m.Slices {
 		r := &m.Slices[i]
@@ -153,12 +157,12 @@ func (w *workplace) finishCuts() error {
 			}
 		}
 		for _, name := range surplus {
-			if err := removeIfThere(w.fsys, w.dir, name); err != nil {
+			if err := storage.RemoveIfThere(w.fsys, w.dir, name); err != nil {
 				return fmt.Errorf("finish the cut of %s: %w", w.uri(c.Of), err)
 			}
 		}
 	}
-	w.options.reached(pointCutCleaned)
+	w.options.Failpoint.Reached(failpoint.CutCleaned)
 	m.Cuts = nil
 	return w.save()
 }
@@ -199,7 +203,7 @@ func (c *cutting) write(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
-		return unsoundf("%w", err)
+		return failure.Damagedf("%w", err)
 	}
 	scan := r.Seek(r.FirstRow())
 	for n := 1; scan.Next(); n++ {
@@ -211,23 +215,23 @@ func (c *cutting) write(ctx context.Context) (err error) {
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return unsoundf("%w", err)
+		return failure.Damagedf("%w", err)
 	}
 	return c.finishPart()
 }
 
 // add writes a cell, into the next part where its row is the first one of another region.
-func (c *cutting) add(cell *keys.Cell) error {
-	if newRow := c.open == nil || !bytes.Equal(c.row, cell.Row); newRow {
-		c.row = append(c.row[:0], cell.Row...)
-		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], cell.Row) <= 0 {
-			if err := c.nextPart(cell.Row); err != nil {
+func (c *cutting) add(next *cell.Cell) error {
+	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
+		c.row = append(c.row[:0], next.Row...)
+		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
+			if err := c.nextPart(next.Row); err != nil {
 				return err
 			}
 		}
-		c.open.took(cell.Timestamp)
+		c.open.took(next.Timestamp)
 	}
-	return c.open.w.Append(cell)
+	return c.open.w.Append(next)
 }
 
 // nextPart begins the part whose first row is given.
@@ -247,10 +251,10 @@ func (c *cutting) nextPart(row []byte) error {
 	}
 	f := &hfile{fsys: c.fsys, temp: path.Join(temps, name)}
 	f.FileSummary = FileSummary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	if err := removeIfThere(c.fsys, f.temp); err != nil {
+	if err := storage.RemoveIfThere(c.fsys, f.temp); err != nil {
 		return err
 	}
-	if f.out, err = c.fsys.Create(f.temp, filePerm); err != nil {
+	if f.out, err = c.fsys.Create(f.temp, storage.FilePerm); err != nil {
 		return err
 	}
 	instant := c.manifest.instant()
@@ -286,7 +290,7 @@ func (c *cutting) abort() error {
 		errs = append(errs, c.open.abort())
 	}
 	for _, p := range c.parts {
-		errs = append(errs, removeIfThere(c.fsys, p.temp))
+		errs = append(errs, storage.RemoveIfThere(c.fsys, p.temp))
 	}
 	return errors.Join(errs...)
 }
@@ -303,7 +307,7 @@ func (m *manifest) instant() int64 {
 func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
-		return hfilewriter.Settings{}, refusef("table %s has no family %s any more", table.Name, name)
+		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
 	}
 	settings, err := liveSettings(&table.Families[i])
 	if err == nil {
@@ -313,7 +317,7 @@ func (w *workplace) liveFamily(table *load.Table, name string) (hfilewriter.Sett
 		err = settings.Check()
 	}
 	if err != nil {
-		return settings, refusef("table %s, family %s: %w", table.Name, name, err)
+		return settings, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
 	}
 	return settings, nil
 }
@@ -328,8 +332,8 @@ func (w *workplace) checkSettings(table *load.Table) error {
 		if err != nil {
 			return err
 		}
-		if now := settingsText(live); now != written {
-			return refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
+		if now := jobfile.SettingsText(live); now != written {
+			return failure.Refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
 				name, table.Name, written, now)
 		}
 	}

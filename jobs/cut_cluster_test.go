@@ -11,6 +11,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // TestCrashLiveChild is a process that other tests kill: it runs a job against the cluster until a point is reached the
@@ -20,21 +25,21 @@ func TestCrashLiveChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of other tests")
 	}
-	at := point(os.Getenv(crashEnvironment + "_POINT"))
+	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
 	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	day, err := ParseDate(os.Getenv(crashEnvironment + "_DATE"))
+	day, err := jobfile.ParseDate(os.Getenv(crashEnvironment + "_DATE"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(filepath.Join(dir, "check.yaml"), ReadOptions{Date: day})
+	j, err := jobfile.Read(filepath.Join(dir, "check.yaml"), jobfile.ReadOptions{Date: day})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var times atomic.Int64
-	_, err = Run(context.Background(), j, Options{Conf: os.Getenv(crashEnvironment + "_CONF"), reached: func(p point) {
+	_, err = Run(context.Background(), j, options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: func(p failpoint.Point) {
 		if p == at && times.Add(1) == int64(left) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
@@ -44,7 +49,7 @@ func TestCrashLiveChild(t *testing.T) {
 }
 
 // crash runs a night's job in a process that is killed when it reaches a point the n-th time.
-func (l *live) crash(t *testing.T, date string, at point, times int) {
+func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLiveChild$")
 	cmd.Env = append(os.Environ(), crashEnvironment+"_LIVE="+l.dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_DATE="+date,
@@ -102,11 +107,11 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 	l.night(t, night20, 2000, 41)
 	o := l.options()
 	var begun, taken atomic.Int64
-	o.reached = func(p point) {
-		if p == pointStaging && begun.Add(1) == 1 {
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Staging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
 		}
-		if p == pointTaken && taken.Add(1) == 1 {
+		if p == failpoint.Taken && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
 	}
@@ -120,27 +125,29 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 
 // TestKilledCutGoesOn kills the run at each step of a cut.
 func TestKilledCutGoesOn(t *testing.T) {
-	for _, at := range []point{pointCut, pointPartsNamed, pointPartsRecorded, pointCutCleaned} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, night20, 2000, 40)
-		o := l.options()
-		o.NoLoad = true
-		mustRun(t, l.job(t, night20), o)
-		l.oracle(t, "split", l.table, "15")
-		l.oracle(t, "split", l.table, "77")
-		times := 2
-		if at == pointCutCleaned {
-			times = 1
-		}
-		l.crash(t, night20, at, times)
-		s := mustRun(t, l.job(t, night20), l.options())
-		if s.Load.Files != 12 {
-			t.Errorf("%s: %d files were loaded", at, s.Load.Files)
-		}
-		l.wantTable(t, fmt.Sprintf("killed at %q", at), l.expected(t, night20))
-		l.wantStoreFiles(t, 12)
-		l.wantAgain(t, night20)
+	for _, at := range []failpoint.Point{failpoint.Cut, failpoint.PartsNamed, failpoint.PartsRecorded, failpoint.CutCleaned} {
+		t.Run(string(at), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, night20, 2000, 40)
+			o := l.options()
+			o.NoLoad = true
+			mustRun(t, l.job(t, night20), o)
+			l.oracle(t, "split", l.table, "15")
+			l.oracle(t, "split", l.table, "77")
+			times := 2
+			if at == failpoint.CutCleaned {
+				times = 1
+			}
+			l.crash(t, night20, at, times)
+			s := mustRun(t, l.job(t, night20), l.options())
+			if s.Load.Files != 12 {
+				t.Errorf("%s: %d files were loaded", at, s.Load.Files)
+			}
+			l.wantTable(t, fmt.Sprintf("killed at %q", at), l.expected(t, night20))
+			l.wantStoreFiles(t, 12)
+			l.wantAgain(t, night20)
+		})
 	}
 }
 
@@ -154,10 +161,10 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 	mustRun(t, l.job(t, night20), o)
 	for _, setting := range []string{"DATA_BLOCK_ENCODING=NONE", "COMPRESSION=GZ", "BLOOMFILTER=ROWCOL", "BLOCKSIZE=8192"} {
 		l.oracle(t, "alter", l.table, "f", setting)
-		if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "was altered since") {
+		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
 			t.Errorf("%s: %v", setting, err)
 		}
-		if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "was altered since") {
+		if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
 			t.Errorf("load DIR, %s: %v", setting, err)
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 )
 
 // damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
@@ -31,7 +33,7 @@ func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
 
 func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
-	s, err := openSite(l.options(), HBase{}, true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 func (l *live) readHDFS(t *testing.T, uri string) []byte {
 	t.Helper()
 	fsys, name := l.hdfs(t, uri)
-	content, err := readFile(fsys, name, 1<<30)
+	content, err := storage.ReadFile(fsys, name, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func (l *live) readHDFS(t *testing.T, uri string) []byte {
 // wantDamaged wants exit code 6 and an error that names a file and a block of it.
 func wantDamaged(t *testing.T, what string, err error, file, block string) {
 	t.Helper()
-	if err == nil || KindOf(err) != Differs {
+	if err == nil || failure.KindOf(err) != failure.Differs {
 		t.Errorf("%s: %v, want a difference", what, err)
 		return
 	}
@@ -97,7 +99,7 @@ func TestDamagedInput(t *testing.T) {
 		{"part-00000.zstd.parquet", "check-parquet", night("check-parquet/2026-11-20/part-00000.zstd.parquet")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j, err := Read(filepath.Join("examples", c.job+".yaml"), ReadOptions{Date: date20})
+			j, err := jobfile.Read(filepath.Join("examples", c.job+".yaml"), jobfile.ReadOptions{Date: date20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +108,7 @@ func TestDamagedInput(t *testing.T) {
 			if err := fsys.MkdirAll(path.Dir(name), 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := createFile(fsys, name, c.content); err != nil {
+			if err := storage.CreateFile(fsys, name, c.content); err != nil {
 				t.Fatal(err)
 			}
 			j.Input.Path, j.Input.RequireSuccess, j.Output = in, false, t.TempDir()
@@ -150,7 +152,7 @@ func TestDamagedHFile(t *testing.T) {
 	wantDamaged(t, "verify", err, file, block)
 	_, err = VerifyDir(ctx, dir, o)
 	wantDamaged(t, "verify DIR", err, file, block)
-	_, err = Inspect(ctx, uri, o, false, func(*keys.Cell) error { return nil })
+	_, err = Inspect(ctx, uri, o, false, func(*cell.Cell) error { return nil })
 	wantDamaged(t, "inspect", err, file, block)
 	_, err = Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
 	wantDamaged(t, "get --from", err, file, block)

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/jobs/failure"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
@@ -45,7 +47,7 @@ func openDirectory(fsys storage.FS, dir string) (*directory, error) {
 	d := &directory{fsys: fsys, dir: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, refusef("the directory %s is not there", fsys.URI(dir))
+		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
 	}
 	if err != nil {
 		return d, err
@@ -103,7 +105,7 @@ func (d *directory) open(f *directoryFile) (*openedFile, error) {
 	}
 	reader, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
-		return nil, errors.Join(unsoundf("open %s: %w", f.path, err), file.Close())
+		return nil, errors.Join(failure.Damagedf("open %s: %w", f.path, err), file.Close())
 	}
 	return &openedFile{reader, file}, nil
 }
@@ -111,7 +113,7 @@ func (d *directory) open(f *directoryFile) (*openedFile, error) {
 // pickProbes reads of each file the cells by which its region shows later that it serves the file.
 func (d *directory) pickProbes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for _, f := range d.files {
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -131,7 +133,7 @@ func (d *directory) pickProbesOf(f *directoryFile) (err error) {
 	defer func() { err = errors.Join(err, in.file.Close()) }()
 	cells, err := probesOf(in.Reader)
 	if err != nil {
-		return unsoundf("read %s: %w", f.path, err)
+		return failure.Damagedf("read %s: %w", f.path, err)
 	}
 	f.cells, f.probes = cells, nil
 	for i := range cells {
@@ -153,7 +155,7 @@ type fileScan struct {
 
 // scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
 // order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
-func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) (err error) {
+func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
 	var open, all []fileScan
 	defer func() {
 		for _, s := range all {
@@ -172,7 +174,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*key
 		all = append(all, s)
 		if oneRow(start, end) {
 			if may, err := in.MayContainRow(start); err != nil {
-				return unsoundf("read %s: %w", f.path, err)
+				return failure.Damagedf("read %s: %w", f.path, err)
 			} else if !may {
 				continue
 			}
@@ -180,7 +182,7 @@ func (d *directory) scan(ctx context.Context, start, end []byte, visit func(*key
 		if s.Next() {
 			open = append(open, s)
 		} else if err := s.Err(); err != nil {
-			return unsoundf("read %s: %w", f.path, err)
+			return failure.Damagedf("read %s: %w", f.path, err)
 		}
 	}
 	return merge(ctx, open, end, visit)
@@ -192,7 +194,7 @@ func oneRow(start, end []byte) bool {
 }
 
 // merge visits the cells of scans that stand at a cell each, up to end.
-func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Cell) error) error {
+func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -207,7 +209,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Ce
 		}
 		if !open[i].Next() {
 			if err := open[i].Err(); err != nil {
-				return unsoundf("read %s: %w", open[i].from.path, err)
+				return failure.Damagedf("read %s: %w", open[i].from.path, err)
 			}
 			open = slices.Delete(open, i, i+1)
 		}
@@ -219,7 +221,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*keys.Ce
 func first(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {
-		if keys.Compare(open[i].Cell(), open[best].Cell()) < 0 {
+		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {
 			best = i
 		}
 	}

@@ -3,12 +3,16 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 )
 
@@ -54,7 +58,7 @@ func TestFilesLeftInStaging(t *testing.T) {
 	// What a process leaves that dies with its request under way.
 	staging := path.Join(path.Dir(w.dir), "staging")
 	w.manifest.State, w.manifest.Staging = stateLoading, w.fsys.URI(staging)
-	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), dirPerm)); err != nil {
+	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range w.manifest.files() {
@@ -85,7 +89,7 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.manifest.State = stateLoading
-	hooks, saves := w.recordLoad(), 0
+	hooks, saves := w.recordLoad(len(files)), 0
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
@@ -118,36 +122,38 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 func TestLoadDirSettlesFirst(t *testing.T) {
 	const date = "2026-11-20"
 	for _, loaded := range []int{4, 10} {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, date, 1000, 23)
-		w := l.written(t, date)
-		files, err := w.manifest.unloaded(w.fsys, w.dir)
-		if err != nil || len(files) != 10 {
-			t.Fatal(len(files), err)
-		}
-		w.manifest.State = stateLoading
-		if err := w.save(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if err != nil || r.Load.Files != 10-loaded || r.Status != StatusDone {
-			t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
-		}
-		w = l.work(t, l.job(t, date))
-		if w.manifest.State != stateLoaded || w.manifest.notLoaded() != nil {
-			t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.notLoaded())
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-		l.wantTable(t, "settled", l.expected(t, date))
+		t.Run(fmt.Sprintf("loaded=%d", loaded), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, date, 1000, 23)
+			w := l.written(t, date)
+			files, err := w.manifest.unloaded(w.fsys, w.dir)
+			if err != nil || len(files) != 10 {
+				t.Fatal(len(files), err)
+			}
+			w.manifest.State = stateLoading
+			if err := w.save(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
+			if err != nil || r.Load.Files != 10-loaded || r.Status != outcome.Done {
+				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
+			}
+			w = l.work(t, l.job(t, date))
+			if w.manifest.State != stateLoaded || w.manifest.notLoaded() != nil {
+				t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.notLoaded())
+			}
+			if err := w.close(); err != nil {
+				t.Fatal(err)
+			}
+			l.wantTable(t, "settled", l.expected(t, date))
+		})
 	}
 }
 
@@ -164,15 +170,15 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		state, want string
-		kind        Kind
-	}{{stateWritten, "nothing was loaded", Refused}, {stateLoading, "does not serve 1 files that HBase took", Later}} {
+		kind        failure.Kind
+	}{{stateWritten, "nothing was loaded", failure.Refused}, {stateLoading, "does not serve 1 files that HBase took", failure.Later}} {
 		state, want := c.state, c.want
 		w.manifest.State = state
 		if err := errors.Join(w.save(), w.lock.release()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
-		if KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
+		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
 		m, err := readManifest(w.fsys, w.dir)
@@ -189,7 +195,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	l.wantTable(t, "nothing loaded", []string{""})
 	_, err := LoadDir(context.Background(), l.out+"/"+date, "elsewhere", l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
 		t.Errorf("into another table meanwhile: %v", err)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/values"
 )
 
 // normalValues has a value of each type, and nothing of a type that has no empty value.
@@ -46,7 +48,7 @@ func emptyFile(file int, value string) string {
 }
 
 // readEmptyJob makes a job over emptyFiles files whose column a has a type, a form and a rule for nulls.
-func readEmptyJob(t *testing.T, kind, store, null string) *Job {
+func readEmptyJob(t *testing.T, kind, store, null string) *jobfile.Job {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "in"), 0o700); err != nil {
@@ -61,7 +63,7 @@ func readEmptyJob(t *testing.T, kind, store, null string) *Job {
 	if kind != "" {
 		rule += ", type: " + kind
 	}
-	if k, _ := keys.ParseKind(kind); k.Moment() {
+	if k, _ := values.ParseKind(kind); k.Moment() {
 		rule += ", zone: UTC"
 	}
 	job := strings.NewReplacer("in.txt", "in", "[id, a, b]", "[id, a]", "max_rejects: 9", "max_rejects: 100%").Replace(ruleJob)
@@ -70,7 +72,7 @@ func readEmptyJob(t *testing.T, kind, store, null string) *Job {
 	if err := os.WriteFile(name, []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(name, ReadOptions{})
+	j, err := jobfile.Read(name, jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestEmptyIsNoNull(t *testing.T) {
 					for _, cores := range []int{1, 2, 8} {
 						runtime.GOMAXPROCS(cores)
 						j.Output = fmt.Sprintf("out%d", cores)
-						s := mustRun(t, j, Options{})
+						s := mustRun(t, j, options.Options{})
 						if got, want := shortCells(cellsIn(t, filepath.Join(j.Dir, j.Output))), wantEmpty(kind, null); !slices.Equal(got, want) {
 							t.Errorf("%d cores: cells %q,\nwant %q", cores, got, want)
 						}

@@ -6,9 +6,11 @@ import (
 	"io"
 	"sync/atomic"
 
+	"bulkload/cell"
 	"bulkload/ingest"
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // countedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
@@ -27,19 +29,19 @@ type expected struct {
 	family int // the only one whose cells are wanted, or allFamilies
 	run    *partition.Run
 	next   *partition.Entry // read ahead; nil at the end
-	values []keys.Value
+	values []values.Value
 	row    []byte
-	cells  []keys.Cell // of the present row that are still to come
-	all    []keys.Cell
+	cells  []cell.Cell // of the present row that are still to come
+	all    []cell.Cell
 	rows   int64
 }
 
-func newExpected(j *Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
+func newExpected(j *jobfile.Job, t *target, sorted *partition.Sorted, slice partition.Slice, family int) (*expected, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err
 	}
-	e := &expected{target: t, family: family, run: run, values: make([]keys.Value, len(t.layout.sources))}
+	e := &expected{target: t, family: family, run: run, values: make([]values.Value, len(t.layout.sources))}
 	if e.next, err = nextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
@@ -56,7 +58,7 @@ func nextEntry(run *partition.Run) (*partition.Entry, error) {
 }
 
 // cell is the next cell, valid until the call after; nil at the end.
-func (e *expected) cell() (*keys.Cell, error) {
+func (e *expected) cell() (*cell.Cell, error) {
 	for len(e.cells) == 0 {
 		if e.next == nil {
 			return nil, nil
@@ -97,7 +99,7 @@ func (e *expected) nextRow() error {
 		return err
 	}
 	e.all = e.all[:0]
-	err = e.target.layout.cells(e.row, named, e.values, timestamp, func(c *keys.Cell) error {
+	err = e.target.layout.cells(e.row, named, e.values, timestamp, func(c *cell.Cell) error {
 		if e.family == allFamilies || e.target.layout.familyNamed(c.Family) == e.family {
 			e.all = append(e.all, *c)
 		}

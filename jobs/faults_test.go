@@ -14,8 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -99,10 +103,10 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	put("part-0")
 	fsys := &watchedFS{FS: storage.Local}
 	fsys.listed = func(string) { put("part-1"); put(successName) }
-	j := &Job{}
+	j := &jobfile.Job{}
 	j.Input.RequireSuccess = true
 	s := &source{job: j, fsys: fsys}
-	if err := s.find(dir); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
+	if err := s.find(dir); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
 		t.Errorf("%d files, %v", len(s.files), err)
 	}
 	put("part-1")
@@ -121,7 +125,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j := &Job{}
+	j := &jobfile.Job{}
 	j.Input.RequireSuccess = true
 	find := func(name string) (int, error) {
 		s := &source{job: j, fsys: storage.Local}
@@ -130,7 +134,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 	}
 	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
 	for name := range names {
-		if _, err := find(name); KindOf(err) != Refused || !strings.Contains(err.Error(), "its export is not finished") {
+		if _, err := find(name); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "its export is not finished") {
 			t.Errorf("%s, unfinished: %v", name, err)
 		}
 	}
@@ -154,7 +158,7 @@ func TestCleaningCutShort(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		m := &manifest{State: stateWriting, Run: RunInfo{ID: "run"}}
+		m := &manifest{State: stateWriting, Run: jobfile.RunInfo{ID: "run"}}
 		for sequence := range 4 {
 			if err := os.WriteFile(filepath.Join(dir, "f", fileName("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -185,7 +189,7 @@ func writtenDir(t *testing.T) string {
 	job := strings.Replace(checkJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
 	dir := sampleDir(t, strings.Replace(job, "salt(check_id, 10) + ", "", 1), 2000)
 	out := filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, out), Options{})
+	mustRun(t, readCheck(t, dir, out), options.Options{})
 	return out
 }
 
@@ -202,7 +206,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	bounds := []string{"", "4", "8", "c", ""}
 	for i := range len(bounds) - 1 {
 		group.Go(func() {
-			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*keys.Cell) error { all.Add(1); return nil })
+			err := d.scan(context.Background(), []byte(bounds[i]), []byte(bounds[i+1]), func(*cell.Cell) error { all.Add(1); return nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -210,7 +214,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 	}
 	group.Wait()
 	var want int64
-	if err := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { want++; return nil }); err != nil || want == 0 {
+	if err := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { want++; return nil }); err != nil || want == 0 {
 		t.Fatal(err)
 	}
 	if all.Load() != want || fsys.open.Load() != 0 {
@@ -238,11 +242,11 @@ func TestFaultIsNoDifference(t *testing.T) {
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
 		"directory.verify": d.verify(context.Background(), &VerifyReport{}),
-		"directory.scan":   d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil }),
+		"directory.scan":   d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
 	} {
-		if !errors.Is(err, syscall.EIO) || KindOf(err) != Failed {
-			t.Errorf("%s: %v is of kind %d", what, err, KindOf(err))
+		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed {
+			t.Errorf("%s: %v is of kind %d", what, err, failure.KindOf(err))
 		}
 	}
 	failing.Store(false)
@@ -254,14 +258,14 @@ func TestFaultIsNoDifference(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	scanned := d.scan(context.Background(), nil, nil, func(*keys.Cell) error { return nil })
-	_, inspected := Inspect(context.Background(), name, Options{}, false, nil)
+	scanned := d.scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
+	_, inspected := Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
 		"directory.verify": d.verify(context.Background(), &VerifyReport{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfile{fsys: fsys, temp: name}).verify(context.Background()),
 	} {
-		if KindOf(err) != Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
-			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, KindOf(err))
+		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
 		}
 	}
 }
@@ -275,14 +279,14 @@ func TestVerifyingStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	f := &hfile{fsys: storage.Local, temp: path.Join(d.dir, d.files[0].path)}
-	if err := f.verify(ctx); !errors.Is(err, context.Canceled) || KindOf(err) != Interrupted {
+	if err := f.verify(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
 	if _, err := d.verifyFile(ctx, d.files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
-	if err := d.scan(ctx, nil, nil, func(*keys.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
+	if err := d.scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= checkEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
 	}
 }
@@ -310,11 +314,11 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("one failure to touch: %v", err)
 	}
 	l.setTouched(time.Now().Add(-lockStale/2 - time.Second))
-	if err := l.touch(); KindOf(err) != Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
+	if err := l.touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
-	if err := w.save(); KindOf(err) != Later {
+	if err := w.save(); failure.KindOf(err) != failure.Later {
 		t.Errorf("save after a long time: %v", err)
 	}
 	if err := errors.Join(l.touch(), w.save()); err != nil {
@@ -332,10 +336,10 @@ func TestLostLock(t *testing.T) {
 		if text != "" {
 			err = os.WriteFile(filepath.Join(dir, lockName), []byte(text), 0o600)
 		}
-		if got := w.save(); err != nil || KindOf(got) != Later || !strings.Contains(got.Error(), what) {
+		if got := w.save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
-		if got := l.touch(); KindOf(got) != Later {
+		if got := l.touch(); failure.KindOf(got) != failure.Later {
 			t.Errorf("touch with the lock %s: %v", what, got)
 		}
 		if err := os.WriteFile(filepath.Join(dir, lockName), l.text, 0o600); err != nil {
@@ -354,8 +358,8 @@ func TestLostLock(t *testing.T) {
 func TestForceBeginsAnew(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
-	crash(t, dir, pointRecorded, 4)
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	crash(t, dir, failpoint.Recorded, 4)
 	m, err := readManifest(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
@@ -363,10 +367,10 @@ func TestForceBeginsAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(out, m.files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Refused || !strings.Contains(err.Error(), "Use --force") {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "Use --force") {
 		t.Errorf("without --force: %v", err)
 	}
-	mustRun(t, readCheck(t, dir, out), Options{Force: true})
+	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})
 	sameFiles(t, "begun anew", base, out)
 }
 
@@ -375,9 +379,9 @@ func TestForceBeginsAnew(t *testing.T) {
 func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	dir := sampleDir(t, strings.Replace(checkJob, ", max_size: 10GiB", "", 1), 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	small := Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
+	small := options.Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
 	mustRun(t, readCheck(t, dir, base), small)
-	crash(t, dir, pointRecorded, 4)
+	crash(t, dir, failpoint.Recorded, 4)
 	mustRun(t, readCheck(t, dir, out), small)
 	sameFiles(t, "with another size", base, out)
 }

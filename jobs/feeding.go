@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/jobs/books"
 	"bulkload/partition"
 )
 
@@ -18,7 +19,7 @@ type feeder struct {
 	outputs []*feed
 	present int // the file that is being read, by its ordinal
 
-	counted, countedRejects int64 // of records.read and records.refused, those that are in the inputContents of files
+	counted, countedRejects int64 // of records.read and records.refused, those that are in the books.Contents of files
 
 	checkpoints checkpoints
 }
@@ -64,7 +65,7 @@ func (f *feeder) begin(p piece) {
 	f.records.after = p.after
 	f.present = p.File.Ordinal
 	for _, out := range f.outputs {
-		out.file = out.files.of(f.present)
+		out.file = out.files.Of(f.present)
 	}
 }
 
@@ -122,19 +123,19 @@ type feed struct {
 	lane    *partition.Lane // nil: no rows are wanted
 	several bool            // it is one of several outputs
 	wanted  bool            // the filter takes the present record
-	regions []sortedRegion
-	files   inputContents // of the input since the last checkpoint
-	kept    inputContents // of the checkpoints of this process
-	file    *fileContent  // of the piece that is being read
+	regions []books.Region
+	files   books.Contents // of the input since the last checkpoint
+	kept    books.Contents // of the checkpoints of this process
+	file    *books.Content // of the piece that is being read
 
 	filtered int64 // records that the filter did not take
 }
 
 func newFeed(o *sortOutput) *feed {
-	f := &feed{key: newRecordKey(o.job), target: o.target, files: inputContents{}, kept: inputContents{}}
+	f := &feed{key: newRecordKey(o.job), target: o.target, files: books.Contents{}, kept: books.Contents{}}
 	if o.sorter != nil {
 		f.lane = o.sorter.Lane()
-		f.regions = make([]sortedRegion, o.target.regions.Len())
+		f.regions = make([]books.Region, o.target.regions.Len())
 	}
 	return f
 }
@@ -160,10 +161,10 @@ func (f *feed) begin(r *ingest.Record) error {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.layout
 	region := &f.regions[f.target.regions.Find(key.row)]
-	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
-	region.digest.AddRow(cells, key.timestamp)
+	entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
+	region.Digest.AddRow(cells, key.timestamp)
 	f.file.Digest.AddRow(cells, key.timestamp)
-	region.keys += int64(len(key.key))
-	region.bytes += int64(len(entry))
+	region.Keys += int64(len(key.key))
+	region.Bytes += int64(len(entry))
 	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/internal/bytesize"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
 	"bulkload/load"
 	"bulkload/partition"
 
@@ -19,7 +23,7 @@ import (
 func (s *site) maxFiles() (int64, error) {
 	n, err := load.MaxFiles(s.conf)
 	if err != nil {
-		return 0, refusef("%w", err)
+		return 0, failure.Refusef("%w", err)
 	}
 	return int64(n), nil
 }
@@ -27,7 +31,7 @@ func (s *site) maxFiles() (int64, error) {
 // fileLimitHelp says what to do about too many files of so many KeyValue bytes: the largest number of them in a region.
 func (t *target) fileLimitHelp(raw int64) string {
 	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site files, or with -D), or split the region",
-		load.MaxFilesProperty, t.maxFiles, FormatSize(t.maxSize), FormatSize(raw/t.maxFiles+1))
+		load.MaxFilesProperty, t.maxFiles, bytesize.Format(t.maxSize), bytesize.Format(raw/t.maxFiles+1))
 }
 
 // inputShrinks is how many times smaller the cells of a row may be than its text, at most. Mostly they are larger: each
@@ -41,14 +45,14 @@ func (w *workplace) checkInputSize() error {
 	if w.job.Filter != nil || !w.job.Load {
 		return nil
 	}
-	part := min(w.part, float64(len(w.job.cellColumns()))/float64(columns))
+	part := min(w.part, float64(len(w.job.CellColumns()))/float64(columns))
 	raw := int64(part*float64(w.source.text)) / inputShrinks
 	regions, families := int64(t.regions.Len()), int64(len(t.families))
 	if raw/t.maxSize <= regions*t.maxFiles*families {
 		return nil
 	}
-	return refusef("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
-		FormatSize(w.source.text), raw/t.maxSize, FormatSize(t.maxSize), regions, familyNames(t), w.job.Table, t.maxFiles, t.fileLimitHelp(raw/regions))
+	return failure.Refusef("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
+		bytesize.Format(w.source.text), raw/t.maxSize, bytesize.Format(t.maxSize), regions, familyNames(t), w.job.Table, t.maxFiles, t.fileLimitHelp(raw/regions))
 }
 
 func familyNames(t *target) string {
@@ -63,9 +67,9 @@ func familyNames(t *target) string {
 // told, since the limit is its loader's.
 func (w *workplace) checkFileCounts(ctx context.Context, rows *sortedRows) error {
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for region := range rows.regions {
-		raw := rows.regions[region].rawSize(w.target)
+		raw := rawSize(&rows.regions[region], w.target)
 		if raw/w.target.maxSize < w.target.maxFiles { // slicesOf sees to the rest
 			continue
 		}
@@ -84,11 +88,11 @@ func (w *workplace) checkFileCounts(ctx context.Context, rows *sortedRows) error
 func (w *workplace) tooManyFiles(region int, family string, raw int64) error {
 	t := w.target
 	err := fmt.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
-		region, w.job.Table, Printable(t.regions.Start(region)), Printable(t.regions.End(region)), t.maxFiles, family, t.fileLimitHelp(raw))
+		region, w.job.Table, printable.Bytes(t.regions.Start(region)), printable.Bytes(t.regions.End(region)), t.maxFiles, family, t.fileLimitHelp(raw))
 	if w.job.Load {
-		return &kindError{Refused, err}
+		return failure.New(failure.Refused, err)
 	}
-	sayf(w.options, "%v", err)
+	w.options.Sayf("%v", err)
 	return nil
 }
 
@@ -177,7 +181,7 @@ func (w *workplace) checkWritten(m *manifest) error {
 		return err
 	}
 	if family, region, n := m.mostFiles(); n > limit {
-		return refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
+		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
 			w.fsys.URI(w.dir), n, family, region, w.job.Table, load.MaxFilesProperty, limit)
 	}
 	return nil

@@ -15,7 +15,7 @@ func TestFileThatDoesNotFitIsNotLeft(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(small, "most"), make([]byte, 1<<20-8<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := createFile(storage.Local, name, make([]byte, 64<<10)); err == nil {
+	if err := storage.CreateFile(storage.Local, name, make([]byte, 64<<10)); err == nil {
 		t.Fatal("64 KiB fit where there were 8")
 	}
 	if _, err := os.Stat(name); !os.IsNotExist(err) {

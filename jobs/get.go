@@ -6,14 +6,21 @@ import (
 	"errors"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // GetReport is the rows of one query key.
 type GetReport struct {
-	Outcome
+	outcome.Outcome
 	Table string   `json:"table"`
 	From  string   `json:"from"`
 	Query []string `json:"query"`
@@ -40,11 +47,11 @@ type GotCell struct {
 
 // Get finds the rows of a query key, which has a value for each of the job's query columns: in the live table, or in the
 // HFiles below the directory from. A null can't be asked for.
-func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*GetReport, error) {
-	report := &GetReport{Outcome: newOutcome(), Table: j.Table, Query: query, Rows: []GotRow{}}
+func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string, from string) (*GetReport, error) {
+	report := &GetReport{Outcome: outcome.New(), Table: j.Table, Query: query, Rows: []GotRow{}}
 	if j.Outputs != nil {
 		var err error
-		if j, err = j.pickFor(o, len(query), from); err != nil {
+		if j, err = pickFor(j, o, len(query), from); err != nil {
 			return report, err
 		}
 		report.Table = j.Table
@@ -54,7 +61,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 		return report, err
 	}
 	report.Scans = len(q.prefixes)
-	s, err := openSite(o, j.HBase, from == "" || isRemote(from))
+	s, err := openSite(o, j.HBase, from == "" || storage.IsHDFS(from))
 	if err != nil {
 		return report, err
 	}
@@ -67,7 +74,7 @@ func Get(ctx context.Context, j *Job, o Options, query []string, from string) (*
 	if err != nil {
 		return report, err
 	}
-	report.Rows, report.Status = append(report.Rows, q.rows...), StatusDone
+	report.Rows, report.Status = append(report.Rows, q.rows...), outcome.Done
 	return report, nil
 }
 
@@ -86,22 +93,22 @@ type wantedCell struct {
 	family, qualifier, value []byte
 }
 
-func newQuery(j *Job, values []string) (*query, error) {
+func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	if len(j.Query) == 0 {
-		return nil, usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
+		return nil, failure.Usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
 	}
-	if len(values) != len(j.Query) {
-		return nil, usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(values))
+	if len(given) != len(j.Query) {
+		return nil, failure.Usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(given))
 	}
 	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {
-		return nil, usagef("rowkey %s: %w", j.RowKey, err)
+		return nil, failure.Usagef("rowkey %s: %w", j.RowKey, err)
 	}
-	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{j.binaryCells(), j.Wide != nil}}
-	fields := make([]keys.Value, len(j.Columns))
+	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{binaryCells(j), j.Wide != nil}}
+	fields := make([]values.Value, len(j.Columns))
 	for i, name := range j.Query {
-		at, _ := j.column(name) // reading the job file has checked that it is there
-		fields[at] = keys.ValueOf([]byte(values[i]))
+		at, _ := j.Column(name) // reading the job file has checked that it is there
+		fields[at] = values.ValueOf([]byte(given[i]))
 		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
 			value, err := storedValue(&c, fields[at].Bytes())
 			if err != nil {
@@ -111,7 +118,7 @@ func newQuery(j *Job, values []string) (*query, error) {
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
-		return nil, usagef("build the key of %v: %w", values, err)
+		return nil, failure.Usagef("build the key of %v: %w", given, err)
 	}
 	if j.Wide != nil {
 		q.wide, err = newWideQuery(j, fields)
@@ -145,7 +152,7 @@ func (q *query) fromTable(ctx context.Context, s *site, table string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error {
+	return errors.Join(q.scan(ctx, func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error {
 		return c.ScanRange(ctx, table, start, end, visit)
 	}), c.Close())
 }
@@ -167,7 +174,7 @@ func (q *query) fromDirectory(ctx context.Context, s *site, from string, report 
 const parallelScans = 16
 
 // rangeScan visits the cells of all rows from start to before end; many may run side by side.
-type rangeScan func(ctx context.Context, start, end []byte, visit func(*keys.Cell) error) error
+type rangeScan func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error
 
 // scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
 func (q *query) scan(ctx context.Context, scan rangeScan) error {
@@ -202,7 +209,7 @@ type answer struct {
 }
 
 // visit takes the next cell of the range.
-func (a *answer) visit(c *keys.Cell) error {
+func (a *answer) visit(c *cell.Cell) error {
 	if !bytes.Equal(c.Row, a.row) || a.cells == nil {
 		a.endRow()
 		a.row = append(a.row[:0], c.Row...)
@@ -221,7 +228,7 @@ func (a *answer) visit(c *keys.Cell) error {
 // endRow keeps the present row if its query columns are those asked for.
 func (a *answer) endRow() {
 	if a.cells != nil && a.matched >= len(a.wanted) {
-		a.rows = append(a.rows, GotRow{Printable(a.row), a.cells})
+		a.rows = append(a.rows, GotRow{printable.Bytes(a.row), a.cells})
 	}
 	a.cells, a.matched = nil, 0
 }

@@ -5,21 +5,23 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/values"
 )
 
 // binaryCell is a cell whose values are stored in binary form.
 type binaryCell struct {
 	family, qualifier []byte
-	kind              keys.Kind
+	kind              values.Kind
 	reader            *values.Reader
 }
 
 // binaryCells lists the job's cells of binary form.
-func (j *Job) binaryCells() []binaryCell {
+func binaryCells(j *jobfile.Job) []binaryCell {
 	var all []binaryCell
-	for _, c := range j.cellColumns() {
+	for _, c := range j.CellColumns() {
 		if c.Binary {
 			reader, _ := values.NewReader(c.Type) // reading the job file has checked it
 			all = append(all, binaryCell{[]byte(c.Family), []byte(c.Qualifier), c.Type.Kind, reader})
@@ -29,7 +31,7 @@ func (j *Job) binaryCells() []binaryCell {
 }
 
 // is tells whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
-func (b *binaryCell) is(c *keys.Cell, wide bool) bool {
+func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
 	if !bytes.Equal(c.Family, b.family) {
 		return false
 	}
@@ -40,7 +42,7 @@ func (b *binaryCell) is(c *keys.Cell, wide bool) bool {
 }
 
 // storedValue is a query's value of a column as its cells hold it.
-func storedValue(c *Column, text []byte) ([]byte, error) {
+func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	if !c.Binary {
 		return text, nil
 	}
@@ -50,13 +52,13 @@ func storedValue(c *Column, text []byte) ([]byte, error) {
 	}
 	stored, problem := reader.AppendBinary(nil, text)
 	if problem != "" {
-		return nil, usagef("query column %s: %q is %s", c.Name, text, problem)
+		return nil, failure.Usagef("query column %s: %q is %s", c.Name, text, problem)
 	}
 	return stored, nil
 }
 
 // gotCell shows a cell: in the text that its column's type has, if it is stored in binary form.
-func (s *shownCells) gotCell(c *keys.Cell) GotCell {
+func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
 	for i := range s.binary {
 		b := &s.binary[i]

@@ -10,7 +10,10 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/timing"
 )
 
 // FileSummary describes one finished HFile.
@@ -53,7 +56,7 @@ type hfile struct {
 	times hfilewriter.Times
 }
 
-func createHFile(w *writing, region, slice int, family *targetFamily, sequence int, clock *ioClock) (*hfile, error) {
+func createHFile(w *writing, region, slice int, family *targetFamily, sequence int, clock *timing.Clock) (*hfile, error) {
 	name := fileName(w.manifest.Run.ID, region, slice, family.name, sequence)
 	temps, err := w.tempFolder()
 	if err != nil {
@@ -61,15 +64,15 @@ func createHFile(w *writing, region, slice int, family *targetFamily, sequence i
 	}
 	f := &hfile{fsys: w.fsys, temp: path.Join(temps, name)}
 	f.FileSummary = FileSummary{Path: path.Join(family.name, name), Family: family.name, Region: region, Slice: slice, Sequence: sequence}
-	if err := removeIfThere(w.fsys, f.temp); err != nil {
+	if err := storage.RemoveIfThere(w.fsys, f.temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
-	out, err := w.fsys.Create(f.temp, filePerm)
+	out, err := w.fsys.Create(f.temp, storage.FilePerm)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", w.fsys.URI(f.temp), err)
 	}
-	f.out = clockedWriter{out, clock}
-	instant := w.job.instant()
+	f.out = timing.Writer(out, clock)
+	instant := w.job.Instant()
 	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.name, sequence)}
 	if f.w, err = hfilewriter.NewWriter(f.out, family.settings, stamp); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.fsys.URI(f.temp), err), f.out.Abort())
@@ -101,7 +104,7 @@ func (f *hfile) finish() error {
 	f.times = f.w.Times()
 	f.w, f.out = nil, nil
 	f.Bytes, f.Raw, f.Cells = summary.Bytes, summary.RawSize, summary.Cells
-	f.FirstRow, f.LastRow = Printable(summary.FirstRow), Printable(summary.LastRow)
+	f.FirstRow, f.LastRow = printable.Bytes(summary.FirstRow), printable.Bytes(summary.LastRow)
 	return nil
 }
 
@@ -114,10 +117,10 @@ func (f *hfile) verify(ctx context.Context) error {
 	defer in.Close()
 	report, sum, probes, err := verifyHFile(ctx, in)
 	if err != nil {
-		return unsoundf("read back %s: %w", f.fsys.URI(f.temp), err)
+		return failure.Damagedf("read back %s: %w", f.fsys.URI(f.temp), err)
 	}
 	if in.Size() != f.Bytes || report.Cells != f.Cells || report.Rows != f.Rows {
-		return differsf("read back %s: %d bytes, %d rows, %d cells; written were %d, %d, %d",
+		return failure.Differsf("read back %s: %d bytes, %d rows, %d cells; written were %d, %d, %d",
 			f.fsys.URI(f.temp), in.Size(), report.Rows, report.Cells, f.Bytes, f.Rows, f.Cells)
 	}
 	f.Digest, f.Probes = sum, probes

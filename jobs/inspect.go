@@ -8,13 +8,19 @@ import (
 	"io/fs"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
-	"bulkload/keys"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // InspectReport says what is in an HFile.
 type InspectReport struct {
-	Outcome
+	outcome.Outcome
 	File        string              `json:"file"`
 	Bytes       int64               `json:"bytes"`
 	Version     string              `json:"version"`
@@ -80,9 +86,9 @@ type InfoRow struct {
 }
 
 // Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
-func Inspect(ctx context.Context, name string, o Options, blocks bool, visit func(*keys.Cell) error) (*InspectReport, error) {
-	report := &InspectReport{Outcome: newOutcome(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
-	s, err := openSite(o, HBase{}, isRemote(name))
+func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
+	report := &InspectReport{Outcome: outcome.New(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
+	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(name))
 	if err != nil {
 		return report, err
 	}
@@ -93,7 +99,7 @@ func Inspect(ctx context.Context, name string, o Options, blocks bool, visit fun
 	defer fsys.Close()
 	file, err := fsys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return report, refusef("%s is not there", fsys.URI(path))
+		return report, failure.Refusef("%s is not there", fsys.URI(path))
 	}
 	if err != nil {
 		return report, err
@@ -101,18 +107,18 @@ func Inspect(ctx context.Context, name string, o Options, blocks bool, visit fun
 	defer file.Close()
 	r, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
-		return report, unsoundf("%s: %w", fsys.URI(path), err)
+		return report, failure.Damagedf("%s: %w", fsys.URI(path), err)
 	}
 	report.File, report.Bytes = fsys.URI(path), file.Size()
 	if err := report.fill(ctx, r, blocks); err != nil {
-		return report, unsoundf("%s: %w", fsys.URI(path), err)
+		return report, failure.Damagedf("%s: %w", fsys.URI(path), err)
 	}
 	if visit != nil {
 		if err := visitAll(ctx, r, visit); err != nil {
 			return report, err
 		}
 	}
-	report.Status = StatusDone
+	report.Status = outcome.Done
 	return report, nil
 }
 
@@ -130,7 +136,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	}
 	report.Version, report.Cells, report.Rows, report.Unencoded = layout.Version, layout.Cells, layout.Rows, layout.UnencodedLen
 	report.Compression, report.Encoding, report.Checksum, report.IndexLevels = layout.Compression, layout.Encoding, layout.Checksum, layout.IndexLevels
-	report.FirstRow, report.LastRow = Printable(r.FirstRow()), Printable(r.LastRow())
+	report.FirstRow, report.LastRow = printable.Bytes(r.FirstRow()), printable.Bytes(r.LastRow())
 	report.Samples, report.Trailer = samples.keys, layout.Trailer
 	for _, t := range layout.Types {
 		report.Types = append(report.Types, InspectType{t.Type, t.Blocks, t.Stored, t.Raw, t.Ratio(), t.Entries, t.Smallest, t.Largest})
@@ -140,7 +146,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	}
 	info := r.Info()
 	for _, name := range info.Keys() {
-		report.Info = append(report.Info, InfoRow{Printable([]byte(name)), infoText(name, info[name])})
+		report.Info = append(report.Info, InfoRow{printable.Bytes([]byte(name)), infoText(name, info[name])})
 	}
 	return nil
 }
@@ -151,7 +157,7 @@ func firstKey(b *hfilewriter.Block) string {
 	case b.FirstKey == nil:
 		return ""
 	case b.Type == "BLOOM_CHUNK":
-		return Printable(b.FirstKey)
+		return printable.Bytes(b.FirstKey)
 	}
 	return hfilewriter.DescribeKey(b.FirstKey)
 }
@@ -164,7 +170,7 @@ func infoText(name string, value []byte) string {
 	case name == "TIMERANGE" && len(value) == 16:
 		return fmt.Sprintf("%d to %d", int64(binary.BigEndian.Uint64(value)), int64(binary.BigEndian.Uint64(value[8:])))
 	case strings.HasPrefix(name, "LAST_BLOOM") || strings.HasPrefix(name, "BULKLOAD_SOURCE"):
-		return Printable(value)
+		return printable.Bytes(value)
 	case len(value) == 8:
 		return fmt.Sprint(int64(binary.BigEndian.Uint64(value)))
 	case len(value) == 4 && !strings.HasSuffix(name, "_TYPE") && !strings.HasSuffix(name, "_ENCODING"):
@@ -172,7 +178,7 @@ func infoText(name string, value []byte) string {
 	case len(value) == 1:
 		return fmt.Sprint(value[0] != 0)
 	}
-	return Printable(value)
+	return printable.Bytes(value)
 }
 
 // keySamples keeps the first keys of every n-th data block, n doubling as they get many.
@@ -205,7 +211,7 @@ func (k *keySamples) takeKey(key func() string) {
 	}
 }
 
-func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*keys.Cell) error) error {
+func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*cell.Cell) error) error {
 	scanner := r.Seek(nil)
 	for n := 1; scanner.Next(); n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -216,7 +222,7 @@ func visitAll(ctx context.Context, r *hfilewriter.Reader, visit func(*keys.Cell)
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return unsoundf("read the cells: %w", err)
+		return failure.Damagedf("read the cells: %w", err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // TestJavaReadsWhatTheRuleSays: HBase's own reader finds the files of the shipped example sound, and in them exactly the
@@ -22,12 +24,12 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	j, err := Read("examples/check.yaml", ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/check.yaml", jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Output = filepath.Join(dir, "out")
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 
 	ask("check", "file://"+j.Output, "-all")
 	got, want := filepath.Join(dir, "got"), filepath.Join(dir, "want")

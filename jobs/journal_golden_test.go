@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
 )
 
 // manyRecords makes the input of an archive so large that its sort spills. Rows that come again are entries like others.
@@ -111,12 +113,12 @@ func TestGoldenJournals(t *testing.T) {
 			manyRecords(t, times)
 			j := storedJob(t)
 			j.Input.MaxRejects.Count = 1_000_000
-			for _, out := range j.outputs() {
+			for _, out := range j.Feeds() {
 				out.Output = "/proc/self/cwd/" + out.Output
 			}
 			var kept string
-			mustRun(t, j, Options{Memory: minMemory, WorkDir: "work", reached: func(p point) {
-				if p == pointSorted {
+			mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p failpoint.Point) {
+				if p == failpoint.Sorted {
 					kept = keptText(t, "work")
 				}
 			}})

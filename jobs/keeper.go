@@ -18,6 +18,10 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/journal"
 	"bulkload/partition"
 )
@@ -81,7 +85,7 @@ func openKeeper(r *jobRun, splits []ingest.Split) (*keeper, error) {
 		regions := 0
 		if w.target != nil {
 			regions = w.target.regions.Len()
-			out.Regions = hashText(append(printables(w.target.splits), fmt.Sprint(regions))...)
+			out.Regions = hashText(append(printable.All(w.target.splits), fmt.Sprint(regions))...)
 		}
 		k.regions = append(k.regions, regions)
 		k.head.Outputs = append(k.head.Outputs, out)
@@ -151,11 +155,11 @@ func (k *keeper) find() error {
 		return nil // where more is wrong than that it is not there, the first spill says so
 	}
 	if err = partition.Private(info); err != nil {
-		return refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
+		return failure.Refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return laterf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
+			return failure.Laterf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
@@ -166,7 +170,7 @@ func (k *keeper) find() error {
 		return k.forget(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
 	}
 	all, _ := k.state.bytes()
-	sayf(k.run.options, "going on with %d records, %s of the input, that are sorted already", k.state.read, FormatSize(all))
+	k.run.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.state.read, bytesize.Format(all))
 	return nil
 }
 
@@ -206,7 +210,7 @@ func (k *keeper) take(head keptHead, texts [][]byte) error {
 		return errNothing
 	}
 	if len(sound) < len(lines) {
-		sayf(k.run.options, "%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.run.options.Sayf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
@@ -336,22 +340,22 @@ func removeKept(work string) {
 
 // add records a checkpoint.
 func (k *keeper) add(c *checkpoint) error {
-	k.run.options.reached(pointSpilled)
+	k.run.options.Failpoint.Reached(failpoint.Spilled)
 	if err := k.journal.Append(journalLine{Checkpoint: c}); err != nil {
 		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)
 	}
-	k.run.options.reached(pointKept)
+	k.run.options.Failpoint.Reached(failpoint.Kept)
 	return nil
 }
 
 // kept are an output's runs, for its sort.
 func (k *keeper) kept(output int) *partition.Kept {
 	return &partition.Kept{Folder: k.folder(output), Runs: k.state.outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
-		k.run.options.reached(pointMerged)
+		k.run.options.Failpoint.Reached(failpoint.Merged)
 		if err := k.journal.Append(journalLine{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
 		}
-		k.run.options.reached(pointReplaced)
+		k.run.options.Failpoint.Reached(failpoint.Replaced)
 		return nil
 	}}
 }
@@ -377,7 +381,7 @@ func (k *keeper) free(output int) error {
 
 // forget begins anew where kept runs turned out to be of no use.
 func (k *keeper) forget(reason error) error {
-	sayf(k.run.options, "sorting from the beginning: %v", reason)
+	k.run.options.Sayf("sorting from the beginning: %v", reason)
 	k.state = newKeptState(k.regions)
 	return k.discard()
 }
@@ -410,7 +414,7 @@ func (k *keeper) closeFiles() error {
 
 // close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
 func (k *keeper) close(ctx context.Context, failed error) error {
-	useless := failed == nil || k.useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || KindOf(failed) == Differs
+	useless := failed == nil || k.useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

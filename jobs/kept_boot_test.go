@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
 	"bulkload/partition"
 )
 
@@ -19,14 +21,14 @@ func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 		t.Skip("the system has no boot IDs")
 	}
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory, At: pointKept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	k.kill(t)
 	kept := keptDir(t, k)
 	rewriteHead(t, kept, func(h *keptHead) { h.Boot = "before" })
-	k.At, k.Times = pointSorted, 1
+	k.At, k.Times = failpoint.Sorted, 1
 	k.kill(t)
 	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != bootID() {
 		t.Errorf("recorded are the boots %q", boots)

@@ -91,7 +91,7 @@ func (c *runCheck) line(line journalLine) bool {
 	}
 	err := c.keeper.checkRejects(span)
 	if err != nil {
-		sayf(c.keeper.run.options, "the rejects that an earlier process has left are of no use: %v", err)
+		c.keeper.run.options.Sayf("the rejects that an earlier process has left are of no use: %v", err)
 	}
 	return err == nil
 }
@@ -109,7 +109,7 @@ func (c *runCheck) run(output int, run partition.RunFile) bool {
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		sayf(c.keeper.run.options, "a sorted run that an earlier process has left is of no use: %v", err)
+		c.keeper.run.options.Sayf("a sorted run that an earlier process has left is of no use: %v", err)
 	}
 	return err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bulkload/ingest"
+	"bulkload/jobs/books"
 	"bulkload/partition"
 )
 
@@ -22,8 +23,8 @@ type keptState struct {
 // keptOutput is one output's part of it.
 type keptOutput struct {
 	runs     []partition.RunFile
-	regions  []sortedRegion
-	files    inputContents
+	regions  []books.Region
+	files    books.Contents
 	filtered int64
 }
 
@@ -37,7 +38,7 @@ type piece struct {
 func newKeptState(regions []int) *keptState {
 	s := &keptState{ended: map[int]int64{}, parts: map[int]splitPart{}}
 	for _, n := range regions {
-		s.outputs = append(s.outputs, keptOutput{regions: make([]sortedRegion, n), files: inputContents{}})
+		s.outputs = append(s.outputs, keptOutput{regions: make([]books.Region, n), files: books.Contents{}})
 	}
 	return s
 }
@@ -102,7 +103,7 @@ func (s *keptState) takeShare(share *runShare) error {
 	}
 	out.filtered += share.Filtered
 	for i := range share.Files {
-		out.files.of(share.Files[i].File).add(&share.Files[i].fileContent)
+		out.files.Of(share.Files[i].File).Add(&share.Files[i].Content)
 	}
 	if share.Run.Name != "" {
 		out.runs = append(out.runs, share.Run)
@@ -113,7 +114,7 @@ func (s *keptState) takeShare(share *runShare) error {
 			return fmt.Errorf("region %d of %d", r.Region, len(out.regions))
 		}
 		sum := r.sorted()
-		out.regions[r.Region].add(&sum)
+		out.regions[r.Region].Add(&sum)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/options"
 )
 
 // TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed while
@@ -16,13 +19,13 @@ func TestKilledWideSort(t *testing.T) {
 	const records = 200_000
 	dir := wideDir(t, wideCases["several cells a record"].job, records)
 	largeNotes(t, dir)
-	k := killedRun{Dir: dir, Job: "wide.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Job: "wide.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var kept, merged int
 	o := base.options()
-	count, countMerged := counting(&kept, pointKept), counting(&merged, pointReplaced)
-	o.reached = func(p point) {
+	count, countMerged := counting(&kept, failpoint.Kept), counting(&merged, failpoint.Replaced)
+	o.Failpoint = func(p failpoint.Point) {
 		count(p)
 		countMerged(p)
 	}
@@ -31,9 +34,9 @@ func TestKilledWideSort(t *testing.T) {
 		t.Fatalf("%d checkpoints, %d merges, %d files", kept, merged, len(files(t, filepath.Join(dir, base.Out))))
 	}
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
-	}{{pointSpilled, 2}, {pointKept, kept}, {pointMerged, 1}, {pointReplaced, 1}, {pointReplaced, merged}, {pointSorted, 1}, {pointRecorded, 4}} {
+	}{{failpoint.Spilled, 2}, {failpoint.Kept, kept}, {failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Replaced, merged}, {failpoint.Sorted, 1}, {failpoint.Recorded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
 			got := k.killAndResume(t, base.Out, want)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
+	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 )
 
@@ -60,14 +62,14 @@ func describeKey(t *testing.T, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rowkey   %s\n", j.RowKey)
 	fmt.Fprintf(&b, "query    %s: %s below %s, %s\n", strings.Join(j.Query, ", "), counted(q.Scans(), "scan"), q, widthText(q.Width()))
-	fmt.Fprintf(&b, "key      %s, %s\n", keys.Printable(exampleKey(t, name, j)), widthText(j.RowKey.Width()))
+	fmt.Fprintf(&b, "key      %s, %s\n", cell.Printable(exampleKey(t, name, j)), widthText(j.RowKey.Width()))
 	fmt.Fprintf(&b, "splits   %s\n", splitsText(j.RowKey))
 	fmt.Fprintf(&b, "plan     %s\n", findingsText(j))
 	return b.String()
 }
 
 // exampleKey is Java's key of the first record.
-func exampleKey(t *testing.T, name string, j *Job) []byte {
+func exampleKey(t *testing.T, name string, j *jobfile.Job) []byte {
 	t.Helper()
 	if name == "random-salt" {
 		key, err := j.RowKey.Append(nil, strategyRecords(t, j)[0])
@@ -107,7 +109,7 @@ func splitsText(e *keys.Expr) string {
 	}
 	var list []string
 	for _, s := range splits {
-		list = append(list, keys.Printable(s))
+		list = append(list, cell.Printable(s))
 	}
 	if n := len(list); n > 16 {
 		list = append(list[:3], "…", list[n-1])
@@ -115,7 +117,7 @@ func splitsText(e *keys.Expr) string {
 	return strings.Join(list, " ")
 }
 
-func findingsText(j *Job) string {
+func findingsText(j *jobfile.Job) string {
 	var list []string
 	for _, f := range j.RowKey.Findings(j.Query) {
 		if f.Warning {
@@ -145,7 +147,7 @@ func TestKeysPageFunctions(t *testing.T) {
 			continue
 		}
 		key, err := e.Append(nil, nil)
-		if got := keys.Printable(key); err != nil || got != m[3] && string(key) != m[3] {
+		if got := cell.Printable(key); err != nil || got != m[3] && string(key) != m[3] {
 			t.Errorf("%s is %s, %v; the page says %s", m[2], got, err, m[3])
 		}
 	}

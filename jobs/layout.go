@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
@@ -33,8 +35,8 @@ type layoutFamily struct {
 	qualifiers  [][]byte
 }
 
-func newLayout(j *Job) (*layout, error) {
-	columns := j.valueColumns()
+func newLayout(j *jobfile.Job) (*layout, error) {
+	columns := j.ValueColumns()
 	l := &layout{wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
 	for i, c := range columns {
 		if !c.Skip {
@@ -68,7 +70,7 @@ func newLayout(j *Job) (*layout, error) {
 }
 
 // pack appends a record's timestamp where it is its own, and its values packed.
-func (l *layout) pack(dst []byte, fields []keys.Value, timestamp int64) []byte {
+func (l *layout) pack(dst []byte, fields []values.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.sources {
 		dst = hfilewriter.AppendPackedValue(dst, fields[source])
@@ -78,7 +80,7 @@ func (l *layout) pack(dst []byte, fields []keys.Value, timestamp int64) []byte {
 
 // packAndDigest is pack, and gives the row with the values as cells: both in one pass, since every record goes through
 // here. named is what their qualifiers begin with in a wide table.
-func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields []keys.Value, timestamp int64) ([]byte, digest.Row) {
+func (l *layout) packAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value, timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.sources {
 		value := fields[source]
@@ -111,7 +113,7 @@ func (l *layout) cutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 }
 
 // unpack fills values with views of a payload, and gives the row's timestamp.
-func (l *layout) unpack(payload []byte, values []keys.Value) (timestamp int64, err error) {
+func (l *layout) unpack(payload []byte, values []values.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.cutTimestamp(payload)
 	for i := range values {
 		if err == nil {
@@ -130,9 +132,9 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	if err != nil {
 		return err
 	}
-	cells := digest.NewRow(row, keys.Put)
+	cells := digest.NewRow(row, cell.Put)
 	for i := range l.sources {
-		var value keys.Value
+		var value values.Value
 		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
 			return errPayload
 		}
@@ -148,8 +150,8 @@ func (l *layout) digestPayload(sum *digest.Sum, row, named, payload []byte) erro
 }
 
 // digestValues adds a record's cells, taken from its unpacked values, to a sum.
-func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []keys.Value, timestamp int64) {
-	cells := digest.NewRow(row, keys.Put)
+func (l *layout) digestValues(sum *digest.Sum, row, named []byte, values []values.Value, timestamp int64) {
+	cells := digest.NewRow(row, cell.Put)
 	for i, value := range values {
 		if !value.Null() {
 			cells = cells.With(l.hash(i, named), value.Bytes())
@@ -191,17 +193,17 @@ func (l *layout) familyNamed(name []byte) int {
 }
 
 // cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
-func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, visit func(*keys.Cell) error) error {
+func (l *layout) cells(row, named []byte, values []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
 	for _, f := range l.families {
 		for i := f.first; i < f.last; i++ {
 			if values[i].Null() {
 				continue
 			}
-			cell := keys.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: keys.Put, Value: values[i].Bytes()}
+			next := cell.Cell{Row: row, Family: f.bytes, Qualifier: f.qualifiers[i-f.first], Timestamp: timestamp, Type: cell.Put, Value: values[i].Bytes()}
 			if l.wide {
-				cell.Qualifier = slices.Concat(named, cell.Qualifier)
+				next.Qualifier = slices.Concat(named, next.Qualifier)
 			}
-			if err := visit(&cell); err != nil {
+			if err := visit(&next); err != nil {
 				return err
 			}
 		}
@@ -210,7 +212,7 @@ func (l *layout) cells(row, named []byte, values []keys.Value, timestamp int64, 
 }
 
 // count is how many of a family's values are cells.
-func (f *layoutFamily) count(values []keys.Value) int64 {
+func (f *layoutFamily) count(values []values.Value) int64 {
 	var n int64
 	for _, v := range values[f.first:f.last] {
 		if !v.Null() {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/jobs/jobfile"
 	"context"
 	"errors"
 	"os"
@@ -10,13 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/outcome"
 )
 
 // withoutOutput deletes the output of a night.
 func (l *live) withoutOutput(t *testing.T, date string) {
 	t.Helper()
-	s, err := openSite(l.options(), HBase{}, true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +36,7 @@ func (l *live) withoutOutput(t *testing.T, date string) {
 
 func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
-	s, err := openSite(l.options(), HBase{}, true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +56,7 @@ func (l *live) ledger(t *testing.T) *ledger.Ledger {
 func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
 	t.Helper()
 	j := l.job(t, date)
-	e, err := l.ledger(t).Read(j.Table, j.dateText(), j.hash)
+	e, err := l.ledger(t).Read(j.Table, j.DateText(), j.Hash())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,16 +82,16 @@ func TestLedgerRemembers(t *testing.T) {
 	}
 	l.withoutOutput(t, night20)
 	s := mustRun(t, l.job(t, night20), l.options())
-	if s.Status != StatusNothing || s.Digest != first.Digest || s.Books != first.Books {
+	if s.Status != outcome.Nothing || s.Digest != first.Digest || s.Books != first.Books {
 		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Books)
 	}
 	l.wantStoreFiles(t, len(first.Files))
 	l.touch(t)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != StatusNothing {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing {
 		t.Errorf("output deleted, input touched: %s", s.Status)
 	}
 	l.correct(t, night20)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "from another input") {
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "from another input") {
 		t.Errorf("output deleted, input corrected: %v", err)
 	}
 	l.wantStoreFiles(t, len(first.Files))
@@ -96,7 +101,7 @@ func TestLedgerRemembers(t *testing.T) {
 	l.wantDigest(t, "corrected", night20)
 	l.withoutOutput(t, night20)
 	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("output deleted, table truncated: %v", err)
 	}
 }
@@ -104,9 +109,9 @@ func TestLedgerRemembers(t *testing.T) {
 // TestLedgerOfAnInterruptedLoad: an output that was deleted in the middle of its load is for a person to look at.
 func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, pointTaken, 4)
+	l.crash(t, night20, failpoint.Taken, 4)
 	l.withoutOutput(t, night20)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "was interrupted") {
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
 		t.Error(err)
 	}
 	o := l.options()
@@ -136,18 +141,18 @@ func TestArchivedInput(t *testing.T) {
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != StatusNothing || s.Books.Read != 600 {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing || s.Books.Read != 600 {
 		t.Errorf("%s, %v", s.Status, s.Books)
 	}
 	l.withoutOutput(t, night20)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != StatusNothing || s.Books.Read != 600 {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing || s.Books.Read != 600 {
 		t.Errorf("output deleted, too: %s, %v", s.Status, s.Books)
 	}
 	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
-	if _, err := Run(context.Background(), l.job(t, "2026-11-19"), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "is not there") {
+	if _, err := Run(context.Background(), l.job(t, "2026-11-19"), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "is not there") {
 		t.Errorf("a night that never was: %v", err)
 	}
 }
@@ -169,7 +174,7 @@ func TestCorrectionOverALostFile(t *testing.T) {
 	l.correct(t, night20)
 	o := l.options()
 	o.Force = true
-	if _, err := Run(context.Background(), l.job(t, night20), o); KindOf(err) != Refused || !strings.Contains(err.Error(), "may appear when the region") {
+	if _, err := Run(context.Background(), l.job(t, night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when the region") {
 		t.Fatalf("a correction: %v", err)
 	}
 	l.oracle(t, "disable", l.table)
@@ -185,7 +190,7 @@ func TestCorrectionOverALostFile(t *testing.T) {
 // deleted then.
 func TestForceRecoversStaging(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, pointTaken, 4)
+	l.crash(t, night20, failpoint.Taken, 4)
 	w := l.work(t, l.job(t, night20))
 	staging := strings.TrimPrefix(w.manifest.Staging, l.FS())
 	f := w.manifest.files()[len(w.manifest.files())-1]
@@ -219,10 +224,10 @@ func TestForceRecoversStaging(t *testing.T) {
 func TestLoadDirRemembers(t *testing.T) {
 	l := changedTable(t, nil)
 	w := l.written(t, night20)
-	if err := errors.Join(removeIfThere(w.fsys, w.dir, manifestName), w.close()); err != nil {
+	if err := errors.Join(storage.RemoveIfThere(w.fsys, w.dir, manifestName), w.close()); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{StatusDone, StatusNothing} {
+	for i, want := range []string{outcome.Done, outcome.Nothing} {
 		r, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options())
 		if err != nil || r.Status != want {
 			t.Errorf("command %d: %+v, %v", i, r, err)
@@ -230,7 +235,7 @@ func TestLoadDirRemembers(t *testing.T) {
 	}
 	l.wantDigest(t, "loaded", night20)
 	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
 }

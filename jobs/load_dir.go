@@ -7,12 +7,17 @@ import (
 	"path"
 	"slices"
 
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 )
 
 // LoadReport says what was handed over.
 type LoadReport struct {
-	Outcome
+	outcome.Outcome
 	Directory string      `json:"directory"`
 	Table     string      `json:"table"`
 	Files     int         `json:"files_found"`
@@ -21,18 +26,18 @@ type LoadReport struct {
 
 // LoadDir hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
 // records what HBase took.
-func LoadDir(ctx context.Context, dir, table string, o Options) (report *LoadReport, err error) {
-	report = &LoadReport{Outcome: newOutcome(), Directory: dir, Table: table, Load: LoadSummary{Wanted: true}}
-	if !tableName.MatchString(table) {
-		return report, usagef("%q is not a table's name; write namespace:name or name", table)
+func LoadDir(ctx context.Context, dir, table string, o options.Options) (report *LoadReport, err error) {
+	report = &LoadReport{Outcome: outcome.New(), Directory: dir, Table: table, Load: LoadSummary{Wanted: true}}
+	if !jobfile.ValidTable(table) {
+		return report, failure.Usagef("%q is not a table's name; write namespace:name or name", table)
 	}
-	if !isRemote(dir) {
-		return report, usagef("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+	if !storage.IsHDFS(dir) {
+		return report, failure.Usagef("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
-	if o, err = o.withDefaults(); err != nil {
+	if o, err = o.WithDefaults(); err != nil {
 		return report, err
 	}
-	s, err := openSite(o, HBase{}, true)
+	s, err := openSite(o, jobfile.HBase{}, true)
 	if err != nil {
 		return report, err
 	}
@@ -89,7 +94,7 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 		return err
 	}
 	if len(d.files) == 0 && recorded != nil && w.manifest == nil {
-		return refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
+		return failure.Refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
 			w.fsys.URI(w.dir), recorded.Run.Table, report.Table)
 	}
 	if len(d.files) == 0 && (w.manifest == nil || w.manifest.State == stateLoaded) {
@@ -123,13 +128,15 @@ func (w *workplace) loadFiles(ctx context.Context, d *directory, report *LoadRep
 	report.Files = len(d.files)
 	var handed *load.Report
 	if w.manifest != nil {
-		handed, err = w.handOver(ctx, report.Table)
+		if handed, err = w.handOver(ctx, report.Table); err == nil {
+			err = w.confirm(ctx, report.Table)
+		}
 	} else {
 		handed, err = w.handOverDirectory(ctx, report.Table, d)
 	}
 	report.Load.take(handed)
 	if err == nil {
-		report.Status = StatusDone
+		report.Status = outcome.Done
 	}
 	return err
 }
@@ -153,20 +160,20 @@ func (w *workplace) loadedBefore(ctx context.Context, report *LoadReport) (err e
 		err = w.checkDirectoryServed(ctx, report.Table)
 	}
 	if err == nil {
-		report.Status = StatusNothing
+		report.Status = outcome.Nothing
 	}
 	return err
 }
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
 func (w *workplace) checkEmpty() error {
-	infos, err := list(w.fsys, w.dir)
+	infos, err := storage.List(w.fsys, w.dir)
 	if err != nil || w.manifest != nil {
 		return err
 	}
 	for _, info := range infos {
 		if !info.Dir && !hidden(info.Name) {
-			return refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+			return failure.Refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
 				w.fsys.URI(w.dir), info.Name, w.fsys.URI(path.Dir(w.dir)))
 		}
 	}
@@ -180,10 +187,10 @@ func (w *workplace) checkState(table string) error {
 	switch {
 	case m == nil:
 	case m.State == stateWriting:
-		return refusef("%s is not finished: run its job %s first", w.fsys.URI(w.dir), m.Run.Job)
+		return failure.Refusef("%s is not finished: run its job %s first", w.fsys.URI(w.dir), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == stateLoading:
-		return refusef("a load of %s into table %s was interrupted: run its job %s first", w.fsys.URI(w.dir), m.Run.Table, m.Run.Job)
+		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.fsys.URI(w.dir), m.Run.Table, m.Run.Job)
 	default:
 		w.manifest = nil
 	}
@@ -201,7 +208,7 @@ func (w *workplace) checkComplete(d *directory) error {
 	}
 	missing := slices.DeleteFunc(w.manifest.notLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
-		return refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
 			w.fsys.URI(w.dir), w.manifest.Run.Job, some(missing))
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -40,7 +42,7 @@ func (w *workplace) recoverDirectory(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	sayf(w.options, "a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	w.options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
 	_, err = w.cluster.RecoverStaging(ctx, w.fsys, table, e.Staging, files)
 	return w.lostForeign(ctx, err)
 }
@@ -56,7 +58,7 @@ func (w *workplace) checkDirectoryServed(ctx context.Context, table string) erro
 	}
 	for _, f := range e.Files {
 		if _, err := w.fsys.Stat(path.Join(w.dir, f.Family, path.Base(f.URI))); err == nil {
-			return laterf("%s came back from an interrupted load; run this again to load it", f.URI)
+			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
 	files, err := loadedFiles(e)
@@ -111,15 +113,15 @@ func (w *workplace) handOverDirectory(ctx context.Context, name string, d *direc
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.serve(ctx, name, all)
+	table, err := lookUp(ctx, w.cluster, name)
+	if err != nil {
+		return report, err
+	}
+	findings, err := w.serve(ctx, table, all)
 	if err != nil {
 		return report, w.lostForeign(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
-		return report, err
-	}
-	table, err := lookUp(ctx, w.cluster, name)
-	if err != nil {
 		return report, err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
@@ -162,7 +164,7 @@ func (w *workplace) beginDirectory(table string, d *directory) (*ledger.Entry, e
 	for _, f := range d.files {
 		uri := w.uri(f.path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.family, FirstRow: Printable(f.first), LastRow: Printable(f.last), Probes: f.cells})
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.family, FirstRow: printable.Bytes(f.first), LastRow: printable.Bytes(f.last), Probes: f.cells})
 	}
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -17,14 +18,23 @@ func (w *workplace) load(ctx context.Context, summary *Summary) error {
 	if err := w.recoverLoad(ctx, w.job.Table); err != nil {
 		return err
 	}
-	return summary.phase("load", w.report.name, func() (int64, error) {
-		report, err := w.handOver(ctx, w.job.Table)
+	var report *load.Report
+	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
+		report, err = w.handOver(ctx, w.job.Table)
 		w.report.Load.take(report)
 		return w.manifest.loadedBytes(), err
 	})
+	if err != nil {
+		return err
+	}
+	err = summary.phase("probe", w.report.name, func() (int64, error) {
+		return w.manifest.loadedBytes(), w.confirm(ctx, w.job.Table)
+	})
+	summary.shift(report.Probed)
+	return err
 }
 
-// handOver loads the files of the manifest that the table does not have and records each that it has.
+// handOver loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
 func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, error) {
 	if err := w.reread(ctx); err != nil {
 		return nil, err
@@ -53,7 +63,7 @@ func (w *workplace) handOver(ctx context.Context, table string) (*load.Report, e
 	if missing := w.manifest.notLoaded(); missing != nil {
 		return report, fmt.Errorf("%s: the table lacks %s after the load", w.fsys.URI(w.dir), some(missing))
 	}
-	return report, w.confirm(ctx, table)
+	return report, nil
 }
 
 // checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
@@ -66,7 +76,7 @@ func (w *workplace) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
-	findings, err := w.serve(ctx, table.Name, loaded)
+	findings, err := w.serve(ctx, table, loaded)
 	if err != nil {
 		return w.stopped(ctx, err)
 	}
@@ -95,8 +105,11 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 		if err != nil {
 			return report, err
 		}
-		one, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, w.recordLoad())
+		one, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, w.recordLoad(len(files)))
 		report.Add(one)
+		if failed := w.saveLoaded(); failed != nil {
+			return report, errors.Join(err, failed)
+		}
 		if err == nil || !errors.Is(err, load.ErrStraddles) || cuts == maxCuts {
 			return report, err
 		}
@@ -108,8 +121,9 @@ func (w *workplace) loadAndCut(ctx context.Context, name string) (*load.Report, 
 }
 
 // serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
-func (w *workplace) serve(ctx context.Context, table string, files []load.HFile) ([]load.Finding, error) {
-	findings, err := w.cluster.Probe(ctx, table, files)
+func (w *workplace) serve(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
+	table := t.Name
+	findings, err := w.cluster.ProbeTable(ctx, t, files)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +131,7 @@ func (w *workplace) serve(ctx context.Context, table string, files []load.HFile)
 	if len(missing) == 0 {
 		return findings, nil
 	}
-	sayf(w.options, "table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
+	w.options.Sayf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
 	if missing, err = w.cluster.Reopen(ctx, table, missing); err != nil {
 		return nil, err
 	}
@@ -138,7 +152,7 @@ func (w *workplace) confirm(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	findings, err := w.serve(ctx, name, files)
+	findings, err := w.serve(ctx, table, files)
 	if err != nil {
 		return w.stopped(ctx, err)
 	}
@@ -152,8 +166,14 @@ func (w *workplace) confirm(ctx context.Context, name string) error {
 	return w.save()
 }
 
-// recordLoad writes into the manifest where a load may leave files, and which the table has.
-func (w *workplace) recordLoad() load.Hooks {
+// savesALoad bounds how often a load saves the manifest for the files that HBase has taken: the manifest grows with them, so
+// that saving it after each request would cost a load of many regions the square of their number.
+const savesALoad = 64
+
+// recordLoad writes into the manifest where a load of n files may leave some, and which the table has. That it has a file
+// may be written some requests later: a killed load asks the table for the files that are neither at their place nor
+// recorded. saveLoaded is to follow.
+func (w *workplace) recordLoad(n int) load.Hooks {
 	byURI := map[string]*FileSummary{}
 	for _, f := range w.manifest.files() {
 		byURI[w.fsys.URI(path.Join(w.dir, f.Path))] = f
@@ -172,7 +192,7 @@ func (w *workplace) recordLoad() load.Hooks {
 		Staging: func(folder string) error {
 			w.manifest.Staging = folder
 			err := w.save()
-			w.options.reached(pointStaging)
+			w.options.Failpoint.Reached(failpoint.Staging)
 			return err
 		},
 		Done: func(files []load.HFile) error {
@@ -183,16 +203,28 @@ func (w *workplace) recordLoad() load.Hooks {
 					f.Loaded = true
 				}
 			}
-			err := w.save()
-			w.options.reached(pointTaken)
+			var err error
+			if w.unsaved++; w.unsaved > n/savesALoad {
+				err = w.saveLoaded()
+			}
+			w.options.Failpoint.Reached(failpoint.Taken)
 			return err
 		},
 	}
 }
 
+// saveLoaded saves the manifest where that was put off.
+func (w *workplace) saveLoaded() error {
+	if w.unsaved == 0 {
+		return nil
+	}
+	w.unsaved = 0
+	return w.save()
+}
+
 // mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
 func (w *workplace) mayAsk() error {
-	w.options.reached(pointAsked)
+	w.options.Failpoint.Reached(failpoint.Asked)
 	return w.checkLock()
 }
 
@@ -237,9 +269,9 @@ func (w *workplace) recoverLoad(ctx context.Context, table string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	sayf(w.options, "a load was interrupted: looking for its files in the staging folder and in the table")
+	w.options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
 	loaded, err := w.cluster.RecoverStaging(ctx, w.fsys, table, m.Staging, files)
-	if failed := w.recordLoad().Done(loaded); failed != nil {
+	if failed := w.recordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
 )
 
 const (
@@ -67,14 +68,14 @@ func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, u
 			return nil, err
 		}
 	}
-	return nil, laterf("lock %s: others keep taking it; try again later", fsys.URI(dir))
+	return nil, failure.Laterf("lock %s: others keep taking it; try again later", fsys.URI(dir))
 }
 
 func (l *lock) name() string { return path.Join(l.dir, lockName) }
 
 // create writes the lock. One that could not be written in full is removed: it would keep everybody out.
 func (l *lock) create() error {
-	w, err := l.fsys.Create(l.name(), filePerm)
+	w, err := l.fsys.Create(l.name(), storage.FilePerm)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (l *lock) create() error {
 	removed := make(chan struct{})
 	go func() { // a file system that is down may take minutes to say so
 		defer close(removed)
-		_ = removeIfThere(l.fsys, l.name()) // where it is left, the next run takes it over in a minute
+		_ = storage.RemoveIfThere(l.fsys, l.name()) // where it is left, the next run takes it over in a minute
 	}()
 	select {
 	case <-removed:
@@ -109,9 +110,9 @@ func (l *lock) takeOver() error {
 	}
 	switch f, why := l.processes.fate(held, l.me); {
 	case f == alive:
-		return laterf("%s is locked by %v, which is running; try again when it is done", l.fsys.URI(l.dir), held)
+		return failure.Laterf("%s is locked by %v, which is running; try again when it is done", l.fsys.URI(l.dir), held)
 	case f == unknown && !l.old(held):
-		return laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
+		return failure.Laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
 			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
 			l.fsys.URI(l.dir), held, why, staleAfter(held), l.fsys.URI(l.name()))
 	}
@@ -121,15 +122,15 @@ func (l *lock) takeOver() error {
 	}
 	// Between the look and the move another run may have taken over: then it is its lock that was moved.
 	if moved, err := l.read(aside); err == nil && !moved.same(held) {
-		return errors.Join(laterf("%s was just locked by %v", l.fsys.URI(l.dir), moved), l.fsys.Rename(aside, l.name()))
+		return errors.Join(failure.Laterf("%s was just locked by %v", l.fsys.URI(l.dir), moved), l.fsys.Rename(aside, l.name()))
 	}
 	l.beaten = append(l.beaten, held.Token)
-	return removeIfThere(l.fsys, aside)
+	return storage.RemoveIfThere(l.fsys, aside)
 }
 
 func (l *lock) read(name string) (owner, error) {
 	var o owner
-	text, err := readFile(l.fsys, name, 64<<10)
+	text, err := storage.ReadFile(l.fsys, name, 64<<10)
 	if err == nil && json.Unmarshal(text, &o) != nil {
 		// A crash may leave it empty; its age decides then.
 		o = owner{}
@@ -157,7 +158,7 @@ func staleAfter(held owner) time.Duration {
 // clock is the time of the file system.
 func (l *lock) clock() (time.Time, error) {
 	probe := l.name() + "_probe_" + l.me.Token
-	if err := createFile(l.fsys, probe, nil); err != nil {
+	if err := storage.CreateFile(l.fsys, probe, nil); err != nil {
 		return time.Time{}, err
 	}
 	defer func() { _ = l.fsys.Remove(probe) }() // one that is left does no harm
@@ -198,7 +199,7 @@ func (l *lock) touch() error {
 		temps, err = l.tempFolder()
 	}
 	if err == nil {
-		err = replaceFile(l.fsys, l.name(), path.Join(temps, lockName), l.text)
+		err = storage.ReplaceFile(l.fsys, l.name(), path.Join(temps, lockName), l.text)
 	}
 	if err == nil {
 		l.setTouched(now)
@@ -227,7 +228,7 @@ func (l *lock) check() error {
 
 // lost is the error of check where it says that the lock is ours no more, not where it can't be read.
 func (l *lock) lost() error {
-	if err := l.check(); KindOf(err) == Later && !errors.Is(err, storage.ErrUnavailable) {
+	if err := l.check(); failure.KindOf(err) == failure.Later && !errors.Is(err, storage.ErrUnavailable) {
 		return err
 	}
 	return nil
@@ -236,11 +237,11 @@ func (l *lock) lost() error {
 // explain gives the reason of a failure where that is the loss of the lock: whatever failed then, it was because of that, and
 // the same command may succeed later.
 func (l *lock) explain(err error) error {
-	if err == nil || KindOf(err) == Later {
+	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
 	}
 	if lost := l.lost(); lost != nil {
-		return laterf("%w; nothing was changed since (%v)", lost, err)
+		return failure.Laterf("%w; nothing was changed since (%v)", lost, err)
 	}
 	return err
 }
@@ -250,7 +251,7 @@ func (l *lock) fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > lockStale/2 { // by the clock on the wall: it goes on while a machine sleeps
-		return laterf("the lock of %s was not written for %v, and others may take it over; try again", l.fsys.URI(l.dir), age.Round(time.Second))
+		return failure.Laterf("the lock of %s was not written for %v, and others may take it over; try again", l.fsys.URI(l.dir), age.Round(time.Second))
 	}
 	return nil
 }
@@ -263,9 +264,9 @@ func (l *lock) setTouched(t time.Time) {
 
 func (l *lock) taken(by owner, gone bool) error {
 	if gone {
-		return laterf("the lock %s was deleted while this run held it", l.fsys.URI(l.name()))
+		return failure.Laterf("the lock %s was deleted while this run held it", l.fsys.URI(l.name()))
 	}
-	return laterf("the lock of %s was taken by %v", l.fsys.URI(l.dir), by)
+	return failure.Laterf("the lock of %s was taken by %v", l.fsys.URI(l.dir), by)
 }
 
 // release gives the directory free.
@@ -280,5 +281,5 @@ func (l *lock) release() error {
 	if err != nil {
 		return fmt.Errorf("release the lock: %w", err)
 	}
-	return removeIfThere(l.fsys, l.name())
+	return storage.RemoveIfThere(l.fsys, l.name())
 }

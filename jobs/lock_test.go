@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
 )
 
 func TestLockKeepsOthersOut(t *testing.T) {
@@ -26,7 +28,7 @@ func TestLockKeepsOthersOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := takeLock(ctx, storage.Local, dir, "other", func(error) {}); KindOf(err) != Later || !strings.Contains(err.Error(), "user tina") {
+	if _, err := takeLock(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err := l.release(); err != nil {
@@ -149,7 +151,7 @@ func (c lockCase) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
-	if (err == nil) != c.taken || err != nil && (KindOf(err) != Later || !strings.Contains(err.Error(), c.says)) {
+	if (err == nil) != c.taken || err != nil && (failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), c.says)) {
 		t.Errorf("taken over: %v, want %v (%v)", err == nil, c.taken, err)
 	}
 	if err == nil {
@@ -165,19 +167,19 @@ func (c lockCase) run(t *testing.T) {
 }
 
 func TestBooksCheck(t *testing.T) {
-	good := Books{Read: 10, Written: 6, Rejected: 1, Duplicates: 2, Filtered: 1, CellsWritten: 11, Nulls: 1, Columns: 2}
-	if err := good.check(); err != nil {
+	good := books.Books{Read: 10, Written: 6, Rejected: 1, Duplicates: 2, Filtered: 1, CellsWritten: 11, Nulls: 1, Columns: 2}
+	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	for name, change := range map[string]func(*Books){
-		"a row lost":        func(b *Books) { b.Written-- },
-		"a reject too many": func(b *Books) { b.Rejected++ },
-		"a cell lost":       func(b *Books) { b.CellsWritten-- },
-		"a null too many":   func(b *Books) { b.Nulls++ },
+	for name, change := range map[string]func(*books.Books){
+		"a row lost":        func(b *books.Books) { b.Written-- },
+		"a reject too many": func(b *books.Books) { b.Rejected++ },
+		"a cell lost":       func(b *books.Books) { b.CellsWritten-- },
+		"a null too many":   func(b *books.Books) { b.Nulls++ },
 	} {
 		b := good
 		change(&b)
-		if err := b.check(); KindOf(err) != Differs {
+		if err := b.Check(); failure.KindOf(err) != failure.Differs {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -302,7 +304,7 @@ func TestLockChild(t *testing.T) {
 		t.Skip("runs as a child of TestLockInAnotherContainer")
 	}
 	_, err := takeLock(context.Background(), storage.Local, dir, "tina", func(error) {})
-	fmt.Printf("child: kind %d, %v\n", KindOf(err), err)
+	fmt.Printf("child: kind %d, %v\n", failure.KindOf(err), err)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
 
@@ -348,12 +350,12 @@ func TestLockInAnotherContainer(t *testing.T) {
 	if says != "child: kind 0, <nil>" {
 		t.Fatal(says)
 	}
-	if says, _ := lockElsewhere(t, dir); !strings.HasPrefix(says, fmt.Sprintf("child: kind %d", Later)) || !strings.Contains(says, "another container") {
+	if says, _ := lockElsewhere(t, dir); !strings.HasPrefix(says, fmt.Sprintf("child: kind %d", failure.Later)) || !strings.Contains(says, "another container") {
 		t.Errorf("a second container: %s", says)
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := takeLock(context.Background(), storage.Local, dir, "otto", func(error) {}); KindOf(err) != Later || !strings.Contains(err.Error(), "another container") {
+		if _, err := takeLock(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -384,7 +386,7 @@ func TestLocksOfOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := take()
-	if err := first.check(); KindOf(err) != Later {
+	if err := first.check(); failure.KindOf(err) != failure.Later {
 		t.Errorf("the first one's lock is ours still: %v", err)
 	}
 	if err := errors.Join(first.release(), second.check(), second.release()); err != nil {

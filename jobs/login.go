@@ -11,46 +11,26 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 )
-
-// Kerberos says by which principal and keytab a job logs in. Where both are empty it uses the ticket cache.
-type Kerberos struct {
-	Principal string // NAME, NAME/HOST or either with @REALM
-	Keytab    string // a file
-}
-
-// readKerberos reads hbase.kerberos.
-func (j *Job) readKerberos(s *section) {
-	if s == nil {
-		return
-	}
-	s.known("principal", "keytab")
-	s.require("principal", "keytab")
-	k := Kerberos{s.text("principal"), s.path("keytab", j.Dir)}
-	if k.Principal != "" {
-		if err := kerberos.CheckPrincipal(k.Principal); err != nil {
-			s.fail("principal", "%v", err)
-		}
-	}
-	j.HBase.Kerberos = k
-}
 
 // loginTime bounds a login, of which each KDC may take some seconds.
 const loginTime = time.Minute
 
 // logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches.
-func (s *site) logIn(k Kerberos) error {
+func (s *site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.conf)
 	if property == "" {
 		if k.Keytab != "" {
-			return refusef("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
+			return failure.Refusef("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
 				"nothing would be protected; see -conf and hbase.conf for the right site files")
 		}
 		return nil
 	}
 	tokens, err := storage.TokensOfEnvironment()
 	if err != nil {
-		return usagef("%w", err)
+		return failure.Usagef("%w", err)
 	}
 	s.tokens = tokens
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
@@ -73,9 +53,9 @@ func (s *site) logIn(k Kerberos) error {
 func loginError(property string, conf *siteconf.Conf, err error) error {
 	err = fmt.Errorf("%s is kerberos (in %s): %w", property, conf.Source(property), err)
 	if errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded) {
-		return &kindError{Later, err}
+		return failure.New(failure.Later, err)
 	}
-	return &kindError{Refused, err}
+	return failure.New(failure.Refused, err)
 }
 
 // announce says who is logged in, and how long a ticket cache lasts.

@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/load"
 )
 
@@ -45,7 +49,7 @@ const (
 type manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
-	Run       RunInfo           `json:"run"`
+	Run       jobfile.RunInfo   `json:"run"`
 	JobHash   string            `json:"job_hash"`
 	Timestamp int64             `json:"timestamp"`       // of the cells
 	Site      map[string]string `json:"site_properties"` // that decide bytes of the files
@@ -55,7 +59,7 @@ type manifest struct {
 	MaxSize   int64             `json:"max_size"`            // at which a file ends
 	MaxFiles  int64             `json:"max_files,omitempty"` // of a region and family, which decides into how many slices regions are cut; 0: HBase's default
 	Slices    []sliceRecord     `json:"slices"`              // the finished ones, by region, then in the order of their rows
-	Books     Books             `json:"books"`
+	Books     books.Books       `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
 	Staging   string            `json:"staging,omitempty"` // the folder through which an unfinished load goes
@@ -67,26 +71,11 @@ type manifest struct {
 	Kept []FileSummary `json:"kept,omitempty"`
 }
 
-// RunInfo names a run.
-type RunInfo struct {
-	Job   string `json:"job"`
-	Table string `json:"table"`
-	Date  string `json:"date,omitempty"`
-	ID    string `json:"id"`
-}
-
-// runInfo names the job's run but for the ID, which the input decides.
-func (j *Job) runInfo() RunInfo {
-	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.dateText()}
-}
-
 // manifestInput is one input file as it was when the run began.
 type manifestInput struct {
-	Path    string `json:"path"`
-	Size    int64  `json:"size"`
-	ModTime string `json:"mtime"`
+	jobfile.InputFile
 	// Content is what was read from it; nil until all is read, and where an older bulkload has read it.
-	Content *fileContent `json:"content,omitempty"`
+	Content *books.Content `json:"content,omitempty"`
 }
 
 // sliceRecord is a finished slice of a region.
@@ -95,19 +84,19 @@ type sliceRecord struct {
 	Slice   int           `json:"slice"`
 	Start   string        `json:"start"` // its first row, in the notation of Printable; empty: the region's first
 	Entries int64         `json:"entries"`
-	Books   regionBooks   `json:"books"`
+	Books   books.Written `json:"books"`
 	Digest  digest.Sum    `json:"digest"`  // of the files
 	Dropped digest.Sum    `json:"dropped"` // of the duplicates that were not written
 	Files   []FileSummary `json:"files"`
 
-	text   []byte // as it is written, while that is true
-	loaded int    // of the files, in text
+	text  []byte // as it is written, while that is true
+	marks int    // of the files, in text: how many are loaded or were served before
 }
 
 func inputRecords(files []ingest.File) []manifestInput {
 	records := make([]manifestInput, len(files))
-	for i, f := range files {
-		records[i] = manifestInput{Path: f.Path, Size: f.Size, ModTime: f.ModTime.UTC().Format(time.RFC3339Nano)}
+	for i, f := range jobfile.InputFiles(files) {
+		records[i].InputFile = f
 	}
 	return records
 }
@@ -115,7 +104,7 @@ func inputRecords(files []ingest.File) []manifestInput {
 // readManifest is the manifest of an output directory; nil where there is none.
 func readManifest(fsys storage.FS, dir string) (*manifest, error) {
 	name := path.Join(dir, manifestName)
-	text, err := readFile(fsys, name, manifestMaxBytes)
+	text, err := storage.ReadFile(fsys, name, manifestMaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -134,16 +123,16 @@ func parseManifest(text []byte, name string) (*manifest, error) {
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return nil, differsf("the manifest %s was changed since it was written (%w): nothing is done with it; put the original back, or move the directory away",
+		return nil, failure.Differsf("the manifest %s was changed since it was written (%w): nothing is done with it; put the original back, or move the directory away",
 			name, err)
 	case err != nil:
-		return nil, refusef("%s is not a manifest of ours (%w); move the directory away or choose another output", name, err)
+		return nil, failure.Refusef("%s is not a manifest of ours (%w); move the directory away or choose another output", name, err)
 	case m.Schema != manifestSchema && m.Schema != unsealedSchema:
-		return nil, refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return nil, failure.Refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			name, m.Schema, manifestSchema)
 	}
 	if err := m.check(); err != nil {
-		return nil, refusef("the manifest %s makes no sense: %w; put the original back, or move the directory away", name, err)
+		return nil, failure.Refusef("the manifest %s makes no sense: %w; put the original back, or move the directory away", name, err)
 	}
 	m.Schema = manifestSchema // as which it is written from here on
 	return m, nil
@@ -168,7 +157,7 @@ func (m *manifest) parseUnsealed(text []byte, unsealed error) error {
 func (m *manifest) save(fsys storage.FS, dir, temps string) error {
 	text, err := m.marshal()
 	if err == nil {
-		err = replaceFile(fsys, path.Join(dir, manifestName), path.Join(temps, manifestName), append(text, '\n'))
+		err = storage.ReplaceFile(fsys, path.Join(dir, manifestName), path.Join(temps, manifestName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the manifest: %w", err)
@@ -209,14 +198,17 @@ func (m *manifest) marshalContent() ([]byte, error) {
 }
 
 func (r *sliceRecord) marshal() (text []byte, err error) {
-	loaded := 0
+	marks := 0 // neither mark is ever taken away
 	for i := range r.Files {
 		if r.Files[i].Loaded {
-			loaded++
+			marks++
+		}
+		if r.Files[i].ServedBefore {
+			marks++
 		}
 	}
-	if r.text == nil || r.loaded != loaded {
-		r.loaded = loaded
+	if r.text == nil || r.marks != marks {
+		r.marks = marks
 		r.text, err = json.Marshal(r)
 	}
 	return r.text, err
@@ -264,11 +256,11 @@ func (m *manifest) changedProperties(other *manifest) []string {
 
 // sameTable tells whether the boundaries and the family settings are still those the files were made for.
 func (m *manifest) sameTable(t *target) bool {
-	if m.MaxSize != t.maxSize || m.MaxFiles != recordedFiles(t.maxFiles) || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printables(t.splits)) {
+	if m.MaxSize != t.maxSize || m.MaxFiles != recordedFiles(t.maxFiles) || len(m.Families) != len(t.families) || !slices.Equal(m.Splits, printable.All(t.splits)) {
 		return false
 	}
 	for _, f := range t.families {
-		if m.Families[f.name] != settingsText(f.settings) {
+		if m.Families[f.name] != jobfile.SettingsText(f.settings) {
 			return false
 		}
 	}
@@ -276,10 +268,10 @@ func (m *manifest) sameTable(t *target) bool {
 }
 
 func (m *manifest) setTable(t *target) {
-	m.Splits, m.MaxSize, m.MaxFiles = printables(t.splits), t.maxSize, recordedFiles(t.maxFiles)
+	m.Splits, m.MaxSize, m.MaxFiles = printable.All(t.splits), t.maxSize, recordedFiles(t.maxFiles)
 	m.Families = map[string]string{}
 	for _, f := range t.families {
-		m.Families[f.name] = settingsText(f.settings)
+		m.Families[f.name] = jobfile.SettingsText(f.settings)
 	}
 }
 
@@ -289,14 +281,6 @@ func recordedFiles(limit int64) int64 {
 		return 0
 	}
 	return limit
-}
-
-func printables(all [][]byte) []string {
-	out := make([]string, len(all))
-	for i, b := range all {
-		out[i] = Printable(b)
-	}
-	return out
 }
 
 // done is the record of a finished slice, nil where it is not.
@@ -386,5 +370,5 @@ func written(files []*FileSummary) string {
 	for _, f := range files {
 		bytes += f.Bytes
 	}
-	return fmt.Sprintf("%d files of %s", len(files), FormatSize(bytes))
+	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(bytes))
 }

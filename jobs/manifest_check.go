@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"bulkload/internal/printable"
 )
 
 // check refuses a manifest that no run writes: all that is done with one relies on it. The error names the place.
@@ -17,7 +19,7 @@ func (m *manifest) check() error {
 		return errors.New("it does not name its run and table")
 	}
 	for i, split := range m.Splits {
-		if _, err := ParseBinary(split); err != nil {
+		if _, err := printable.Parse(split); err != nil {
 			return fmt.Errorf("split %d: %w", i, err)
 		}
 	}
@@ -67,7 +69,7 @@ func (m *manifest) checkSlice(i int) error {
 	if i > 0 && compareSlices(m.Slices[i-1], *r) >= 0 {
 		return errors.New("the slices are not in order")
 	}
-	if _, err := ParseBinary(r.Start); err != nil {
+	if _, err := printable.Parse(r.Start); err != nil {
 		return fmt.Errorf("its first row: %w", err)
 	}
 	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 || r.Entries != b.Rows+b.Duplicates {

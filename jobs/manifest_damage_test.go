@@ -14,6 +14,11 @@ import (
 
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // writtenManifest is the text of a finished manifest, with a function that puts another one in its place.
@@ -40,30 +45,30 @@ func TestEveryByteOfTheManifestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := map[Kind]int{}
+	counted := map[failure.Kind]int{}
 	for at := range text {
 		for bit := range 8 {
 			changed := bytes.Clone(text)
 			changed[at] ^= 1 << bit
 			got, err := parseManifest(changed, "m")
-			switch kind := KindOf(err); {
+			switch kind := failure.KindOf(err); {
 			case err == nil && !reflect.DeepEqual(got, want):
 				t.Errorf("byte %d, bit %d is believed: %s", at, bit, changed)
-			case err != nil && kind != Refused && kind != Differs:
+			case err != nil && kind != failure.Refused && kind != failure.Differs:
 				t.Errorf("byte %d, bit %d: kind %d, %v", at, bit, kind, err)
 			case err != nil:
 				counted[kind]++
 			}
-			if '0' <= text[at] && text[at] <= '9' && '0' <= changed[at] && changed[at] <= '9' && json.Valid(changed) && KindOf(err) != Differs {
+			if '0' <= text[at] && text[at] <= '9' && '0' <= changed[at] && changed[at] <= '9' && json.Valid(changed) && failure.KindOf(err) != failure.Differs {
 				t.Errorf("byte %d: the digit %c for %c: %v", at, changed[at], text[at], err)
 			}
 		}
 	}
-	if counted[Refused] == 0 || counted[Differs] == 0 {
+	if counted[failure.Refused] == 0 || counted[failure.Differs] == 0 {
 		t.Errorf("kinds of errors: %v", counted)
 	}
 	for n := range len(bytes.TrimSpace(text)) {
-		if _, err := parseManifest(text[:n], "m"); KindOf(err) != Refused {
+		if _, err := parseManifest(text[:n], "m"); failure.KindOf(err) != failure.Refused {
 			t.Errorf("cut at %d: %v", n, err)
 		}
 	}
@@ -73,15 +78,15 @@ func TestEveryByteOfTheManifestCounts(t *testing.T) {
 func TestChangedManifestIsNotBelieved(t *testing.T) {
 	dir := sampleDir(t, checkJob, 400)
 	out := filepath.Join(dir, "out")
-	job := func() *Job { return readCheck(t, dir, out) }
-	mustRun(t, job(), Options{})
+	job := func() *jobfile.Job { return readCheck(t, dir, out) }
+	mustRun(t, job(), options.Options{})
 	text, put := writtenManifest(t, out)
 	before := files(t, out)
 	commands := map[string]func() error{
-		"run":         func() error { _, err := Run(context.Background(), job(), Options{}); return err },
-		"run --force": func() error { _, err := Run(context.Background(), job(), Options{Force: true}); return err },
-		"verify DIR":  func() error { _, err := VerifyDir(context.Background(), out, Options{}); return err },
-		"verify JOB":  func() error { _, err := VerifyJob(context.Background(), job(), Options{}, false); return err },
+		"run":         func() error { _, err := Run(context.Background(), job(), options.Options{}); return err },
+		"run --force": func() error { _, err := Run(context.Background(), job(), options.Options{Force: true}); return err },
+		"verify DIR":  func() error { _, err := VerifyDir(context.Background(), out, options.Options{}); return err },
+		"verify JOB":  func() error { _, err := VerifyJob(context.Background(), job(), options.Options{}, false); return err },
 		"load DIR": func() error {
 			d, err := openDirectory(storage.Local, out)
 			if err != nil {
@@ -89,7 +94,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			}
 			return (&workplace{fsys: storage.Local, dir: out}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
 		},
-		"get --from": func() error { _, err := job().tableIn(Options{}, out); return err },
+		"get --from": func() error { _, err := tableIn(job(), options.Options{}, out); return err },
 	}
 	digit := regexp.MustCompile(`"(rows|bytes|cells|region|slice|timed|rows_read|schema|timestamp|entries)": ?"?[0-9a-f]*([0-9])`)
 	changes := map[string]func() []byte{"cut": func() []byte { return text[:len(text)/2] }, "empty": func() []byte { return nil },
@@ -110,13 +115,13 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			t.Fatalf("%s: nothing was changed", what)
 		}
 		put(changed)
-		want := Refused
+		want := failure.Refused
 		if strings.HasPrefix(what, "a digit") {
-			want = Differs
+			want = failure.Differs
 		}
 		for command, do := range commands {
-			if err := do(); KindOf(err) != want || !strings.Contains(err.Error(), manifestName) || !strings.Contains(err.Error(), "move the directory away") {
-				t.Errorf("%s, %s: kind %d, %v", command, what, KindOf(err), err)
+			if err := do(); failure.KindOf(err) != want || !strings.Contains(err.Error(), manifestName) || !strings.Contains(err.Error(), "move the directory away") {
+				t.Errorf("%s, %s: kind %d, %v", command, what, failure.KindOf(err), err)
 			}
 		}
 		if now, err := os.ReadFile(filepath.Join(out, manifestName)); err != nil || !bytes.Equal(now, changed) {
@@ -127,7 +132,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 	if now := files(t, out); !reflect.DeepEqual(now, before) {
 		t.Errorf("the files are now %v", now)
 	}
-	if s := mustRun(t, job(), Options{}); s.Status != StatusNothing {
+	if s := mustRun(t, job(), options.Options{}); s.Status != outcome.Nothing {
 		t.Errorf("with its manifest again: %s", s.Status)
 	}
 }
@@ -148,24 +153,24 @@ func unsealed(t *testing.T, text []byte) []byte {
 func TestManifestWithoutChecksum(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
+	mustRun(t, readCheck(t, dir, base), options.Options{})
 	text, put := writtenManifest(t, base)
 	old := unsealed(t, text)
 	put(old)
-	if s := mustRun(t, readCheck(t, dir, base), Options{}); s.Status != StatusNothing {
+	if s := mustRun(t, readCheck(t, dir, base), options.Options{}); s.Status != outcome.Nothing {
 		t.Errorf("finished: %s", s.Status)
 	}
 	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
 		t.Error("to do nothing is to write the manifest")
 	}
-	if _, err := VerifyDir(context.Background(), base, Options{}); err != nil {
+	if _, err := VerifyDir(context.Background(), base, options.Options{}); err != nil {
 		t.Errorf("verify DIR: %v", err)
 	}
-	crash(t, dir, pointRecorded, 4)
+	crash(t, dir, failpoint.Recorded, 4)
 	text, put = writtenManifest(t, out)
 	put(unsealed(t, text))
 	var said []string
-	mustRun(t, readCheck(t, dir, out), Options{Say: func(text string) { said = append(said, text) }})
+	mustRun(t, readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
 	if !strings.Contains(strings.Join(said, "\n"), "going on with run") {
 		t.Errorf("half done: said %q", said)
 	}
@@ -175,7 +180,7 @@ func TestManifestWithoutChecksum(t *testing.T) {
 		t.Errorf("written then: %v", err)
 	}
 	put(bytes.Replace(text, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), Options{}); KindOf(err) != Differs {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Differs {
 		t.Errorf("schema 3 with a checksum of another: %v", err)
 	}
 }
@@ -208,14 +213,14 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		if changed == old {
 			t.Fatalf("%s: nothing was changed in\n%s", what, old)
 		}
-		if _, err := parseManifest([]byte(changed), "dir/_manifest.json"); KindOf(err) != Refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "dir/_manifest.json") {
-			t.Errorf("%s: kind %d, %v", what, KindOf(err), err)
+		if _, err := parseManifest([]byte(changed), "dir/_manifest.json"); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "dir/_manifest.json") {
+			t.Errorf("%s: kind %d, %v", what, failure.KindOf(err), err)
 		}
 		content, err := seal.Seal([]byte(strings.Replace(changed, `"schema": 3`, `"schema": 4`, 1)))
 		if err != nil {
 			continue
 		}
-		if m, err := parseManifest(content, "m"); KindOf(err) != Refused && what != "the new schema" {
+		if m, err := parseManifest(content, "m"); failure.KindOf(err) != failure.Refused && what != "the new schema" {
 			t.Errorf("%s, sealed: %+v, %v", what, m, err)
 		}
 	}
@@ -223,7 +228,7 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 
 // FuzzManifest: no text makes reading a manifest panic, and what is read of one can be written and read again.
 func FuzzManifest(f *testing.F) {
-	m := &manifest{Schema: manifestSchema, State: stateWritten, Run: RunInfo{Table: "t", ID: "x"}, Splits: []string{"1"}}
+	m := &manifest{Schema: manifestSchema, State: stateWritten, Run: jobfile.RunInfo{Table: "t", ID: "x"}, Splits: []string{"1"}}
 	m.add(sliceRecord{Region: 1, Files: []FileSummary{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
 	content, err := m.marshalContent()
 	sealed, err2 := m.marshal()
@@ -236,7 +241,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseManifest(text, "m")
 		if err != nil {
-			if kind := KindOf(err); kind != Refused && kind != Differs {
+			if kind := failure.KindOf(err); kind != failure.Refused && kind != failure.Differs {
 				t.Fatalf("kind %d, %v", kind, err)
 			}
 			return

@@ -5,18 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
 	"bulkload/load"
 )
 
 // jobRun is a job being run: what its outputs share, and the place of each.
 type jobRun struct {
-	job     *Job
-	options Options
+	job     *jobfile.Job
+	options options.Options
 	site    *site
 	source  *source
 	cluster *load.Cluster  // nil where the job needs none
@@ -26,27 +28,27 @@ type jobRun struct {
 }
 
 // openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
-func openRun(ctx context.Context, j *Job, o Options, lost func(error)) (r *jobRun, err error) {
+func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *jobRun, err error) {
 	r = &jobRun{job: j, options: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.site, err = openSite(o, j.HBase, j.remote(o)); err != nil {
+	if r.site, err = openSite(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		return r, err
 	}
 	if r.source, err = openSource(j, r.site); err != nil {
 		return r, err
 	}
-	if j.connects(o) {
+	if j.Connects(!o.NoLoad) {
 		if r.cluster, err = r.site.connect(ctx); err != nil {
 			return r, err
 		}
 	}
-	for _, out := range j.outputs() {
-		w := &workplace{job: out, options: o, site: r.site, source: r.source, part: j.part(out)}
-		if out.connects(o) {
+	for _, out := range j.Feeds() {
+		w := &workplace{job: out, options: o, site: r.site, source: r.source, part: j.Part(out)}
+		if out.Connects(!o.NoLoad) {
 			w.cluster = r.cluster
 		}
 		if out.Load && !o.NoLoad {
@@ -88,29 +90,10 @@ func (r *jobRun) closeShared() error {
 	return errors.Join(errs...)
 }
 
-// connects tells whether a job asks HBase.
-func (j *Job) connects(o Options) bool {
-	return slices.ContainsFunc(j.outputs(), func(out *Job) bool { return out.Regions.From == "table" || out.Load && !o.NoLoad })
-}
-
-// remote tells whether a job leaves the local disks.
-func (j *Job) remote(o Options) bool {
-	return j.connects(o) || isRemote(j.Input.Path) || slices.ContainsFunc(j.outputs(), func(out *Job) bool { return isRemote(out.Output) })
-}
-
-// part is about which part of the input an output takes: all of it where it is the only one; else as many of its columns
-// as become cells.
-func (j *Job) part(out *Job) float64 {
-	if j.Outputs == nil {
-		return 1
-	}
-	return min(1, float64(len(out.cellColumns())+1)/float64(len(j.Outputs[0].Columns)+1))
-}
-
 // workplace is a locked output directory with the manifest of this run.
 type workplace struct {
-	job      *Job
-	options  Options
+	job      *jobfile.Job
+	options  options.Options
 	site     *site
 	source   *source
 	fsys     storage.FS
@@ -125,6 +108,7 @@ type workplace struct {
 	target   *target         // nil where the output is written
 	part     float64         // of the input's bytes that it takes, about
 	report   *OutputReport
+	unsaved  int // load requests whose end the manifest on the disk does not show yet
 }
 
 // open locks the output.
@@ -135,7 +119,7 @@ func (w *workplace) open(ctx context.Context, lost func(error)) (err error) {
 	if err = w.source.checkApart(w.fsys, w.dir); err != nil {
 		return err
 	}
-	if err = w.fsys.MkdirAll(w.dir, dirPerm); err != nil {
+	if err = w.fsys.MkdirAll(w.dir, storage.DirPerm); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
 	return w.takeLock(ctx, lost)
@@ -155,13 +139,13 @@ func (w *workplace) tempFolder() (string, error) {
 		return w.lock.tempFolder()
 	}
 	folder := path.Join(w.dir, tempDir)
-	return folder, w.fsys.MkdirAll(folder, dirPerm)
+	return folder, w.fsys.MkdirAll(folder, storage.DirPerm)
 }
 
 // clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
 // deleted when the lock was taken, if the owner is gone.
 func (w *workplace) clearTemps() error {
-	all, err := list(w.fsys, path.Join(w.dir, tempDir))
+	all, err := storage.List(w.fsys, path.Join(w.dir, tempDir))
 	if err != nil {
 		return err
 	}
@@ -193,10 +177,10 @@ func (w *workplace) close() error {
 // resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
 // left to write.
 func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.hash,
+	fresh := &manifest{Schema: manifestSchema, State: stateWriting, Inputs: inputRecords(w.source.files), JobHash: w.job.Hash(),
 		Timestamp: w.job.Timestamp, Site: w.site.properties()}
-	fresh.Run = w.job.runInfo()
-	fresh.Run.ID = w.job.runID(fresh.Inputs)
+	fresh.Run = w.job.Info()
+	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.files))
 	old, err := readManifest(w.fsys, w.dir)
 	if err != nil {
 		return false, err
@@ -219,10 +203,10 @@ func (w *workplace) resume(ctx context.Context) (finished bool, err error) {
 	case w.options.Force:
 		w.replaced = old
 	case old.Run.ID != fresh.Run.ID:
-		return false, refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
+		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
 			w.fsys.URI(w.dir), strings.Join(old.differences(fresh), "; "))
 	case old.State == stateWritten && old.changedProperties(fresh) != nil:
-		return false, refusef("%s holds files with other settings: %s. Use --force to write them again",
+		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
 			w.fsys.URI(w.dir), strings.Join(old.changedProperties(fresh), "; "))
 	default:
 		w.manifest = old
@@ -276,7 +260,7 @@ func (w *workplace) replace(ctx context.Context) error {
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
-	sayf(w.options, "cleaning the output of run %s (--force)", w.replaced.Run.ID)
+	w.options.Sayf("cleaning the output of run %s (--force)", w.replaced.Run.ID)
 	if err := w.clean(w.replaced); err != nil {
 		return err
 	}
@@ -297,17 +281,17 @@ func (w *workplace) clean(m *manifest) error {
 	if err := w.cleanFiles(m); err != nil {
 		return err
 	}
-	return removeIfThere(w.fsys, w.dir, manifestName)
+	return storage.RemoveIfThere(w.fsys, w.dir, manifestName)
 }
 
 // cleanFiles deletes what a manifest names.
 func (w *workplace) cleanFiles(m *manifest) error {
-	errs := []error{removeIfThere(w.fsys, w.dir, successName)}
+	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, successName)}
 	for _, f := range m.files() {
-		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
+		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
 	}
 	for _, name := range m.cutNames() {
-		errs = append(errs, removeIfThere(w.fsys, w.dir, name))
+		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, name))
 	}
 	for family := range m.Families {
 		errs = append(errs, w.removeUnrecorded(m, family))
@@ -322,7 +306,7 @@ func (w *workplace) cleanFiles(m *manifest) error {
 
 // checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
 func (w *workplace) checkContent() error {
-	infos, err := list(w.fsys, w.dir)
+	infos, err := storage.List(w.fsys, w.dir)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
@@ -348,11 +332,11 @@ func (w *workplace) checkContent() error {
 		}
 	}
 	if foreign != nil {
-		return refusef("%s holds what this run did not write: %s. Move it away or choose another output",
+		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
 			w.fsys.URI(w.dir), some(foreign))
 	}
 	if changed != nil {
-		return refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
+		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
 			w.fsys.URI(w.dir), some(changed))
 	}
 	return w.checkKnown(known)
@@ -363,7 +347,7 @@ func (w *workplace) checkFamilyDir(family string, known map[string]*FileSummary)
 	if err := w.removeUnrecorded(w.present(), family); err != nil {
 		return nil, nil, err
 	}
-	infos, err := list(w.fsys, path.Join(w.dir, family))
+	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the output: %w", err)
 	}
@@ -388,7 +372,7 @@ func (w *workplace) removeUnrecorded(m *manifest, family string) error {
 	if m.State != stateWriting {
 		return nil
 	}
-	infos, err := list(w.fsys, path.Join(w.dir, family))
+	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
@@ -422,7 +406,7 @@ func (w *workplace) removeFrom(family string, name func(sequence int) string, pr
 	}
 	for n > 0 {
 		n--
-		if err := removeIfThere(w.fsys, w.dir, family, name(n)); err != nil {
+		if err := storage.RemoveIfThere(w.fsys, w.dir, family, name(n)); err != nil {
 			return fmt.Errorf("clean the output: %w", err)
 		}
 	}
@@ -440,7 +424,7 @@ func (w *workplace) checkKnown(known map[string]*FileSummary) error {
 	if gone == nil || w.replaced != nil || w.manifest.State == stateLoading { // recoverLoad looks into those
 		return nil
 	}
-	return refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
+	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
 		w.fsys.URI(w.dir), some(gone))
 }
 

@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/outcome"
 )
 
 // liveOutputsJob feeds a table, its index and a wide table of a real HBase.
@@ -38,6 +42,7 @@ outputs:
 // loads the others, and HBase's own client finds in all of them what the source says.
 func TestSeveralTablesAreLoaded(t *testing.T) {
 	c := testcluster.Use(t)
+	t.Parallel()
 	l := &live{Cluster: c}
 	text := liveOutputsJob
 	var tables []string
@@ -49,25 +54,25 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 	}
 	out := "hdfs:///user/test/outputs_" + strings.ReplaceAll(tables[0], ":", "_")
 	dir := ordersDir(t, strings.ReplaceAll(text, "OUT", out), 3000)
-	j, err := Read(filepath.Join(dir, "orders.yaml"), ReadOptions{Date: date20})
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	o := l.options()
-	o.reached = func(p point) {
-		if p == pointLoaded {
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Loaded {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, j, o); KindOf(err) != Interrupted {
+	if _, err := Run(ctx, j, o); failure.KindOf(err) != failure.Interrupted {
 		t.Fatalf("stopped behind the first load: %v", err)
 	}
 	if got := scanned(t, l, tables[1]); len(got) != 0 {
 		t.Errorf("the index has %d cells before its turn", len(got))
 	}
 	s := mustRun(t, j, l.options())
-	for i, want := range []string{StatusNothing, StatusDone, StatusDone} {
+	for i, want := range []string{outcome.Nothing, outcome.Done, outcome.Done} {
 		if s.Outputs[i].Status != want {
 			t.Errorf("%s: %s", s.Outputs[i].Run.Table, s.Outputs[i].Status)
 		}
@@ -78,7 +83,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 	if r, err := VerifyJob(context.Background(), j, l.options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Books.TableRows {
 		t.Errorf("verify the tables: %+v, %v", r, err)
 	}
-	if again := mustRun(t, j, l.options()); again.Status != StatusNothing {
+	if again := mustRun(t, j, l.options()); again.Status != outcome.Nothing {
 		t.Errorf("a run after that says %s", again.Status)
 	}
 	l.askFor(t, j, dir)
@@ -92,7 +97,7 @@ func scanned(t *testing.T, l *live, table string) []string {
 }
 
 // askFor finds the first order in all three tables.
-func (l *live) askFor(t *testing.T, j *Job, dir string) {
+func (l *live) askFor(t *testing.T, j *jobfile.Job, dir string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-0"))
 	if err != nil {

@@ -12,6 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
@@ -75,13 +81,13 @@ func ordersDir(t testing.TB, job string, rows int) string {
 	return dir
 }
 
-func readOrders(t testing.TB, dir string, out string) *Job {
+func readOrders(t testing.TB, dir string, out string) *jobfile.Job {
 	t.Helper()
-	j, err := Read(filepath.Join(dir, "orders.yaml"), ReadOptions{Date: date20})
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range j.outputs() {
+	for _, o := range j.Feeds() {
 		o.Output = filepath.Join(dir, out, filepath.Base(o.Output))
 	}
 	return j
@@ -107,7 +113,7 @@ func contents(t testing.TB, output string) []string {
 }
 
 // alone is the job of one output of ordersJob, with the records that another one's key refuses left out of its input.
-func alone(t *testing.T, dir string, i int) *Job {
+func alone(t *testing.T, dir string, i int) *jobfile.Job {
 	t.Helper()
 	blocks := strings.Split(ordersJob, "\n- ")
 	own := strings.ReplaceAll("  "+strings.TrimSpace(blocks[i+1]), "\n  ", "\n")[2:]
@@ -120,7 +126,7 @@ func alone(t *testing.T, dir string, i int) *Job {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(name, ReadOptions{Date: date20})
+	j, err := jobfile.Read(name, jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -156,17 +162,17 @@ func cleanOrders(t *testing.T, dir string) {
 func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 5000)
 	j := readOrders(t, dir, "out")
-	s := mustRun(t, j, Options{})
-	if s.Status != StatusDone || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
+	s := mustRun(t, j, options.Options{})
+	if s.Status != outcome.Done || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
 		t.Fatalf("summary %+v", s)
 	}
 	cleanOrders(t, dir)
 	for i, out := range s.Outputs {
 		b := out.Books
-		if out.Status != StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
+		if out.Status != outcome.Done || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
 			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
 		}
-		single := mustRun(t, alone(t, dir, i), Options{})
+		single := mustRun(t, alone(t, dir, i), options.Options{})
 		if single.Digest != out.Digest || single.Books.CellsWritten != b.CellsWritten {
 			t.Errorf("%s: digest %v, alone %v", out.Run.Table, out.Digest, single.Digest)
 		}
@@ -184,11 +190,11 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	for _, out := range []string{"buyer", "index"} {
 		nothingLeft(t, filepath.Join(dir, "out", out))
 	}
-	r, err := VerifyJob(context.Background(), j, Options{}, false)
+	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
 	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	if again := mustRun(t, readOrders(t, dir, "out"), Options{}); again.Status != StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
+	if again := mustRun(t, readOrders(t, dir, "out"), options.Options{}); again.Status != outcome.Nothing || again.Outputs[1].Books != s.Outputs[1].Books {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -198,13 +204,13 @@ func TestOutputsDeterministic(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 60_000)
 	j := readOrders(t, dir, "base")
 	j.Input.MaxRejects.Count = 1000
-	mustRun(t, j, Options{Memory: 2 << 30})
+	mustRun(t, j, options.Options{Memory: 2 << 30})
 	for _, cores := range []int{1, 3} {
 		out := fmt.Sprint("cores", cores)
 		j := readOrders(t, dir, out)
 		j.Input.MaxRejects.Count = 1000
 		before := runtime.GOMAXPROCS(cores)
-		mustRun(t, j, Options{Memory: minMemory, WorkDir: t.TempDir()})
+		mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 		runtime.GOMAXPROCS(before)
 		for _, name := range []string{"seller", "buyer", "index"} {
 			sameFiles(t, out+" "+name, filepath.Join(dir, "base", name), filepath.Join(dir, out, name))
@@ -215,14 +221,14 @@ func TestOutputsDeterministic(t *testing.T) {
 // TestOutputsResumeEach: what is written is not written again, and the others are.
 func TestOutputsResumeEach(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 5000)
-	mustRun(t, readOrders(t, dir, "base"), Options{})
+	mustRun(t, readOrders(t, dir, "base"), options.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, readOrders(t, dir, "out"), Options{reached: func(p point) {
-		if p == pointWritten {
+	_, err := Run(ctx, readOrders(t, dir, "out"), options.Options{Failpoint: func(p failpoint.Point) {
+		if p == failpoint.Written {
 			cancel()
 		}
 	}})
-	if KindOf(err) != Interrupted {
+	if failure.KindOf(err) != failure.Interrupted {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out/buyer/f")); err == nil {
@@ -232,8 +238,8 @@ func TestOutputsResumeEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, readOrders(t, dir, "out"), Options{})
-	for i, want := range []string{StatusNothing, StatusDone, StatusDone} {
+	s := mustRun(t, readOrders(t, dir, "out"), options.Options{})
+	for i, want := range []string{outcome.Nothing, outcome.Done, outcome.Done} {
 		if s.Outputs[i].Status != want || s.Outputs[i].Books.Written != 4990 {
 			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
 		}
@@ -241,7 +247,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifestName)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the manifest of the finished output was written again (%v)", err)
 	}
-	if s.Status != StatusDone || s.Rejects[0].Records != 10 {
+	if s.Status != outcome.Done || s.Rejects[0].Records != 10 {
 		t.Errorf("summary %+v", s)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -265,18 +271,18 @@ func TestKilledOutputsGoOn(t *testing.T) {
 	dir := ordersDir(t, ordersJob+wideOutput, 6000)
 	base := readOrders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
-	s := mustRun(t, base, Options{})
+	s := mustRun(t, base, options.Options{})
 	if b := s.Outputs[3].Books; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
 		t.Fatalf("books %+v", b)
 	}
 	work := t.TempDir()
 	for _, c := range []struct {
-		at      point
+		at      failpoint.Point
 		times   int
 		nothing int // outputs that are finished then
 	}{
-		{pointPlanned, 1, 0}, {pointPlanned, 3, 0}, {pointSorted, 1, 0}, {pointVerified, 2, 0}, {pointRenamed, 25, 0},
-		{pointBalanced, 1, 0}, {pointWritten, 1, 1}, {pointBalanced, 3, 2}, {pointWritten, 3, 3}, {pointWritten, 4, 4},
+		{failpoint.Planned, 1, 0}, {failpoint.Planned, 3, 0}, {failpoint.Sorted, 1, 0}, {failpoint.Verified, 2, 0}, {failpoint.Renamed, 25, 0},
+		{failpoint.Balanced, 1, 0}, {failpoint.Written, 1, 1}, {failpoint.Balanced, 3, 2}, {failpoint.Written, 3, 3}, {failpoint.Written, 4, 4},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			if testing.Short() && c.times%2 == 0 {
@@ -291,17 +297,17 @@ func TestKilledOutputsGoOn(t *testing.T) {
 			nothing := 0
 			for i, name := range allOutputs {
 				sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
-				if s.Outputs[i].Status == StatusNothing {
+				if s.Outputs[i].Status == outcome.Nothing {
 					nothing++
 				}
 				if _, err := os.Stat(filepath.Join(dir, "out", name, successName)); err != nil {
 					t.Error(err)
 				}
 			}
-			if c.at != pointRenamed && nothing != c.nothing {
+			if c.at != failpoint.Renamed && nothing != c.nothing {
 				t.Errorf("%d outputs had nothing to do, want %d", nothing, c.nothing)
 			}
-			if again := mustRun(t, k.job(t), k.options()); again.Status != StatusNothing {
+			if again := mustRun(t, k.job(t), k.options()); again.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
 		})
@@ -314,9 +320,9 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 	dir := ordersDir(t, ordersJob+wideOutput, 150_000)
 	base := readOrders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
-	mustRun(t, base, Options{})
-	for _, at := range []point{pointSpilled, pointKept} {
-		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: minMemory, At: at, Times: 3}
+	mustRun(t, base, options.Options{})
+	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Kept} {
+		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
 		k.kill(t)
 		var said []string
 		o := k.options()
@@ -328,7 +334,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 		for _, name := range allOutputs {
 			sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
 		}
-		if _, err := VerifyJob(context.Background(), k.job(t), Options{}, false); err != nil {
+		if _, err := VerifyJob(context.Background(), k.job(t), options.Options{}, false); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
@@ -340,16 +346,16 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 // TestOutputsAgreeOnTheJob: what one output's key accepts is part of what the others hold.
 func TestOutputsAgreeOnTheJob(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 600)
-	mustRun(t, readOrders(t, dir, "out"), Options{})
+	mustRun(t, readOrders(t, dir, "out"), options.Options{})
 	changed := strings.Replace(ordersJob, "pad(buyer, 8, '0')", "pad(buyer, 9, '0')", 1)
 	if err := os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Run(context.Background(), readOrders(t, dir, "out"), Options{})
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file says something else now") {
+	_, err := Run(context.Background(), readOrders(t, dir, "out"), options.Options{})
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file says something else now") {
 		t.Errorf("a changed key of another output: %v", err)
 	}
-	if s := mustRun(t, readOrders(t, dir, "out"), Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
+	if s := mustRun(t, readOrders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
 		t.Errorf("books %v", s.Outputs[0].Books)
 	}
 }
@@ -357,7 +363,7 @@ func TestOutputsAgreeOnTheJob(t *testing.T) {
 func TestOutputsGet(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 1000)
 	j := readOrders(t, dir, "out")
-	mustRun(t, j, Options{})
+	mustRun(t, j, options.Options{})
 	for _, c := range []struct {
 		output string
 		values []string
@@ -383,10 +389,10 @@ func TestOutputsGet(t *testing.T) {
 		}
 		var r *GetReport
 		if err == nil {
-			r, err = Get(context.Background(), one, Options{}, c.values, from)
+			r, err = Get(context.Background(), one, options.Options{}, c.values, from)
 		}
 		switch {
-		case c.want != "" && (err == nil || KindOf(err) != Usage || !strings.Contains(err.Error(), c.want)):
+		case c.want != "" && (err == nil || failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%+v: %v", c, err)
 		case c.want == "" && (err != nil || len(r.Rows) != c.rows):
 			t.Errorf("%+v: %+v, %v", c, r, err)
@@ -396,12 +402,12 @@ func TestOutputsGet(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "out/seller"), moved); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(filepath.Join(dir, "orders.yaml"), ReadOptions{DateOptional: true})
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{DateOptional: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Outputs[0].Output = "" // as it is where it names a date that is not given
-	r, err := Get(context.Background(), j, Options{}, []string{"17"}, moved)
+	r, err := Get(context.Background(), j, options.Options{}, []string{"17"}, moved)
 	if err != nil || len(r.Rows) < 5 || r.Table != "ns:by_seller" {
 		t.Errorf("by directory: %+v, %v", r, err)
 	}
@@ -409,8 +415,8 @@ func TestOutputsGet(t *testing.T) {
 
 func TestOutputsPlan(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 1000)
-	r, err := Plan(context.Background(), readOrders(t, dir, "out"), Options{}, PlanOptions{})
-	if err != nil || r.Status != StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
+	r, err := Plan(context.Background(), readOrders(t, dir, "out"), options.Options{}, PlanOptions{})
+	if err != nil || r.Status != outcome.Done || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
 }
@@ -435,8 +441,8 @@ func TestReadOutputsErrors(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Read(file, ReadOptions{Date: date20})
-			if KindOf(err) != Usage || err == nil || !strings.Contains(err.Error(), c.want) {
+			_, err := jobfile.Read(file, jobfile.ReadOptions{Date: date20})
+			if failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error is\n%v\nwant %s", err, c.want)
 			}
 			if strings.Count(err.Error(), c.want) != 1 {

@@ -11,6 +11,9 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // TestParquetGivesWhatTextGives: the rows of the check example, written as Parquet in the ways of several programs, give the
@@ -108,14 +111,14 @@ func TestParquetRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j, err := Read(path, ReadOptions{Date: date20})
-		kind := Usage
+		j, err := jobfile.Read(path, jobfile.ReadOptions{Date: date20})
+		kind := failure.Usage
 		if err == nil {
-			_, err = Run(t.Context(), j, Options{})
-			kind = Refused
+			_, err = Run(t.Context(), j, options.Options{})
+			kind = failure.Refused
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || KindOf(err) != kind {
-			t.Errorf("%s: kind %d, %v, want %q", name, KindOf(err), err, c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) || failure.KindOf(err) != kind {
+			t.Errorf("%s: kind %d, %v, want %q", name, failure.KindOf(err), err, c.want)
 		}
 	}
 }

@@ -3,13 +3,16 @@ package jobs
 import (
 	"path/filepath"
 	"testing"
-	"time"
+
+	"bulkload/internal/parallel"
+	"bulkload/jobs/options"
+	"bulkload/jobs/timing"
 )
 
 // TestPhases: every phase shows its bytes, and the times of the parts are those that the stages took.
 func TestPhases(t *testing.T) {
 	dir := sampleDir(t, checkJob, 60_000)
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{Memory: minMemory, WorkDir: t.TempDir()})
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 	wall, parts := map[string]float64{}, map[string]float64{}
 	bytes := map[string]int64{}
 	var names []string
@@ -36,8 +39,8 @@ func TestPhases(t *testing.T) {
 	}
 	for stage, took := range wall {
 		// A slice may be finished beside those that the cores merge.
-		if sum := parts[stage]; sum > took*float64(workers()+1)*1.05+0.01 || sum < took/10 {
-			t.Errorf("the parts of %s took %.3f s together, the stage %.3f s on %d cores", stage, sum, took, workers())
+		if sum := parts[stage]; sum > took*float64(parallel.Workers()+1)*1.05+0.01 || sum < took/10 {
+			t.Errorf("the parts of %s took %.3f s together, the stage %.3f s on %d cores", stage, sum, took, parallel.Workers())
 		}
 	}
 	var size, raw int64
@@ -52,13 +55,13 @@ func TestPhases(t *testing.T) {
 		t.Errorf("%d bytes of input, %d sorted; phases %v", in, s.Sort.Bytes, bytes)
 	}
 	b := s.Bound
-	if b == nil || b.Cores != workers() || b.Share < 0.1 || b.Share > 1 || b.Busy <= 0 || b.Busy > 1 || bytes[b.Phase] == 0 {
+	if b == nil || b.Cores != parallel.Workers() || b.Share < 0.1 || b.Share > 1 || b.Busy <= 0 || b.Busy > 1 || bytes[b.Phase] == 0 {
 		t.Errorf("bound by %+v", b)
 	}
 }
 
 func TestBound(t *testing.T) {
-	s := Summary{Phases: []Phase{
+	s := Summary{Phases: []timing.Phase{
 		{Name: "sort", Seconds: 2}, {Name: "key", Of: "sort", Seconds: 3}, {Name: "read", Of: "sort", Seconds: 0.5},
 		{Name: "write", Seconds: 3}, {Name: "encode", Of: "write", Seconds: 4.5},
 		{Name: "load", Seconds: 1}, // has no parts: it keeps both cores
@@ -71,13 +74,5 @@ func TestBound(t *testing.T) {
 	nothing.bound(2)
 	if nothing.Bound != nil {
 		t.Errorf("%+v in a run that did nothing", *nothing.Bound)
-	}
-}
-
-func TestApportion(t *testing.T) {
-	for _, c := range [][5]time.Duration{{90, 1, 2, 30, 60}, {90, 0, 0, 90, 0}, {-5, 1, 1, 0, 0}, {90, 0, 7, 0, 90}} {
-		if a, b := apportion(c[0], c[1], c[2]); a != c[3] || b != c[4] {
-			t.Errorf("%d by %d to %d is %d and %d, want %d and %d", c[0], c[1], c[2], a, b, c[3], c[4])
-		}
 	}
 }

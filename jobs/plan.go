@@ -7,15 +7,20 @@ import (
 	"os"
 	"time"
 
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/progress"
 	"bulkload/keys"
 	"bulkload/load"
 )
 
 // PlanReport says what a run would do.
 type PlanReport struct {
-	Outcome
-	Run RunInfo `json:"run"`
+	outcome.Outcome
+	Run jobfile.RunInfo `json:"run"`
 	planning.Report
 	Outputs  []*PlanReport `json:"outputs,omitempty"`  // of a job with several: what stands above is theirs then
 	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
@@ -23,22 +28,22 @@ type PlanReport struct {
 
 // PlanOptions say what a plan is to do.
 type PlanOptions struct {
-	Sample     int64     // rows to read, spread over the input; 0: all
-	Create     bool      // make the table as planned
-	CheckLive  bool      // look up whether row keys are in the table already
-	Now        time.Time // zero: the clock
-	Growth     int64     // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
-	Expression string    // another row key for the same input, to compare with
-	Job        *Job      // another job to compare with
-	SplitsFile string    // where to write the splits; "": nowhere
-	Page       string    // where to write the report as a page; "": nowhere
+	Sample     int64        // rows to read, spread over the input; 0: all
+	Create     bool         // make the table as planned
+	CheckLive  bool         // look up whether row keys are in the table already
+	Now        time.Time    // zero: the clock
+	Growth     int64        // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
+	Expression string       // another row key for the same input, to compare with
+	Job        *jobfile.Job // another job to compare with
+	SplitsFile string       // where to write the splits; "": nowhere
+	Page       string       // where to write the report as a page; "": nowhere
 
 	askStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
 }
 
 // Plan reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
 // and settings that it shows, and writes the files that are asked for.
-func Plan(ctx context.Context, j *Job, o Options, p PlanOptions) (*PlanReport, error) {
+func Plan(ctx context.Context, j *jobfile.Job, o options.Options, p PlanOptions) (*PlanReport, error) {
 	report := newPlanReport(j)
 	err := p.plan(ctx, j, o, report)
 	if err == nil && p.Job != nil {
@@ -48,29 +53,29 @@ func Plan(ctx context.Context, j *Job, o Options, p PlanOptions) (*PlanReport, e
 		err = p.writeFiles(report)
 	}
 	if err == nil {
-		report.Status = StatusDone
+		report.Status = outcome.Done
 	} else if ctx.Err() != nil {
-		err = &kindError{Interrupted, err}
+		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
 }
 
-func newPlanReport(j *Job) *PlanReport {
-	return &PlanReport{Outcome: newOutcome(), Run: j.runInfo(), Report: planning.Report{
+func newPlanReport(j *jobfile.Job) *PlanReport {
+	return &PlanReport{Outcome: outcome.New(), Run: j.Info(), Report: planning.Report{
 		Rejects: []planning.RejectReason{}, Queries: []planning.Asked{}, Regions: []planning.Region{}, Splits: []string{},
 		Families: []string{}, Checks: []planning.Finding{}}}
 }
 
 // plan plans one job: each of its outputs, and the other key.
-func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanReport) (err error) {
-	if o, err = o.withDefaults(); err != nil {
+func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Options, report *PlanReport) (err error) {
+	if o, err = o.WithDefaults(); err != nil {
 		return err
 	}
 	if p.Now.IsZero() {
 		p.Now = time.Now()
 	}
 	w := &planner{PlanOptions: *p, job: j, options: o}
-	for _, out := range j.outputs() {
+	for _, out := range j.Feeds() {
 		r := report
 		if j.Outputs != nil {
 			r = newPlanReport(out)
@@ -79,10 +84,10 @@ func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanR
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
 	if p.SplitsFile != "" && j.Outputs != nil {
-		return usagef("%s has several outputs, whose splits differ; --splits-file writes those of a job with one", j.Path)
+		return failure.Usagef("%s has several outputs, whose splits differ; --splits-file writes those of a job with one", j.Path)
 	}
 	if p.Expression != "" && j.Outputs != nil {
-		return usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
+		return failure.Usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
 	}
 	if p.Expression != "" {
 		other, err := withKey(w.candidates[0].job, p.Expression)
@@ -96,7 +101,7 @@ func (p *PlanOptions) plan(ctx context.Context, j *Job, o Options, report *PlanR
 }
 
 // other plans the job to compare with, which makes and writes nothing.
-func (p *PlanOptions) other(ctx context.Context, o Options) (*PlanReport, error) {
+func (p *PlanOptions) other(ctx context.Context, o options.Options) (*PlanReport, error) {
 	quiet := PlanOptions{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, askStatus: p.askStatus}
 	report, err := Plan(ctx, p.Job, o, quiet)
 	if err != nil {
@@ -106,11 +111,11 @@ func (p *PlanOptions) other(ctx context.Context, o Options) (*PlanReport, error)
 }
 
 // withKey is a job with another row key.
-func withKey(j *Job, expression string) (*Job, error) {
+func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	other := *j
 	var err error
-	if other.RowKey, err = keys.Parse(expression, j.keyColumns()); err != nil {
-		return nil, usagef("--compare: %w", err)
+	if other.RowKey, err = keys.Parse(expression, j.KeyColumns()); err != nil {
+		return nil, failure.Usagef("--compare: %w", err)
 	}
 	return &other, nil
 }
@@ -118,21 +123,21 @@ func withKey(j *Job, expression string) (*Job, error) {
 // planner is one Plan: a reading, and what it feeds.
 type planner struct {
 	PlanOptions
-	job        *Job
-	options    Options
+	job        *jobfile.Job
+	options    options.Options
 	site       *site
 	source     *source
 	cluster    *load.Cluster
 	status     *load.Status // nil without a cluster, or where it does not say
 	unknown    error        // why it does not say
 	candidates []*candidate
-	meter      *meter
+	meter      *progress.Meter
 	reading    planReading
 }
 
 // candidate is a table and a row key that the input is planned for.
 type candidate struct {
-	job       *Job
+	job       *jobfile.Job
 	report    *PlanReport
 	proposed  bool        // another key than the job's: its regions are suggestions
 	table     *load.Table // nil: it is not there, or nobody asked
@@ -150,7 +155,7 @@ func (p *planner) run(ctx context.Context) (err error) {
 	for _, c := range p.candidates {
 		live = live || c.job.Regions.From == "table"
 	}
-	if p.site, err = openSite(p.options, j.HBase, live || j.remote(Options{NoLoad: true})); err != nil {
+	if p.site, err = openSite(p.options, j.HBase, live || j.Remote(false)); err != nil {
 		return err
 	}
 	if p.source, err = openSource(j, p.site); err != nil {
@@ -198,7 +203,7 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 	}
 	p.forecast(c)
 	c.report.Checks = planning.Check(&c.report.Report, p.facts(c))
-	c.report.Status = StatusDone
+	c.report.Status = outcome.Done
 	if p.Create && !c.proposed {
 		return p.create(ctx, c)
 	}

@@ -7,11 +7,14 @@ import (
 	"io"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
 	"bulkload/jobs/planning"
-	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // encoding makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
@@ -19,7 +22,7 @@ import (
 type encoding struct {
 	*candidate
 	sample *planning.Sample
-	values []keys.Value
+	values []values.Value
 	sorted work // digest, sort
 	took   work // encoding, compression
 	read   work // files read back
@@ -67,7 +70,7 @@ type familySize struct {
 
 // estimate fills in how large the HFiles will be.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]keys.Value, len(c.target.layout.sources))}
+	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.layout.sources))}
 	report := &c.report.HFiles
 	report.Families = []planning.FamilyEstimate{}
 	if e.sample.Len() == 0 {
@@ -96,7 +99,7 @@ func (c *candidate) estimate(unique float64) error {
 		report.Bytes += size
 		settings := c.target.families[i].settings
 		report.Families = append(report.Families, planning.FamilyEstimate{Family: c.target.families[i].name, RawBytes: raw, Bytes: size,
-			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, FormatSize(int64(settings.BlockSize)))})
+			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, bytesize.Format(int64(settings.BlockSize)))})
 	}
 	if c.report.RawBytes > 0 {
 		report.Ratio = float64(report.Bytes) / float64(c.report.RawBytes)
@@ -214,7 +217,7 @@ func (e *encoding) append(w *hfilewriter.Writer, family *layoutFamily, key []byt
 	if err != nil {
 		return err
 	}
-	return e.target.layout.cells(row, named, e.values, timestamp, func(c *keys.Cell) error {
+	return e.target.layout.cells(row, named, e.values, timestamp, func(c *cell.Cell) error {
 		if string(c.Family) != family.name {
 			return nil
 		}
@@ -259,7 +262,7 @@ const readBack = 8 << 20
 
 // measure turns times into rates.
 func (e *encoding) measure() error {
-	e.rates.Cores, e.rates.Sort, e.rates.Write = workers(), e.sorted.rate(), e.took.rate()
+	e.rates.Cores, e.rates.Sort, e.rates.Write = parallel.Workers(), e.sorted.rate(), e.took.rate()
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer
 	if _, raw, err := e.write(0, max(rows, 1), nil, &file); err != nil || raw == 0 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
 	"bulkload/jobs/planning"
 )
 
@@ -46,7 +48,7 @@ func (p *planner) fill(c *candidate) error {
 	for _, f := range c.target.families {
 		r.Families = append(r.Families, f.name)
 	}
-	r.Splits = printables(c.target.splits)
+	r.Splits = printable.All(c.target.splits)
 	r.Create = c.createStatement()
 	return nil
 }
@@ -69,7 +71,7 @@ func (p *planner) suggest(c *candidate) {
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
 	}
-	c.report.Suggestion = planning.Suggest(wanted, c.stats.keys, Printable)
+	c.report.Suggestion = planning.Suggest(wanted, c.stats.keys, printable.Bytes)
 }
 
 // maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
@@ -138,7 +140,7 @@ func (c *candidate) fillRegions() {
 	}
 	for i, counted := range c.stats.counts.regions {
 		part := float64(counted.raw) / math.Max(float64(all), 1)
-		r.Regions = append(r.Regions, planning.Region{Region: i, Start: Printable(regions.Start(i)), End: Printable(regions.End(i)),
+		r.Regions = append(r.Regions, planning.Region{Region: i, Start: printable.Bytes(regions.Start(i)), End: printable.Bytes(regions.End(i)),
 			Rows: counted.rows, RawBytes: counted.raw, HFileBytes: scaled(r.HFiles.Bytes, part),
 			Files: c.plannedFiles(counted, entries)})
 	}
@@ -148,7 +150,7 @@ func (c *candidate) fillRegions() {
 // plannedFiles is about how many files a run writes for a region, of the family that has the most: so many slices, as slicesOf
 // has them, and in each as many files as max_size makes. total is of all regions.
 func (c *candidate) plannedFiles(region regionCounts, total int64) int {
-	t, size := c.target, max(c.job.HFile.sliceSize(), total/slicesOfAll)
+	t, size := c.target, max(sliceSize(&c.job.HFile), total/slicesOfAll)
 	n := min((region.entries+size-1)/size, max(1, t.maxFiles-region.raw/t.maxSize), maxSlices)
 	if n == 0 {
 		return 0
@@ -208,12 +210,12 @@ func (p *planner) forecast(c *candidate) {
 	f := &r.Forecast
 	key := float64(c.stats.counts.keyTime) / math.Max(float64(c.stats.counts.keyTimed), 1) * float64(p.reading.rows)
 	// A sample reads more of the file than it takes from it.
-	file := float64(t.file.took) * math.Min(float64(p.reading.bytes)/math.Max(float64(t.file.bytes), 1), 1)
-	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.parse
+	file := float64(t.File.Took) * math.Min(float64(p.reading.bytes)/math.Max(float64(t.File.Bytes), 1), 1)
+	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.Parse
 	c.rates.Read = rate(p.reading.bytes, reading)
 	f.Rates = c.rates
 	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
-	if isRemote(c.job.Output) {
+	if storage.IsHDFS(c.job.Output) {
 		f.Replication = int(p.site.number("dfs.replication", 3))
 	}
 	if f.SortNeeds > f.SortMemory {

@@ -35,7 +35,7 @@ func (p *planner) facts(c *candidate) *planning.Facts {
 // of values that are turned round with their widths.
 func (c *candidate) keyFindings() []planning.Finding {
 	var found []planning.Finding
-	for _, f := range c.job.RowKey.Findings(c.job.rowQuery()) {
+	for _, f := range c.job.RowKey.Findings(c.job.RowQuery()) {
 		severity := planning.Note
 		if f.Warning {
 			severity = planning.Warning

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/jobs/jobfile"
 	"bytes"
 	"context"
 	"errors"
@@ -96,7 +97,7 @@ func TestPlanWithoutStatus(t *testing.T) {
 // seconds.
 func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
 	t.Helper()
-	s, err := openSite(l.options(), HBase{}, true)
+	s, err := openSite(l.options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bulkload/internal/sample"
+	"bulkload/jobs/options"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"
@@ -24,7 +25,7 @@ func TestPlanOfParquet(t *testing.T) {
 	dir := planDir(t, job, nil)
 	writeCheckGroups(t, filepath.Join(dir, "in/2026-11-20/part-0"), 16, 4000)
 	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
-	s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+	s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 	var size int64
 	for _, f := range s.Files {
 		size += f.Bytes

@@ -5,14 +5,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bulkload/internal/printable"
+	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 )
-
-// Query is a query of the job's list: what a reader has, and how often a day it is asked.
-type Query struct {
-	Columns []string
-	PerDay  int64
-}
 
 // keyPath is how a query finds its rows.
 type keyPath struct {
@@ -26,13 +22,13 @@ type keyPath struct {
 type span struct{ from, to int }
 
 // pathOf finds the beginning of the key that query columns determine.
-func pathOf(j *Job, columns []string) keyPath {
+func pathOf(j *jobfile.Job, columns []string) keyPath {
 	var p keyPath
 	if p.query, p.why = j.RowKey.Query(columns); p.why != nil {
 		return p
 	}
 	at := 0
-	known := j.columnsOf(columns)
+	known := columnsOf(j, columns)
 	for _, part := range j.RowKey.Parts() {
 		determined := !part.Record && !slices.ContainsFunc(part.Columns, func(c int) bool { return !slices.Contains(known, c) })
 		if !determined && part.Values == 0 {
@@ -56,5 +52,5 @@ func printableText(b []byte) string {
 	if utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
 		return string(b)
 	}
-	return Printable(b)
+	return printable.Bytes(b)
 }

@@ -10,7 +10,10 @@ import (
 	"sync"
 
 	"bulkload/ingest"
+	"bulkload/internal/parallel"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -48,7 +51,7 @@ type planReading struct {
 	bytes    int64
 	rejected int64
 	rejects  map[rejectReason]*planning.RejectReason
-	times    readTimes
+	times    timing.ReadTimes
 }
 
 type rejectReason struct{ column, reason string }
@@ -110,7 +113,7 @@ func (p *planner) read(ctx context.Context) error {
 	for _, c := range p.candidates {
 		c.stats = newPlanStatistics(c, p.options.Memory/int64(len(p.candidates)))
 	}
-	p.meter = &meter{watch: p.options.Watch, phase: "plan", total: p.source.bytes, bytes: true}
+	p.meter = progress.NewMeter(p.options.Watch, "plan", p.source.bytes, true)
 	group, running := errgroup.WithContext(ctx)
 	pieces := make(chan planPiece)
 	group.Go(func() error {
@@ -124,7 +127,7 @@ func (p *planner) read(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range min(workers(), max(len(p.reading.pieces), 1)) {
+	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
 		lane := p.newLane()
 		group.Go(func() error {
 			var err error
@@ -164,7 +167,7 @@ func (p *planner) timedEvery() int64 {
 	if p.reading.sample {
 		return 1
 	}
-	return sampleEvery
+	return timing.SampleEvery
 }
 
 func (l *planLane) read(ctx context.Context, piece planPiece) error {
@@ -217,7 +220,7 @@ func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
 	}
 	bytes, err := bytesOf(in, piece.rows)
 	l.bytes += bytes
-	l.meter.add(bytes)
+	l.meter.Add(bytes)
 	return errors.Join(err, ctx.Err())
 }
 
@@ -288,7 +291,7 @@ func (l *planLane) close() {
 	r.bytes += l.bytes
 	r.rejected += l.rejects.count
 	mergeReasons(r.rejects, l.rejects.reasons)
-	r.times.add(l.records.times)
+	r.times.Add(l.records.times)
 	for _, t := range l.tables {
 		t.close()
 	}

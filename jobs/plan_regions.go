@@ -8,15 +8,20 @@ import (
 	"sync/atomic"
 
 	"bulkload/ingest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/progress"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// target makes a job's target; with regions.from: plan its boundaries are those of the manifest, where the run has begun,
+// targetOf makes a job's target; with regions.from: plan its boundaries are those of the manifest, where the run has begun,
 // or else follow from the input, which is read for it.
-func (j *Job) target(ctx context.Context, s *site, src *source, table *load.Table, m *manifest, o Options) (*target, error) {
+func targetOf(ctx context.Context, j *jobfile.Job, s *site, src *source, table *load.Table, m *manifest, o options.Options) (*target, error) {
 	if j.Regions.From != "plan" {
 		return planTarget(j, s, table)
 	}
@@ -24,7 +29,7 @@ func (j *Job) target(ctx context.Context, s *site, src *source, table *load.Tabl
 	planned.Regions.Splits = nil
 	if m != nil && m.MaxSize > 0 { // it has been given boundaries
 		for _, text := range m.Splits {
-			split, err := ParseBinary(text)
+			split, err := printable.Parse(text)
 			if err != nil {
 				return nil, fmt.Errorf("take region boundaries from the manifest: %w", err)
 			}
@@ -33,16 +38,16 @@ func (j *Job) target(ctx context.Context, s *site, src *source, table *load.Tabl
 		return planTarget(&planned, s, table)
 	}
 	var err error
-	if planned.Regions.Splits, err = j.planSplits(ctx, src, o); err != nil {
+	if planned.Regions.Splits, err = planSplits(ctx, j, src, o); err != nil {
 		return nil, err
 	}
-	sayf(o, "%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
+	o.Sayf("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
 	return planTarget(&planned, s, table)
 }
 
 // planSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
 // and values count, and sampled keys say where. Both depend on the rows alone.
-func (j *Job) planSplits(ctx context.Context, src *source, o Options) ([][]byte, error) {
+func planSplits(ctx context.Context, j *jobfile.Job, src *source, o options.Options) ([][]byte, error) {
 	splits, err := j.Input.Form.Splits(src.fsys, src.files, splitSize)
 	if err != nil {
 		return nil, fmt.Errorf("look into the input: %w", err)
@@ -52,7 +57,7 @@ func (j *Job) planSplits(ctx context.Context, src *source, o Options) ([][]byte,
 		return nil, err
 	}
 	sample := planning.NewSample(keySampleBytes)
-	m := &meter{watch: o.Watch, phase: "plan", total: src.bytes, bytes: true}
+	m := progress.NewMeter(o.Watch, "plan", src.bytes, true)
 	rejects := &countedRejects{} // which nobody reads: the run says what it can't use
 	var size atomic.Int64
 	lanes := sync.Pool{New: func() any {
@@ -60,7 +65,7 @@ func (j *Job) planSplits(ctx context.Context, src *source, o Options) ([][]byte,
 			key: newRecordKey(j), layout: layout, sample: sample}
 	}}
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for _, split := range splits {
 		group.Go(func() error {
 			lane := lanes.Get().(*splitLane)
@@ -75,7 +80,7 @@ func (j *Job) planSplits(ctx context.Context, src *source, o Options) ([][]byte,
 		return nil, fmt.Errorf("plan regions: %w", err)
 	}
 	sample.Sort()
-	return planning.Suggest(planning.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, Printable).Keys, nil
+	return planning.Suggest(planning.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
 // splitLane is one goroutine that reads for planSplits.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bulkload/jobs/options"
 )
 
 // off is how far an estimate is from the truth, as a part of it.
@@ -65,7 +67,7 @@ func TestSampleOfScatteredRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
 			r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 			files, _ := writtenBytes(s)
 			t.Logf("estimated %d, written %d: %+.1f%%", r.HFiles.Bytes, files, 100*off(r.HFiles.Bytes, files))
 			if !r.Sample || math.Abs(off(r.HFiles.Bytes, files)) > c.within || r.HFiles.Scattered != (c.customers > 0) {
@@ -92,7 +94,7 @@ func TestSampleOfVaryingRows(t *testing.T) {
 	}
 	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), b.Bytes())
 	r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: 6400})
-	s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+	s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 	files, raw := writtenBytes(s)
 	t.Logf("%d rows, %d bytes of KeyValues (%d), %d of HFiles (%d)", r.Rows, r.RawBytes, raw, r.HFiles.Bytes, files)
 	// One place of 64 has both sorts of rows.

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/timing"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // planStatistics are what the records become in one table, in bounded memory.
@@ -32,7 +35,7 @@ type planStatistics struct {
 
 // ask is a query of the job's list as the key meets it.
 type ask struct {
-	Query
+	jobfile.Query
 	keyPath
 	paths *planning.Paths
 }
@@ -52,7 +55,7 @@ type tableCounts struct {
 	beyond   []int64           // records whose key was refused for a number beyond desc's base: a column each, and all others
 	oldest   int64
 	newest   int64
-	keyTime  time.Duration // of one record in sampleEvery
+	keyTime  time.Duration // of one record in timing.SampleEvery
 	keyTimed int64         // records
 }
 
@@ -145,7 +148,7 @@ type tableLane struct {
 	usable   bool   // the present record has a key
 	unwanted bool   // the job's filter does not take it
 	entry    []byte // its key as it is sorted, and its values
-	values   []keys.Value
+	values   []values.Value
 	before   []byte // the beginning of the row before
 	first    []byte // the values of its columns, where it has no fixed width
 	fresh    bool   // there is none
@@ -172,11 +175,11 @@ type askLane struct {
 
 func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	t := &tableLane{candidate: c, timedEvery: timedEvery, key: newRecordKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: planning.NewFrequent(frequentKept),
-		values: make([]keys.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: c.job.columnsOf(c.job.Query),
+		values: make([]values.Value, len(c.target.layout.sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
 		seen: make([]planning.SeenRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*planning.RejectReason{}
 	for _, a := range c.stats.asks {
-		lane := &askLane{ask: a, columns: c.job.columnsOf(a.Columns)}
+		lane := &askLane{ask: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {
 			lane.evaluator = a.prefix.Evaluator()
 		}
@@ -185,10 +188,10 @@ func newTableLane(c *candidate, timedEvery int64) *tableLane {
 	return t
 }
 
-func (j *Job) columnsOf(names []string) []int {
+func columnsOf(j *jobfile.Job, names []string) []int {
 	var out []int
 	for _, name := range names {
-		if i, ok := j.column(name); ok {
+		if i, ok := j.Column(name); ok {
 			out = append(out, i)
 		}
 	}
@@ -208,7 +211,7 @@ func (t *tableLane) endPlace(stands float64) {
 func (t *tableLane) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
-	begun := clockIf(timed)
+	begun := timing.NowIf(timed)
 	t.key.fault = nil
 	err := t.key.build(t.entry[:0], r)
 	if timed {
@@ -330,7 +333,7 @@ func beginningOf(e *keys.Expr) (b beginning) {
 
 // follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
 // keys are compared, of records in which its columns differ.
-func (t *tableLane) follow(fields []keys.Value) {
+func (t *tableLane) follow(fields []values.Value) {
 	row := t.key.row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
@@ -362,7 +365,7 @@ func (t *tableLane) compare(hash uint64, payload []byte) {
 }
 
 // ask counts the record for its query key. Records of one query key often come one behind the other.
-func (t *tableLane) ask(fields []keys.Value) {
+func (t *tableLane) ask(fields []values.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
 		t.run++
@@ -383,7 +386,7 @@ func (t *tableLane) endRun() {
 }
 
 // appendFields appends values, each its length and one as a uvarint, 0 for a null, and its bytes.
-func appendFields(dst []byte, fields []keys.Value, columns []int) []byte {
+func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	for _, c := range columns {
 		value := fields[c]
 		if value.Null() {
@@ -417,7 +420,7 @@ func showFields(b []byte) string {
 }
 
 // add counts the record for a query of the job's list.
-func (a *askLane) add(fields []keys.Value, row []byte, buffer *[]byte) {
+func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	values := planning.Hash(b)
 	prefix := values

@@ -7,6 +7,9 @@ import (
 	"strconv"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
 	"bulkload/load"
 )
@@ -26,7 +29,7 @@ func (p *planner) connect(ctx context.Context) (err error) {
 		return p.unknown
 	}
 	if p.unknown != nil {
-		sayf(p.options, "planning without the sizes of the table's regions: %v", p.unknown)
+		p.options.Sayf("planning without the sizes of the table's regions: %v", p.unknown)
 	}
 	return nil
 }
@@ -43,11 +46,11 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		}
 	}
 	if c.table != nil && p.Create && !c.proposed {
-		return refusef("table %s exists already; plan without --create shows its regions", j.Table)
+		return failure.Refusef("table %s exists already; plan without --create shows its regions", j.Table)
 	}
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
-		suggested.Regions = Regions{From: "splits", Splits: splitsAtSalts(j)}
+		suggested.Regions = jobfile.Regions{From: "splits", Splits: splitsAtSalts(j)}
 		suggested.HFile = suggestedHFile(j.HFile)
 		table = nil
 	}
@@ -58,7 +61,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 }
 
 // splitsAtSalts begins a region with every salt.
-func splitsAtSalts(j *Job) [][]byte {
+func splitsAtSalts(j *jobfile.Job) [][]byte {
 	salts := j.RowKey.Salts()
 	if len(salts) == 0 {
 		return nil
@@ -67,7 +70,7 @@ func splitsAtSalts(j *Job) [][]byte {
 }
 
 // suggestedHFile is what suits text that is read by a key prefix, where the job does not say.
-func suggestedHFile(h HFile) HFile {
+func suggestedHFile(h jobfile.HFile) jobfile.HFile {
 	if !h.Given["compression"] {
 		h.Settings.Compression = hfilewriter.CompressSnappy
 	}
@@ -106,7 +109,7 @@ func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 	for _, f := range c.table.Families {
 		family, err := liveFamily(&f)
 		if err != nil {
-			return refusef("table %s: %w", c.table.Name, err)
+			return failure.Refusef("table %s: %w", c.table.Name, err)
 		}
 		live.Families = append(live.Families, family)
 	}
@@ -124,7 +127,7 @@ func fillSizes(live *planning.Live, table *load.Table, status *load.Status) {
 	var all, largest int64
 	for _, r := range table.Regions {
 		report := status.Regions[string(r.Name)]
-		live.Regions = append(live.Regions, planning.LiveRegion{Start: Printable(r.Start), Files: report.Files, Bytes: report.Bytes, Memstore: report.Memstore})
+		live.Regions = append(live.Regions, planning.LiveRegion{Start: printable.Bytes(r.Start), Files: report.Files, Bytes: report.Bytes, Memstore: report.Memstore})
 		all += report.Bytes
 		largest = max(largest, report.Bytes)
 		if report.Files == 0 && report.Memstore == 0 {

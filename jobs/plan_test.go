@@ -15,8 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/printable"
 	"bulkload/internal/sample"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/jobs/planning"
+	"bulkload/jobs/progress"
 )
 
 // opinionTable is the job of the opinion table.
@@ -33,9 +38,9 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 10GiB}
 output: out/${date}
 `
 
-func mustPlan(t testing.TB, j *Job, p PlanOptions) *PlanReport {
+func mustPlan(t testing.TB, j *jobfile.Job, p PlanOptions) *PlanReport {
 	t.Helper()
-	r, err := Plan(context.Background(), j, Options{}, p)
+	r, err := Plan(context.Background(), j, options.Options{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +107,7 @@ func TestPlanEstimatesFiles(t *testing.T) {
 			}
 			dir := c.dir()
 			r := mustPlan(t, readCheck(t, dir, "out"), PlanOptions{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), Options{WorkDir: dir})
+			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
 			var bytes, raw int64
 			for _, f := range s.Files {
 				bytes += f.Bytes
@@ -178,7 +183,7 @@ func TestSampleIsSpread(t *testing.T) {
 		t.Errorf("about %d rows", r.Rows)
 	}
 	// Of each place ten users are seen, from all over the 20,000.
-	s := planning.Suggest(planning.Wanted{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, Printable)
+	s := planning.Suggest(planning.Wanted{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, printable.Bytes)
 	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
 		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
 	}
@@ -192,7 +197,7 @@ func TestSampleIsSpread(t *testing.T) {
 func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 	t.Helper()
 	j := readCheck(t, dir, "out")
-	o, err := Options{}.withDefaults()
+	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,33 +350,33 @@ func TestPlanFinds(t *testing.T) {
 func TestRunWithPlannedRegions(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 4) + id"), made(20_000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	splits, err := j.planSplits(context.Background(), inputOf(t, j), Options{Watch: func(Progress) {}})
+	splits, err := planSplits(context.Background(), j, inputOf(t, j), options.Options{Watch: func(progress.Progress) {}})
 	if err != nil || len(splits) != 0 {
 		t.Fatalf("20,000 small rows are cut at %q, %v", splits, err)
 	}
-	if s := mustRun(t, j, Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
 		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
 	}
 	dir = planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(20_000))
 	j = readCheck(t, dir, filepath.Join(dir, "a"))
-	if s := mustRun(t, j, Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
 		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
 	}
-	if s := mustRun(t, j, Options{WorkDir: dir}); s.Status != StatusNothing {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Status != outcome.Nothing {
 		t.Errorf("again: %s", s.Status)
 	}
-	if v, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || v.Rows != 20_000 {
+	if v, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || v.Rows != 20_000 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	_, err = Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), ReadOptions{Date: date20})
+	_, err = jobfile.Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: date20})
 	if err == nil || !strings.Contains(err.Error(), "regions.from is plan: use table") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
 }
 
-func inputOf(t *testing.T, j *Job) *source {
+func inputOf(t *testing.T, j *jobfile.Job) *source {
 	t.Helper()
-	s, err := openSite(Options{}, HBase{}, false)
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +399,7 @@ func TestReadQueriesErrors(t *testing.T) {
 		job := fmt.Sprintf(numbersJob, "user")
 		at := strings.Index(job, "queries:")
 		end := at + strings.IndexByte(job[at:], '\n') + 1
-		_, err := Read(writeJob(t, job[:at]+text+job[end:]), ReadOptions{Date: date20})
+		_, err := jobfile.Read(writeJob(t, job[:at]+text+job[end:]), jobfile.ReadOptions{Date: date20})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":11: ") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -420,7 +425,7 @@ func TestPlanWide(t *testing.T) {
 			j := readWideJob(t, dir, filepath.Join(dir, "out"))
 			j.HFile.SliceSize = 0
 			r := mustPlan(t, j, PlanOptions{})
-			s := mustRun(t, j, Options{WorkDir: dir})
+			s := mustRun(t, j, options.Options{WorkDir: dir})
 			var bytes int64
 			for _, f := range s.Files {
 				bytes += f.Bytes

@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // recordKey makes the row keys of one output, in one goroutine, and what the column rules make of the records.
 type recordKey struct {
-	job       *Job
+	job       *jobfile.Job
 	keys      *keys.Evaluator
 	qualifier *keys.Evaluator // of a wide table; nil: a record is a row
 	rules     columnRules
@@ -20,13 +22,13 @@ type recordKey struct {
 	rowLen int    // of its first part, which names the row
 	row    []byte
 
-	values    []keys.Value // of the present record, in the order of Job.valueColumns
-	timestamp int64        // likewise
+	values    []values.Value // of the present record, in the order of Job.valueColumns
+	timestamp int64          // likewise
 
 	fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
 }
 
-func newRecordKey(j *Job) recordKey {
+func newRecordKey(j *jobfile.Job) recordKey {
 	k := recordKey{job: j, keys: j.RowKey.Evaluator(), rules: newColumnRules(j)}
 	if j.Wide != nil {
 		k.qualifier = j.Wide.Qualifier.Evaluator()
@@ -94,13 +96,13 @@ func (k *recordKey) refuse(record *ingest.Record, err error, qualifier bool) err
 	}
 	k.fault = value
 	if qualifier {
-		return reject(record, k.job, value.Column, ofQualifier(value.Reason))
+		return reject(record, k.job, value.Column, jobfile.OfQualifier(value.Reason))
 	}
 	return reject(record, k.job, value.Column, value.Reason)
 }
 
 // reject is a record that can't be used for one of its columns; for none of them where column is below 0.
-func reject(record *ingest.Record, j *Job, column int, reason string) *ingest.BadRecord {
+func reject(record *ingest.Record, j *jobfile.Job, column int, reason string) *ingest.BadRecord {
 	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw}
 	if column >= 0 && column < len(j.Columns) {
 		bad.Column = j.Columns[column].Name

@@ -9,6 +9,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
 )
 
 // rejectSink takes the records that can't be used.
@@ -23,19 +25,19 @@ type recordReader struct {
 	form    ingest.Form
 	fsys    storage.FS
 	rejects rejectSink
-	meter   *meter
+	meter   *progress.Meter
 	read    int64 // records so far, rejected ones too
 	refused int64 // of them, those that were rejected
 	at      int64 // offset of the last of them
 	after   int64 // the records up to this offset of a split are passed over; -1: none
 	in      ingest.Records
-	times   *readTimes
+	times   *timing.ReadTimes
 	busy    func() time.Duration // what the visitor did of another phase so far
 }
 
-func newRecordReader(form ingest.Form, fsys storage.FS, rejects rejectSink, m *meter) recordReader {
-	t := new(readTimes)
-	return recordReader{form: form, fsys: clockedFS{fsys, &t.file}, rejects: rejects, meter: m, after: -1,
+func newRecordReader(form ingest.Form, fsys storage.FS, rejects rejectSink, m *progress.Meter) recordReader {
+	t := new(timing.ReadTimes)
+	return recordReader{form: form, fsys: timing.FS(fsys, &t.File), rejects: rejects, meter: m, after: -1,
 		times: t, busy: func() time.Duration { return 0 }}
 }
 
@@ -46,8 +48,8 @@ var errEnough = errors.New("enough was read")
 func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.busy()
 	defer func() {
-		r.times.total += time.Since(begun)
-		r.times.sorting += r.busy() - before
+		r.times.Total += time.Since(begun)
+		r.times.Sorting += r.busy() - before
 	}()
 	in, err := r.form.Open(r.fsys, split)
 	if err != nil {
@@ -57,13 +59,13 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var told int64
 	for n := 1; err == nil; n++ {
-		if n%sampleEvery == 0 {
+		if n%timing.SampleEvery == 0 {
 			err = r.nextTimed(in, visit)
 		} else {
 			err = r.next(in, visit)
 		}
 		if n%checkEvery == 0 || err != nil {
-			r.meter.add(in.Bytes() - told)
+			r.meter.Add(in.Bytes() - told)
 			told = in.Bytes()
 			err = errors.Join(err, ctx.Err())
 		}
@@ -77,15 +79,15 @@ func (r *recordReader) readSplit(ctx context.Context, split ingest.Split, visit 
 // nextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
 // parsing and keys.
 func (r *recordReader) nextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
-	calls, busy, begun := r.times.file.calls, r.busy(), time.Now()
+	calls, busy, begun := r.times.File.Calls, r.busy(), time.Now()
 	parsed := begun
 	err := r.next(in, func(record *ingest.Record) error {
 		parsed = time.Now()
 		return visit(record)
 	})
-	if calls == r.times.file.calls && busy == r.busy() && parsed != begun {
-		r.times.parse += parsed.Sub(begun)
-		r.times.visit += time.Since(parsed)
+	if calls == r.times.File.Calls && busy == r.busy() && parsed != begun {
+		r.times.Parse += parsed.Sub(begun)
+		r.times.Visit += time.Since(parsed)
 	}
 	return err
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // rejectForms are inputs of all forms with records that can't be used, and how many those are of how many.
@@ -63,7 +66,7 @@ func TestRejectsAreInputAgain(t *testing.T) {
 				t.Errorf("again %q, want %q", got, want)
 			}
 			tooMany := readRejecting(t, dir, job(in, "third", "1"))
-			if _, err := Run(t.Context(), tooMany, Options{}); KindOf(err) != Rejects {
+			if _, err := Run(t.Context(), tooMany, options.Options{}); failure.KindOf(err) != failure.Rejects {
 				t.Errorf("with max_rejects 1: %v", err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "third", "f")); !errors.Is(err, os.ErrNotExist) {
@@ -119,13 +122,13 @@ func writeInput(t *testing.T, name, content string, zip bool) {
 	}
 }
 
-func readRejecting(t *testing.T, dir, text string) *Job {
+func readRejecting(t *testing.T, dir, text string) *jobfile.Job {
 	t.Helper()
 	path := filepath.Join(dir, "job.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(path, ReadOptions{})
+	j, err := jobfile.Read(path, jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,7 @@ func readRejecting(t *testing.T, dir, text string) *Job {
 
 func runRejecting(t *testing.T, dir, text string) *Summary {
 	t.Helper()
-	s, err := Run(t.Context(), readRejecting(t, dir, text), Options{})
+	s, err := Run(t.Context(), readRejecting(t, dir, text), options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
 	"bulkload/internal/seal"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -73,7 +76,7 @@ func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run 
 	}
 	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
 	for _, f := range lost.Files {
-		all = append(all, ledger.Unserved{URI: f.URI, Row: Printable(f.FirstRow), Opening: table.Opening(f.FirstRow),
+		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
 			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
 	}
 	if err := w.checkLock(); err != nil {
@@ -84,7 +87,7 @@ func (w *workplace) noteUnserved(ctx context.Context, lost *load.LostError, run 
 
 // opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
 func opened(table *load.Table, u ledger.Unserved) bool {
-	row, err := ParseBinary(u.Row)
+	row, err := printable.Parse(u.Row)
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
@@ -121,10 +124,10 @@ func (w *workplace) loadedElsewhere(ctx context.Context) (done bool, err error) 
 	}
 	switch {
 	case e.State != ledger.Loaded:
-		return false, refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same:
-		return false, refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
+		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
 	return true, w.adopt(ctx, e)
@@ -139,7 +142,7 @@ func (w *workplace) adopt(ctx context.Context, e *ledger.Entry) error {
 	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	sayf(w.options, "the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
+	w.options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
 	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = stateLoaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.manifest.Books)
 }
@@ -150,7 +153,7 @@ func (w *workplace) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 		return true, nil
 	}
 	var inputs []manifestInput
-	var books Books
+	var books books.Books
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
@@ -200,7 +203,7 @@ func (w *workplace) checkCorrection(ctx context.Context, name, run string, cells
 
 // openAgain moves a region so that it finds what is in its folder.
 func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
-	row, err := ParseBinary(u.Row)
+	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
@@ -208,7 +211,7 @@ func (w *workplace) openAgain(ctx context.Context, table *load.Table, u *ledger.
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
-	return refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
@@ -223,7 +226,7 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.cluster.Probe(ctx, name, asked)
+	findings, err := w.cluster.ProbeTable(ctx, table, asked)
 	if err == nil {
 		err = w.refuseUnreadable(name, findings)
 	}
@@ -238,9 +241,9 @@ func (w *workplace) askServed(ctx context.Context, name, identity string, files 
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
 	}
 	return err
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path"
 
+	"bulkload/internal/parallel"
+	"bulkload/jobs/failure"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -20,9 +23,9 @@ func (w *workplace) reread(ctx context.Context) error {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	sayf(w.options, "reading %s of an earlier run again before they are loaded", written(doubtful))
+	w.options.Sayf("reading %s of an earlier run again before they are loaded", written(doubtful))
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
 		group.Go(func() error { return w.rereadFile(running, f) })
 	}
@@ -41,10 +44,10 @@ func (w *workplace) rereadFile(ctx context.Context, f *FileSummary) error {
 	defer in.Close()
 	report, sum, probes, err := verifyHFile(ctx, in)
 	if err != nil {
-		return unsoundf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
 	}
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
-		return differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
+		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
 			w.fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
 )
 
 // TestFilesOfAnEarlierRunAreReadAgain: a byte that changed since the files were written keeps them from being loaded, by
@@ -18,7 +20,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Options{}.withDefaults()
+	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work().handOver(context.Background(), "t"); KindOf(err) != Differs {
+	if _, err := work().handOver(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
 	w := work()
@@ -56,7 +58,7 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &workplace{fsys: storage.Local, dir: dir}
-	if err := w.loadFiles(context.Background(), d, &LoadReport{Table: "t"}); KindOf(err) != Refused || !strings.Contains(err.Error(), "the directory above") {
+	if err := w.loadFiles(context.Background(), d, &LoadReport{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
 		t.Errorf("a family's folder: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/internal/printable"
 	"bulkload/load"
 )
 
@@ -74,7 +75,7 @@ func (w *workplace) recoverReplaced(ctx context.Context) (err error) {
 		return nil
 	}
 	if w.cluster == nil {
-		sayf(w.options, "an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+		w.options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 		return nil
 	}
 	files, err := old.unloaded(w.fsys, w.dir)
@@ -115,7 +116,7 @@ func (w *workplace) keepSplits() error {
 	}
 	var splits [][]byte
 	for _, text := range m.Splits {
-		split, err := ParseBinary(text)
+		split, err := printable.Parse(text)
 		if err != nil {
 			return fmt.Errorf("read the manifest: %w", err)
 		}

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,8 +48,8 @@ func (r room) err() error {
 	if r.need <= r.free {
 		return nil
 	}
-	return refusef("%s %s takes about %s, and %s are free there: make room, choose another place, or go on without this check with input.check_space: false",
-		r.what, r.where, FormatSize(r.need), FormatSize(r.free))
+	return failure.Refusef("%s %s takes about %s, and %s are free there: make room, choose another place, or go on without this check with input.check_space: false",
+		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
 }
 
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
@@ -97,11 +99,11 @@ func (r *jobRun) spillRoom(todo []*workplace) (spill room, err error) {
 		return spill, nil
 	}
 	if spill.where, err = workFolder(r.options.WorkDir); err != nil {
-		return spill, refusef("the sort will spill about %s, but not to --work-dir %s: %w", FormatSize(spill.need), r.options.WorkDir, err)
+		return spill, failure.Refusef("the sort will spill about %s, but not to --work-dir %s: %w", bytesize.Format(spill.need), r.options.WorkDir, err)
 	}
 	spill.dir = spill.where
 	if spill.free, err = storage.Local.Free(spill.where); err != nil {
-		return spill, refusef("look for room in --work-dir: %w", err)
+		return spill, failure.Refusef("look for room in --work-dir: %w", err)
 	}
 	return spill, nil
 }
@@ -111,7 +113,7 @@ func (w *workplace) outputRoom() (room, bool) {
 	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), fsys: w.fsys, dir: w.dir, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.fsys.Free(w.dir); err != nil {
-		sayf(w.options, "the room for the output is not known: %v", err)
+		w.options.Sayf("the room for the output is not known: %v", err)
 		return output, false
 	}
 	return output, true

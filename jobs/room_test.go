@@ -12,7 +12,11 @@ import (
 	"syscall"
 	"testing"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
 )
 
 // smallDisk is a folder on a disk of its own with so many bytes.
@@ -39,7 +43,7 @@ func remount(t *testing.T, dir string, flags uintptr, options string) {
 	}
 }
 
-// spillingRows make more than 8 MB of input: with minMemory they are spilled.
+// spillingRows make more than 8 MB of input: with options.MinMemory they are spilled.
 const spillingRows = 70_000
 
 // noHFiles wants an output that no file has come to.
@@ -65,8 +69,8 @@ func TestRoomIsCheckedBeforeTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := readCheck(t, dir, c.output)
 			begun := false
-			_, err := Run(context.Background(), j, Options{Memory: minMemory, WorkDir: c.work, reached: func(point) { begun = true }})
-			if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB are free") {
+			_, err := Run(context.Background(), j, options.Options{Memory: options.MinMemory, WorkDir: c.work, Failpoint: func(failpoint.Point) { begun = true }})
+			if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB are free") {
 				t.Fatalf("%v", err)
 			}
 			if _, err := os.Stat(c.output); !errors.Is(err, fs.ErrNotExist) || begun {
@@ -79,22 +83,22 @@ func TestRoomIsCheckedBeforeTheRun(t *testing.T) {
 func TestRoomOfWhatFitsInMemory(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	mustRun(t, j, Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
+	mustRun(t, j, options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
 }
 
 func TestEstimates(t *testing.T) {
-	r := &jobRun{source: &source{bytes: 100 << 20, text: 100 << 20}, options: Options{Memory: 64 << 20}}
+	r := &jobRun{source: &source{bytes: 100 << 20, text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
 	all := []*workplace{{part: 1}}
 	if need := r.spillNeed(all); need != 60<<20 {
-		t.Errorf("100 MiB of input spill %s", FormatSize(need))
+		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
 	}
 	r.options.Memory = 512 << 20
 	if need := r.spillNeed(all); need != 0 {
-		t.Errorf("what fits in memory spills %s", FormatSize(need))
+		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
 	}
 	all = []*workplace{{part: 1}, {part: 0.25}, {part: 3}}
 	if need := r.spillNeed(all); need != 255<<20 {
-		t.Errorf("three outputs of 100 MiB of input spill %s", FormatSize(need))
+		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
 	}
 }
 
@@ -103,7 +107,7 @@ func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 	for _, settings := range []string{"compression: none, encoding: none", "compression: none, encoding: fast_diff", "compression: snappy, encoding: none",
 		"compression: snappy, encoding: fast_diff", "compression: zstd, encoding: fast_diff"} {
 		dir := sampleDir(t, strings.Replace(checkJob, "compression: snappy, encoding: fast_diff", settings, 1), 8000)
-		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{})
+		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 		var size int64
 		for _, f := range s.Files {
 			size += f.Bytes
@@ -111,7 +115,7 @@ func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 		j := readCheck(t, dir, "")
 		estimate := int64(outputRatio(&j.HFile.Settings) * float64(s.Phases[0].Bytes))
 		if estimate > size || estimate < size/12 {
-			t.Errorf("%s: %s are estimated, %s were written", settings, FormatSize(estimate), FormatSize(size))
+			t.Errorf("%s: %s are estimated, %s were written", settings, bytesize.Format(estimate), bytesize.Format(size))
 		}
 	}
 }
@@ -121,11 +125,11 @@ func TestFullDisks(t *testing.T) {
 	job := strings.Replace(checkJob, "input:\n", "input:\n  check_space: false\n", 1)
 	dir := sampleDir(t, job, spillingRows)
 	base := filepath.Join(dir, "base")
-	mustRun(t, readCheck(t, dir, base), Options{})
+	mustRun(t, readCheck(t, dir, base), options.Options{})
 	t.Run("work-dir", func(t *testing.T) {
 		small, out := smallDisk(t, 1<<20), filepath.Join(dir, "out")
-		_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: small})
-		if !errors.Is(err, syscall.ENOSPC) || KindOf(err) != Failed || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), small) {
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: small})
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), small) {
 			t.Errorf("%v", err)
 		}
 		noHFiles(t, out)
@@ -133,20 +137,20 @@ func TestFullDisks(t *testing.T) {
 			t.Errorf("%v is left in the work folder, %v", left, err)
 		}
 		remount(t, small, 0, "size=64m")
-		mustRun(t, readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: small})
+		mustRun(t, readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: small})
 		sameFiles(t, "with room", base, out)
 	})
 	t.Run("output", func(t *testing.T) {
 		small := smallDisk(t, 3<<20)
 		out := filepath.Join(small, "out")
-		_, err := Run(context.Background(), readCheck(t, dir, out), Options{})
-		if !errors.Is(err, syscall.ENOSPC) || KindOf(err) != Failed || !strings.Contains(err.Error(), out) {
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), out) {
 			t.Errorf("%v", err)
 		}
 		nothingLeft(t, out)
 		remount(t, small, 0, "size=64m")
 		var begun int
-		mustRun(t, readCheck(t, dir, out), Options{reached: counting(&begun, pointBegun)})
+		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: counting(&begun, failpoint.Begun)})
 		if begun < 1 || begun > 9 {
 			t.Errorf("%d of 10 regions were written after the disk was full", begun)
 		}
@@ -155,9 +159,9 @@ func TestFullDisks(t *testing.T) {
 }
 
 // counting counts how often a point is reached, for a run on one core or whose points are few.
-func counting(n *int, at point) func(point) {
+func counting(n *int, at failpoint.Point) func(failpoint.Point) {
 	reached := make(chan struct{}, 1)
-	return func(p point) {
+	return func(p failpoint.Point) {
 		if p == at {
 			reached <- struct{}{}
 			*n++
@@ -172,8 +176,8 @@ func TestWorkFolderThatCannotBeWritten(t *testing.T) {
 	remount(t, sealed, syscall.MS_RDONLY, "")
 	for _, work := range []string{sealed, filepath.Join(sealed, "below"), filepath.Join(dir, "check.yaml"), filepath.Join(dir, "check.yaml", "below")} {
 		out := filepath.Join(dir, "out")
-		_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work})
-		if err == nil || KindOf(err) != Refused || !strings.Contains(err.Error(), work) {
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work})
+		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), work) {
 			t.Errorf("work-dir %s: %v", work, err)
 		}
 		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
@@ -187,20 +191,20 @@ func TestWorkFolderThatCannotBeWritten(t *testing.T) {
 func TestDamagedSpill(t *testing.T) {
 	dir := sampleDir(t, checkJob, spillingRows)
 	base, out, work := filepath.Join(dir, "base"), filepath.Join(dir, "out"), t.TempDir()
-	mustRun(t, readCheck(t, dir, base), Options{})
-	_, err := Run(context.Background(), readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work, reached: func(p point) {
-		if p == pointSorted {
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work, Failpoint: func(p failpoint.Point) {
+		if p == failpoint.Sorted {
 			damage(t, filepath.Join(work, "bulkload-run-*", "0", "run-*"))
 		}
 	}})
-	if err == nil || KindOf(err) != Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {
+	if err == nil || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {
 		t.Errorf("%v", err)
 	}
 	nothingLeft(t, out)
 	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
 		t.Errorf("%v is left in the work folder, %v", left, err)
 	}
-	mustRun(t, readCheck(t, dir, out), Options{Memory: minMemory, WorkDir: work})
+	mustRun(t, readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work})
 	sameFiles(t, "after a damaged spill", base, out)
 }
 
@@ -233,7 +237,7 @@ func damage(t *testing.T, pattern string) {
 func TestRoomThatIsNotKnown(t *testing.T) {
 	dir := sampleDir(t, checkJob, 400)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	o, err := Options{}.withDefaults()
+	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

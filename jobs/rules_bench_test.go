@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
+	"bulkload/values"
 )
 
 // ruleBenchColumns and ruleBenchFields are a record of 18 columns, as the check table has them.
@@ -33,7 +35,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if !strings.HasPrefix(rules, "timestamp") {
 		text += "timestamp: 1000\n"
 	}
-	j, err := parse("job.yaml", strings.NewReader(text+rules), ReadOptions{})
+	j, err := jobfile.Parse("job.yaml", strings.NewReader(text+rules), jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +43,14 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &ingest.Record{Fields: keys.ValuesOf(ruleBenchFields...)}
+	record := &ingest.Record{Fields: values.ValuesOf(ruleBenchFields...)}
 	key, sum := newRecordKey(j), digest.Sum{}
 	buffer := make([]byte, 0, 4096)
 	return func() error {
 		if err := key.build(buffer, record); err != nil {
 			return err
 		}
-		entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, keys.Put), key.named(), key.values, key.timestamp)
+		entry, cells := layout.packAndDigest(key.key, digest.NewRow(key.row, cell.Put), key.named(), key.values, key.timestamp)
 		sum.AddRow(cells, key.timestamp)
 		buffer = entry[:0]
 		return nil

@@ -10,9 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // ruleJob is a job over three columns, to which tests add rules. The row is the first column.
@@ -28,7 +33,7 @@ output: out
 `
 
 // readRuleJob makes a folder with a job of rules and its input. A rule in the place of a key of the job's replaces it.
-func readRuleJob(t testing.TB, rules, input string) *Job {
+func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
 	t.Helper()
 	dir := t.TempDir()
 	job := ruleJob
@@ -40,7 +45,7 @@ func readRuleJob(t testing.TB, rules, input string) *Job {
 			t.Fatal(err)
 		}
 	}
-	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{})
+	j, err := jobfile.Read(filepath.Join(dir, "job.yaml"), jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +60,7 @@ func cellsIn(t testing.TB, output string) []string {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *keys.Cell) error {
+	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		value := string(c.Value)
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 			value = "0x" + hex.EncodeToString(c.Value)
@@ -74,59 +79,59 @@ func TestRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules, input string
 		cells        []string
-		books        Books // without cells and columns
+		books        books.Books // without cells and columns
 		rejects      string
 	}{
 		"none": {"", "1|x|\\N\n2||y\n", []string{"1 f:a @1000 =x", "1 f:id @1000 =1", "2 f:a @1000 =", "2 f:b @1000 =y", "2 f:id @1000 =2"},
-			Books{Read: 2, Written: 2}, ""},
+			books.Books{Read: 2, Written: 2}, ""},
 		"renamed, moved, skipped": {"columns_map: {id: {skip: true}, a: {to: 'g:z'}, b: {to: 'y'}}", "1|x|y\n",
-			[]string{"1 f:y @1000 =y", "1 g:z @1000 =x"}, Books{Read: 1, Written: 1}, ""},
+			[]string{"1 f:y @1000 =y", "1 g:z @1000 =x"}, books.Books{Read: 1, Written: 1}, ""},
 		"constants": {"columns_map: {src: {constant: ora}, n: {constant: '7', type: int32, store: binary, to: 'a:n'}}\ncells: [a, src, n]", "1|x|y\n2|\\N|\n",
 			[]string{"1 a:n @1000 =0x00000007", "1 f:a @1000 =x", "1 f:src @1000 =ora", "2 a:n @1000 =0x00000007", "2 f:src @1000 =ora"},
-			Books{Read: 2, Written: 2}, ""},
-		"a row of a constant alone": {"columns_map: {src: {constant: ''}}\ncells: [a, src]", "1|\\N|y\n", []string{"1 f:src @1000 ="}, Books{Read: 1, Written: 1}, ""},
-		"null: empty":               {"columns_map: {a: {null: empty}, b: {null: omit}, id: {skip: true}}", "1|\\N|\\N\n", []string{"1 f:a @1000 ="}, Books{Read: 1, Written: 1}, ""},
+			books.Books{Read: 2, Written: 2}, ""},
+		"a row of a constant alone": {"columns_map: {src: {constant: ''}}\ncells: [a, src]", "1|\\N|y\n", []string{"1 f:src @1000 ="}, books.Books{Read: 1, Written: 1}, ""},
+		"null: empty":               {"columns_map: {a: {null: empty}, b: {null: omit}, id: {skip: true}}", "1|\\N|\\N\n", []string{"1 f:a @1000 ="}, books.Books{Read: 1, Written: 1}, ""},
 		"null: empty of a number": {"columns_map: {a: {null: empty, type: int32, store: binary}}\ncells: [a]", "1|\\N|\n2|5|\n",
-			[]string{"1 f:a @1000 =", "2 f:a @1000 =0x00000005"}, Books{Read: 2, Written: 2}, ""},
+			[]string{"1 f:a @1000 =", "2 f:a @1000 =0x00000005"}, books.Books{Read: 2, Written: 2}, ""},
 		"null: error": {"columns_map: {a: {null: error}}\ncells: [b]", "1|x|y\n2|\\N|z\n", []string{"1 f:b @1000 =y"},
-			Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"null, and null: error"`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"null, and null: error"`},
 		"checked text": {"columns_map: {a: {type: int32}, b: {type: timestamp}}\ncells: [a, b]", "1|+007|2026-11-20 01:02:03.0\n2|x|\n3|1|noon\n",
-			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, Books{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"no whole number"`},
+			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, books.Books{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"no whole number"`},
 		"checked though skipped": {"columns_map: {a: {type: int32, skip: true}}\ncells: [b]", "1|x|y\n2|3|z\n", []string{"2 f:b @1000 =z"},
-			Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"no whole number"`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"no whole number"`},
 		"binary numbers": {"columns_map: {a: {type: int64, store: binary}, b: {type: decimal, store: binary}}\ncells: [a, b]", "1|-1|1.50\n2|256|-129\n",
 			[]string{"1 f:a @1000 =0xffffffffffffffff", "1 f:b @1000 =0x0000000200" + "96", "2 f:a @1000 =0x0000000000000100", "2 f:b @1000 =0x00000000ff7f"},
-			Books{Read: 2, Written: 2}, ""},
+			books.Books{Read: 2, Written: 2}, ""},
 		"binary floats": {"columns_map: {a: {type: float32, store: binary}, b: {type: float64, store: binary}}\ncells: [a, b]", "1|1.5|-2\n",
-			[]string{"1 f:a @1000 =0x3fc00000", "1 f:b @1000 =0xc000000000000000"}, Books{Read: 1, Written: 1}, ""},
+			[]string{"1 f:a @1000 =0x3fc00000", "1 f:b @1000 =0xc000000000000000"}, books.Books{Read: 1, Written: 1}, ""},
 		"binary others": {"columns_map: {a: {type: boolean, store: binary}, b: {type: hex, store: binary}}\ncells: [a, b]", "1|Y|00ff\n2|false|\n",
-			[]string{"1 f:a @1000 =0xff", "1 f:b @1000 =0x00ff", "2 f:a @1000 =0x00", "2 f:b @1000 ="}, Books{Read: 2, Written: 2}, ""},
+			[]string{"1 f:a @1000 =0xff", "1 f:b @1000 =0x00ff", "2 f:a @1000 =0x00", "2 f:b @1000 ="}, books.Books{Read: 2, Written: 2}, ""},
 		"binary moments": {"columns_map: {a: {type: timestamp, zone: Asia/Shanghai, store: binary}, b: {type: date, zone: UTC, store: binary}}\ncells: [a, b]",
-			"1|1970-01-01 08:00:00.255|1970-01-02\n", []string{"1 f:a @1000 =0x00000000000000ff", "1 f:b @1000 =0x0000000005265c00"}, Books{Read: 1, Written: 1}, ""},
-		"the key is the text's": {"columns_map: {id: {type: int32, store: binary}}\ncells: [id]", "17|x|y\n", []string{"17 f:id @1000 =0x00000011"}, Books{Read: 1, Written: 1}, ""},
+			"1|1970-01-01 08:00:00.255|1970-01-02\n", []string{"1 f:a @1000 =0x00000000000000ff", "1 f:b @1000 =0x0000000005265c00"}, books.Books{Read: 1, Written: 1}, ""},
+		"the key is the text's": {"columns_map: {id: {type: int32, store: binary}}\ncells: [id]", "17|x|y\n", []string{"17 f:id @1000 =0x00000011"}, books.Books{Read: 1, Written: 1}, ""},
 		"rows' own timestamps": {"timestamp: column:a\ncolumns_map: {a: {type: timestamp, zone: UTC}}\ncells: [b]",
 			"1|1970-01-01 00:00:02.0|x\n2|1970-01-01T00:00:00.003+00:00|y\n3|\\N|z\n4|1970-01-01|z\n5|1969-12-31|z\n6|soon|z\n",
-			[]string{"1 f:b @2000 =x", "2 f:b @3 =y"}, Books{Read: 6, Written: 2, Rejected: 4}, `"column":"a","reason":"null, and the timestamp comes from it"`},
+			[]string{"1 f:b @2000 =x", "2 f:b @3 =y"}, books.Books{Read: 6, Written: 2, Rejected: 4}, `"column":"a","reason":"null, and the timestamp comes from it"`},
 		"timestamps in seconds": {"timestamp: column:a\ncolumns_map: {a: {type: timestamp, format: seconds}}\ncells: [b]", "1|1|x\n2|253402300800|y\n", []string{"1 f:b @1000 =x"},
-			Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp behind the year 9999; is it in another unit`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp behind the year 9999; is it in another unit`},
 		"timestamps of a long": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|77|x\n2|0|y\n", []string{"1 f:b @77 =x"},
-			Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"not after 1970-01-01T00:00:00Z`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"not after 1970-01-01T00:00:00Z`},
 		"the last of a row wins, whatever its timestamp": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|9|x\n1|7|y\n2|5|z\n2|5|z\n2|6|z\n",
-			[]string{"1 f:b @7 =y", "2 f:b @6 =z"}, Books{Read: 5, Written: 2, Duplicates: 3, Differing: 2}, ""},
+			[]string{"1 f:b @7 =y", "2 f:b @6 =z"}, books.Books{Read: 5, Written: 2, Duplicates: 3, Differing: 2}, ""},
 		"filter": {"filter: a = 'x' and b > 3", "1|x|4\n2|x|3\n3|y|9\n4|\\N|9\n5|x|\\N\n", []string{"1 f:a @1000 =x", "1 f:b @1000 =4", "1 f:id @1000 =1"},
-			Books{Read: 5, Written: 1, Filtered: 4}, ""},
+			books.Books{Read: 5, Written: 1, Filtered: 4}, ""},
 		"a filter that can't judge": {"filter: b > 3\ncells: [a]", "1|x|4\n2|x|much\n", []string{"1 f:a @1000 =x"},
-			Books{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is no decimal number"`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is no decimal number"`},
 		"what is filtered may be wrong elsewhere": {"filter: a = 'x'\ncolumns_map: {b: {type: int32}}\ncells: [b]", "1|x|4\n2|y|much\n\\N|y|4\n", []string{"1 f:b @1000 =4"},
-			Books{Read: 3, Written: 1, Filtered: 2}, ""},
-		"filtered duplicates": {"filter: b = '1'\ncells: [a]", "1|x|1\n1|y|2\n1|x|1\n", []string{"1 f:a @1000 =x"}, Books{Read: 3, Written: 1, Filtered: 1, Duplicates: 1}, ""},
+			books.Books{Read: 3, Written: 1, Filtered: 2}, ""},
+		"filtered duplicates": {"filter: b = '1'\ncells: [a]", "1|x|1\n1|y|2\n1|x|1\n", []string{"1 f:a @1000 =x"}, books.Books{Read: 3, Written: 1, Filtered: 1, Duplicates: 1}, ""},
 		"all together": {"timestamp: column:b\nfilter: a is not null\ncolumns_map: {a: {type: int16, store: binary, to: 'g:q'}, b: {type: int64}, k: {constant: c}}\ncells: [a, k]",
-			"1|2|5\n2|\\N|6\n3|-2|7\n4|99999|8\n", []string{"1 f:k @5 =c", "3 f:k @7 =c", "1 g:q @5 =0x0002", "3 g:q @7 =0xfffe"}, Books{Read: 4, Written: 2, Filtered: 1, Rejected: 1},
+			"1|2|5\n2|\\N|6\n3|-2|7\n4|99999|8\n", []string{"1 f:k @5 =c", "3 f:k @7 =c", "1 g:q @5 =0x0002", "3 g:q @7 =0xfffe"}, books.Books{Read: 4, Written: 2, Filtered: 1, Rejected: 1},
 			`"column":"a","reason":"number outside int16"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := readRuleJob(t, c.rules, c.input)
-			s := mustRun(t, j, Options{})
+			s := mustRun(t, j, options.Options{})
 			out := filepath.Join(j.Dir, j.Output)
 			slices.Sort(c.cells)
 			got := cellsIn(t, out)
@@ -147,7 +152,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("rejects %s, %v; want %s", rejects, err, c.rejects)
 			}
 			wantVerified(t, j, s)
-			plan, err := Plan(context.Background(), j, Options{}, PlanOptions{})
+			plan, err := Plan(context.Background(), j, options.Options{}, PlanOptions{})
 			if err != nil || plan.Rejected != c.books.Rejected || plan.Filtered != c.books.Filtered || plan.Rows != c.books.Written+c.books.Duplicates {
 				t.Errorf("plan: %d rows, %d rejected, %d filtered, %v", plan.Rows, plan.Rejected, plan.Filtered, err)
 			}
@@ -156,13 +161,13 @@ func TestRules(t *testing.T) {
 }
 
 // wantVerified wants what a job has written to be what its source says, again.
-func wantVerified(t *testing.T, j *Job, s *Summary) {
+func wantVerified(t *testing.T, j *jobfile.Job, s *Summary) {
 	t.Helper()
-	r, err := VerifyJob(context.Background(), j, Options{}, false)
+	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
 	if err != nil || r.Cells != s.Books.CellsWritten || r.Rejected != s.Books.Rejected || r.Filtered != s.Books.Filtered {
 		t.Errorf("verify the job: %d cells, %d rejected, %d filtered, %v", r.Cells, r.Rejected, r.Filtered, err)
 	}
-	if r, err := VerifyDir(context.Background(), filepath.Join(j.Dir, j.Output), Options{}); err != nil || r.Digest != s.Digest {
+	if r, err := VerifyDir(context.Background(), filepath.Join(j.Dir, j.Output), options.Options{}); err != nil || r.Digest != s.Digest {
 		t.Errorf("verify the directory: %v", err)
 	}
 }
@@ -170,8 +175,8 @@ func wantVerified(t *testing.T, j *Job, s *Summary) {
 // TestStrictDuplicatesSeeTimestamps: two records that differ in nothing but the timestamp differ.
 func TestStrictDuplicatesSeeTimestamps(t *testing.T) {
 	rules := "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\nduplicates: error\n"
-	mustRun(t, readRuleJob(t, rules, "1|5|x\n1|5|x\n"), Options{})
-	if _, err := Run(context.Background(), readRuleJob(t, rules, "1|5|x\n1|6|x\n"), Options{}); err == nil || !strings.Contains(err.Error(), "two differing records have the row key 1") {
+	mustRun(t, readRuleJob(t, rules, "1|5|x\n1|5|x\n"), options.Options{})
+	if _, err := Run(context.Background(), readRuleJob(t, rules, "1|5|x\n1|6|x\n"), options.Options{}); err == nil || !strings.Contains(err.Error(), "two differing records have the row key 1") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -195,11 +200,11 @@ outputs:
 			t.Fatal(err)
 		}
 	}
-	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{})
+	j, err := jobfile.Read(filepath.Join(dir, "job.yaml"), jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	want := [][]string{{"1 f:b @1000 =1"}, {"2 f:b @1000 =two"}, {"1 f:b @1000 =1", "2 f:b @1000 =two", "3 f:b @1000 =3"}}
 	for i, out := range s.Outputs {
 		if got := cellsIn(t, filepath.Join(dir, "out", fmt.Sprint(i+1))); !slices.Equal(got, want[i]) {
@@ -209,7 +214,7 @@ outputs:
 			t.Errorf("table %d: %v", i+1, b)
 		}
 	}
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Filtered != 4 {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Filtered != 4 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 }
@@ -219,14 +224,14 @@ func TestKilledSortOfFiltered(t *testing.T) {
 	manyProcesses(t)
 	job := checkJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
 	dir := sampleDir(t, job, 150_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: minMemory}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
 		t.Fatalf("books %v", want.Books)
 	}
-	k.At, k.Times = pointKept, 3
+	k.At, k.Times = failpoint.Kept, 3
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)
@@ -239,8 +244,8 @@ func TestKilledSortOfFiltered(t *testing.T) {
 func TestGetShowsBinaryValues(t *testing.T) {
 	j := readRuleJob(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
 		"1|1.50|2026-11-20 08:00:00\n10|2|\\N\n")
-	mustRun(t, j, Options{})
-	r, err := Get(context.Background(), j, Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
+	mustRun(t, j, options.Options{})
+	r, err := Get(context.Background(), j, options.Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
 	if err != nil || len(r.Rows) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -248,11 +253,11 @@ func TestGetShowsBinaryValues(t *testing.T) {
 	if !slices.Equal(r.Rows[0].Cells, want) {
 		t.Errorf("cells %+v", r.Rows[0].Cells)
 	}
-	r, err = Get(context.Background(), j, Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
+	r, err = Get(context.Background(), j, options.Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (GotCell{"f", "b", 1000, "", "", ""}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := Get(context.Background(), j, Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); KindOf(err) != Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
+	if _, err := Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
 		t.Errorf("a query of no number: %v", err)
 	}
 }
@@ -269,7 +274,7 @@ func TestPaymentsAsJava(t *testing.T) {
 	}
 	dir := t.TempDir()
 	j := readPayments(t, filepath.Join(dir, "out"))
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	ask("check", "file://"+j.Output, "-all")
 	got, want := filepath.Join(dir, "got"), filepath.Join(dir, "want")
 	ask("cells", "file://"+j.Output, "-o", got)
@@ -285,9 +290,9 @@ func TestPaymentsAsJava(t *testing.T) {
 	}
 }
 
-func readPayments(t testing.TB, output string) *Job {
+func readPayments(t testing.TB, output string) *jobfile.Job {
 	t.Helper()
-	j, err := Read("examples/payments.yaml", ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/payments.yaml", jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +303,14 @@ func readPayments(t testing.TB, output string) *Job {
 // TestPayments is the example as it is shipped.
 func TestPayments(t *testing.T) {
 	j := readPayments(t, t.TempDir())
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	if b := s.Books; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
 		t.Errorf("books %v", b)
 	}
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	r, err := Get(context.Background(), j, Options{}, []string{"100200301"}, j.Output)
+	r, err := Get(context.Background(), j, options.Options{}, []string{"100200301"}, j.Output)
 	if err != nil || len(r.Rows) == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}

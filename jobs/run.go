@@ -12,6 +12,15 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
 )
 
 // Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
@@ -19,15 +28,15 @@ import (
 //
 // Where one reading feeds several outputs, all of them are written, and their books closed, before the first is loaded.
 // They are loaded in the order of the job file.
-func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
+func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
-	o, err := o.withDefaults()
+	o, err := o.WithDefaults()
 	if err != nil {
 		return summary, err
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := openRun(running, j, o, func(err error) { cancel(laterf("%w", err)) })
+	r, err := openRun(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
 	var missing *noInputError
 	switch {
 	case err == nil:
@@ -37,11 +46,11 @@ func Run(ctx context.Context, j *Job, o Options) (*Summary, error) {
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:
-		summary.bound(workers())
+		summary.bound(parallel.Workers())
 		return summary, nil
 	case ctx.Err() != nil:
-		err = &kindError{Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err)}
-	case cause != nil && KindOf(cause) == Later:
+		err = failure.New(failure.Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err))
+	case cause != nil && failure.KindOf(cause) == failure.Later:
 		err = cause
 	}
 	return summary, err
@@ -58,7 +67,7 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		sayf(r.options, "%v: their rows are written and loaded again now", lost.lost)
+		r.options.Sayf("%v: their rows are written and loaded again now", lost.lost)
 		r.options.Force = false // what is there now is this run's own
 		for _, w := range r.places {
 			w.options.Force = false
@@ -123,9 +132,9 @@ func (w *workplace) blank() bool {
 // stands says what there is of an output whose files are written, should another one fail.
 func (w *workplace) stands() {
 	w.report.fill(w.manifest)
-	w.report.Status = StatusDone
+	w.report.Status = outcome.Done
 	if w.wantsLoad() && w.manifest.State != stateLoaded {
-		w.report.Status = StatusWritten
+		w.report.Status = outcome.Written
 	}
 }
 
@@ -140,24 +149,24 @@ func (r *jobRun) end(ctx context.Context, w *workplace, summary *Summary, writte
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
-		w.options.reached(pointLoaded)
+		w.options.Failpoint.Reached(failpoint.Loaded)
 		w.report.fill(w.manifest)
-		w.report.Status = StatusDone
+		w.report.Status = outcome.Done
 	case !written:
 		if wanted {
 			if err := w.checkServed(ctx, w.job.Table); err != nil {
 				return err
 			}
 		}
-		w.report.Status = StatusNothing
+		w.report.Status = outcome.Nothing
 	default:
 		if err := w.checkLock(); err != nil { // what was written may be another run's by now
 			return err
 		}
-		w.report.Status = StatusDone
+		w.report.Status = outcome.Done
 	}
-	if w.report.Books.Read == 0 && w.report.Status == StatusDone {
-		w.report.Status = StatusEmpty
+	if w.report.Books.Read == 0 && w.report.Status == outcome.Done {
+		w.report.Status = outcome.Empty
 	}
 	return nil
 }
@@ -168,7 +177,7 @@ func (r *jobRun) named(w *workplace, err error) error {
 		return err
 	}
 	if w.report != nil {
-		w.report.Status = StatusFailed
+		w.report.Status = outcome.Failed
 	}
 	return fmt.Errorf("output %s of table %s: %w", w.job.Output, w.job.Table, err)
 }
@@ -196,10 +205,10 @@ func (r *jobRun) write(ctx context.Context, todo []*workplace, summary *Summary)
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
 		var wrongCount *rowsError // which another expect_rows mends
-		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || KindOf(err) == Refused && !errors.As(err, &wrongCount)
+		r.keeper.useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
-	r.options.reached(pointSorted)
+	r.options.Failpoint.Reached(failpoint.Sorted)
 	err = r.writeAll(ctx, todo, rows, summary)
 	return errors.Join(err, closeRows(rows))
 }
@@ -261,7 +270,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sortedRows, err
 func (r *jobRun) countFailed(rows []*sortedRows) {
 	for i, w := range r.places {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = Books{Read: rows[i].read, Rejected: rows[i].rejected, Filtered: rows[i].filtered, Columns: len(w.job.cellColumns())}
+			w.report.Books = books.Books{Read: rows[i].read, Rejected: rows[i].rejected, Filtered: rows[i].filtered, Columns: len(w.job.CellColumns())}
 		}
 	}
 }
@@ -302,13 +311,13 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*workplace, rows []*sorted
 func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summary) error {
 	regions := w.target.regions.Len()
 	writing := &writing{workplace: w, rows: rows, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{},
-		writes: &meter{watch: w.options.Watch, phase: "write", total: rows.sorted.Stats().Entries},
-		checks: &meter{watch: func(Progress) {}}}
+		writes: progress.NewMeter(w.options.Watch, "write", rows.sorted.Stats().Entries, false),
+		checks: progress.NewMeter(nil, "", 0, true)}
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.writeSlices(ctx)
-		return writing.checks.done.Load(), err
+		return writing.checks.Sum(), err
 	})
-	summary.parts(w.report.name, writing.times.phases())
+	summary.parts(w.report.name, writing.times.Phases())
 	w.report.Duplicates = writing.samples
 	if err != nil {
 		return err
@@ -316,7 +325,7 @@ func (w *workplace) write(ctx context.Context, rows *sortedRows, summary *Summar
 	if err := w.balance(rows); err != nil {
 		return err
 	}
-	w.options.reached(pointBalanced)
+	w.options.Failpoint.Reached(failpoint.Balanced)
 	return w.succeed()
 }
 
@@ -337,7 +346,7 @@ func (w *workplace) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.target, err = w.job.target(ctx, w.site, w.source, table, w.manifest, w.options); err != nil {
+	if w.target, err = targetOf(ctx, w.job, w.site, w.source, table, w.manifest, w.options); err != nil {
 		return err
 	}
 	if err := w.keepSplits(); err != nil {
@@ -349,7 +358,7 @@ func (w *workplace) plan(ctx context.Context) error {
 // begin gets the output ready for its files.
 func (w *workplace) begin() error {
 	if m := w.manifest; len(m.Slices) > 0 && !m.sameTable(w.target) {
-		sayf(w.options, "the table's regions or settings have changed since this run began: writing all files again")
+		w.options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
 		if err := w.save(); err != nil { // before the files go: a manifest names what is there
@@ -359,7 +368,7 @@ func (w *workplace) begin() error {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		sayf(w.options, "going on with run %s: %s are written", m.Run.ID, written(m.files()))
+		w.options.Sayf("going on with run %s: %s are written", m.Run.ID, written(m.files()))
 	}
 	w.manifest.setTable(w.target)
 	if err := w.clearTemps(); err != nil {
@@ -373,7 +382,7 @@ func (w *workplace) begin() error {
 			return err
 		}
 	}
-	w.options.reached(pointPlanned)
+	w.options.Failpoint.Reached(failpoint.Planned)
 	return nil
 }
 
@@ -395,13 +404,13 @@ func (w *workplace) sumRejects(summary *Summary, records int64) {
 // balance closes the books: every row and cell is accounted for, before anything is loaded.
 func (w *workplace) balance(rows *sortedRows) error {
 	m := w.manifest
-	m.Books = Books{Read: rows.read, Rejected: rows.rejected, Filtered: rows.filtered, Columns: len(w.job.cellColumns())}
+	m.Books = books.Books{Read: rows.read, Rejected: rows.rejected, Filtered: rows.filtered, Columns: len(w.job.CellColumns())}
 	if err := w.recordContents(rows); err != nil {
 		return err
 	}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
 	for _, r := range m.Slices {
-		m.Books.add(r.Books)
+		m.Books.Add(r.Books)
 		m.Digest.Add(r.Digest)
 	}
 	for region := range rows.regions {
@@ -410,15 +419,15 @@ func (w *workplace) balance(rows *sortedRows) error {
 		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
-		return differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+		return failure.Differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
 	}
-	return m.Books.check()
+	return m.Books.Check()
 }
 
 // balanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
 func (w *workplace) balanceRegion(rows *sortedRows, region int, written digest.Sum) error {
-	if sorted := rows.regions[region].digest; written != sorted {
-		return differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+	if sorted := rows.regions[region].Digest; written != sorted {
+		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
 			region, written.Cells, written, sorted.Cells, sorted)
 	}
 	return nil
@@ -431,7 +440,7 @@ func (w *workplace) succeed() error {
 	if err := w.save(); err != nil {
 		return err
 	}
-	w.options.reached(pointWritten)
+	w.options.Failpoint.Reached(failpoint.Written)
 	return w.markSuccess()
 }
 
@@ -447,7 +456,7 @@ func (w *workplace) markSuccess() error {
 		text, err = json.Marshal(w.manifest.Run)
 	}
 	if err == nil {
-		err = replaceFile(w.fsys, name, path.Join(temps, successName), append(text, '\n'))
+		err = storage.ReplaceFile(w.fsys, name, path.Join(temps, successName), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", successName, err)

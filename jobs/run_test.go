@@ -13,7 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/sample"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 )
 
 // checkJob is the job of the check table, over input in the folder in.
@@ -56,9 +62,9 @@ func sampleDir(t testing.TB, job string, rows int) string {
 }
 
 // readCheck reads the job of a folder that sampleDir made, with another output.
-func readCheck(t testing.TB, dir, output string) *Job {
+func readCheck(t testing.TB, dir, output string) *jobfile.Job {
 	t.Helper()
-	j, err := Read(filepath.Join(dir, "check.yaml"), ReadOptions{Date: date20})
+	j, err := jobfile.Read(filepath.Join(dir, "check.yaml"), jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +73,7 @@ func readCheck(t testing.TB, dir, output string) *Job {
 }
 
 // mustRun does a run that is expected to come to an end.
-func mustRun(t testing.TB, j *Job, o Options) *Summary {
+func mustRun(t testing.TB, j *jobfile.Job, o options.Options) *Summary {
 	t.Helper()
 	s, err := Run(context.Background(), j, o)
 	if err != nil {
@@ -136,22 +142,22 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
-	s := mustRun(t, j, Options{})
-	if s.Status != StatusDone || s.Books.Read != 4000 || s.Books.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
+	s := mustRun(t, j, options.Options{})
+	if s.Status != outcome.Done || s.Books.Read != 4000 || s.Books.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
 		t.Errorf("summary %+v", s)
 	}
 	if s.Digest.Cells != s.Books.CellsWritten || s.Books.CellsWritten+s.Books.Nulls != 4000*18 {
 		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Books)
 	}
 	nothingLeft(t, out)
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), out, Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
+	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
-	again := mustRun(t, j, Options{})
-	if again.Status != StatusNothing || again.Digest != s.Digest || again.Books != s.Books {
+	again := mustRun(t, j, options.Options{})
+	if again.Status != outcome.Nothing || again.Digest != s.Digest || again.Books != s.Books {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -160,13 +166,13 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	dir := sampleDir(t, checkJob, 40_000)
 	base := filepath.Join(dir, "base")
-	mustRun(t, readCheck(t, dir, base), Options{Memory: 2 << 30})
-	for _, memory := range []int64{minMemory, 64 << 20} {
+	mustRun(t, readCheck(t, dir, base), options.Options{Memory: 2 << 30})
+	for _, memory := range []int64{options.MinMemory, 64 << 20} {
 		for _, cores := range []int{1, 2, 5} {
-			what := fmt.Sprintf("%s, %d cores", FormatSize(memory), cores)
+			what := fmt.Sprintf("%s, %d cores", bytesize.Format(memory), cores)
 			out := filepath.Join(dir, fmt.Sprintf("%d-%d", memory, cores))
 			before := runtime.GOMAXPROCS(cores)
-			mustRun(t, readCheck(t, dir, out), Options{Memory: memory, WorkDir: t.TempDir()})
+			mustRun(t, readCheck(t, dir, out), options.Options{Memory: memory, WorkDir: t.TempDir()})
 			runtime.GOMAXPROCS(before)
 			sameFiles(t, what, base, out)
 		}
@@ -181,8 +187,8 @@ func TestMillionRows(t *testing.T) {
 	dir := sampleDir(t, checkJob, 1_000_000)
 	work := t.TempDir()
 	large, small := filepath.Join(dir, "large"), filepath.Join(dir, "small")
-	mustRun(t, readCheck(t, dir, large), Options{Memory: 2 << 30, WorkDir: work})
-	s := mustRun(t, readCheck(t, dir, small), Options{Memory: 64 << 20, WorkDir: work})
+	mustRun(t, readCheck(t, dir, large), options.Options{Memory: 2 << 30, WorkDir: work})
+	s := mustRun(t, readCheck(t, dir, small), options.Options{Memory: 64 << 20, WorkDir: work})
 	if s.Sort.Runs == 0 || s.Books.Written != 1_000_000 {
 		t.Errorf("with 64 MiB: %d spilled runs, books %v", s.Sort.Runs, s.Books)
 	}
@@ -196,7 +202,7 @@ func TestMaxSizeRollsAtRows(t *testing.T) {
 	dir := sampleDir(t, strings.Replace(checkJob, "10GiB", "200kB", 1), 4000)
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	if len(s.Files) <= 10 {
 		t.Errorf("%d files", len(s.Files))
 	}
@@ -209,14 +215,14 @@ func TestMaxSizeRollsAtRows(t *testing.T) {
 			t.Errorf("row %s is in two files", f.FirstRow)
 		}
 	}
-	if _, err := VerifyJob(context.Background(), j, Options{}, false); err != nil {
+	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	before := runtime.GOMAXPROCS(1)
-	mustRun(t, readCheck(t, dir, one), Options{})
+	mustRun(t, readCheck(t, dir, one), options.Options{})
 	runtime.GOMAXPROCS(3)
-	mustRun(t, readCheck(t, dir, two), Options{Memory: minMemory})
+	mustRun(t, readCheck(t, dir, two), options.Options{Memory: options.MinMemory})
 	runtime.GOMAXPROCS(before)
 	sameFiles(t, "rolled", one, two)
 }
@@ -226,7 +232,7 @@ func TestSeveralFamilies(t *testing.T) {
 	dir := sampleDir(t, job, 2000)
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	families := map[string]int64{}
 	for _, f := range s.Files {
 		families[f.Family] += f.Cells
@@ -234,10 +240,10 @@ func TestSeveralFamilies(t *testing.T) {
 	if len(families) != 3 || s.Books.Columns != 17 {
 		t.Errorf("families %v, books %v", families, s.Books)
 	}
-	if _, err := VerifyJob(context.Background(), j, Options{}, false); err != nil {
+	if _, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
-	if r, err := VerifyDir(context.Background(), out, Options{}); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -246,7 +252,7 @@ func TestGetGivesAllRowsOfAKeyAndNoOthers(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
-	mustRun(t, j, Options{})
+	mustRun(t, j, options.Options{})
 	want := map[string][]string{} // ids by check_id
 	paths, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
 	if err != nil {
@@ -263,7 +269,7 @@ func TestGetGivesAllRowsOfAKeyAndNoOthers(t *testing.T) {
 		}
 	}
 	for key, ids := range want {
-		r, err := Get(context.Background(), j, Options{}, []string{key}, out)
+		r, err := Get(context.Background(), j, options.Options{}, []string{key}, out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,21 +294,21 @@ func TestGetGivesAllRowsOfAKeyAndNoOthers(t *testing.T) {
 func TestInterruptedRunGoesOn(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), Options{})
-	for _, stop := range []point{pointPlanned, pointSorted, pointVerified, pointRecorded} {
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	for _, stop := range []failpoint.Point{failpoint.Planned, failpoint.Sorted, failpoint.Verified, failpoint.Recorded} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s, err := Run(ctx, readCheck(t, dir, out), Options{reached: func(p point) {
+		s, err := Run(ctx, readCheck(t, dir, out), options.Options{Failpoint: func(p failpoint.Point) {
 			if p == stop {
 				cancel()
 			}
 		}})
 		cancel()
-		if err == nil || KindOf(err) != Interrupted || s == nil {
+		if err == nil || failure.KindOf(err) != failure.Interrupted || s == nil {
 			t.Errorf("stopped at %q: %v", stop, err)
 		}
 		nothingLeft(t, out)
 	}
-	if s := mustRun(t, readCheck(t, dir, out), Options{}); s.Books.Written != 4000 {
+	if s := mustRun(t, readCheck(t, dir, out), options.Options{}); s.Books.Written != 4000 {
 		t.Errorf("went on with books %v", s.Books)
 	}
 	sameFiles(t, "interrupted", base, out)

@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 
 	"github.com/jcmturner/gokrb5/v8/keytab"
 )
@@ -22,7 +26,7 @@ import (
 // secret is live on that cluster, with what is said of it.
 type secret struct {
 	*live
-	who  Kerberos
+	who  jobfile.Kerberos
 	mu   sync.Mutex
 	said strings.Builder
 }
@@ -32,15 +36,15 @@ func newSecret(t *testing.T) *secret {
 	c := testcluster.UseSecured(t)
 	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
 	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
-	s := &secret{live: liveOn(t, c), who: Kerberos{"loader", c.Keytab("loader")}}
+	s := &secret{live: liveOn(t, c), who: jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}}
 	s.table = c.UniqueTable(t)
 	s.retarget(t)
 	return s
 }
 
 // options ask for another protection on each way.
-func (s *secret) options() Options {
-	return Options{Conf: s.ConfDir(), Say: s.say, Properties: map[string]string{
+func (s *secret) options() options.Options {
+	return options.Options{Conf: s.ConfDir(), Say: s.say, Properties: map[string]string{
 		"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}}
 }
 
@@ -50,7 +54,7 @@ func (s *secret) say(text string) {
 	s.said.WriteString(text + "\n")
 }
 
-func (s *secret) job(t *testing.T, date string) *Job {
+func (s *secret) job(t *testing.T, date string) *jobfile.Job {
 	t.Helper()
 	j := s.live.job(t, date)
 	j.HBase.Kerberos = s.who
@@ -91,7 +95,7 @@ func TestSecuredNights(t *testing.T) {
 	const first, second = "2026-11-20", "2026-11-21"
 	s.night(t, first, 20_000, 1)
 	s.night(t, second, 5_000, 2)
-	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != StatusDone || sum.Load.Regions != 10 {
+	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != outcome.Done || sum.Load.Regions != 10 {
 		t.Errorf("first night: %s, load %+v", sum.Status, sum.Load)
 	}
 	wantFirst, wantSecond := s.expected(t, first), s.expected(t, second)
@@ -105,7 +109,7 @@ func TestSecuredNights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KRB5CCNAME", "FILE:"+cache)
-	s.who = Kerberos{}
+	s.who = jobfile.Kerberos{}
 	mustRun(t, s.job(t, second), s.options())
 	s.wantTable(t, "second night", wantFirst, wantSecond)
 	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which lasts until") {
@@ -155,17 +159,17 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		who  Kerberos
+		who  jobfile.Kerberos
 		set  map[string]string
 		want []string
 	}{
 		"no right to read":     {s.who, nil, []string{"grant 'loader', 'R', '" + s.table + "'"}},
 		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
-		"no rights":            {Kerberos{"other", s.Keytab("other")}, nil, []string{"other"}},
-		"another's keytab":     {Kerberos{"loader", s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
-		"an exchanged key":     {Kerberos{user, changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
-		"no keytab":            {Kerberos{"loader", "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
-		"no ticket":            {Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
+		"no rights":            {jobfile.Kerberos{Principal: "other", Keytab: s.Keytab("other")}, nil, []string{"other"}},
+		"another's keytab":     {jobfile.Kerberos{Principal: "loader", Keytab: s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
+		"an exchanged key":     {jobfile.Kerberos{Principal: user, Keytab: changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
+		"no keytab":            {jobfile.Kerberos{Principal: "loader", Keytab: "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
+		"no ticket":            {jobfile.Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
 		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"hbase.kerberos is given, but"}},
 		"TLS":                  {s.who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},
 		"an unknown principal": {s.who, map[string]string{"hbase.regionserver.kerberos.principal": "hbase/_HOST@ELSE.TEST"}, []string{"hbase/localhost@ELSE.TEST", "no way from realm LAB.TEST to realm ELSE.TEST"}},
@@ -182,8 +186,8 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 			j := s.job(t, date)
 			j.HBase.Kerberos = test.who
 			_, err := Run(context.Background(), j, o)
-			if err == nil || KindOf(err) != Refused {
-				t.Fatalf("kind %v: %v", KindOf(err), err)
+			if err == nil || failure.KindOf(err) != failure.Refused {
+				t.Fatalf("kind %v: %v", failure.KindOf(err), err)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {

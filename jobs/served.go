@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
 	"bulkload/load"
 )
@@ -26,11 +28,11 @@ func probesOf(r *hfilewriter.Reader) ([]probeCell, error) {
 	for _, row := range rows {
 		scan := r.Seek(row)
 		if !scan.Next() {
-			return nil, errors.Join(fmt.Errorf("the row %s of its index is not in it", Printable(row)), scan.Err())
+			return nil, errors.Join(fmt.Errorf("the row %s of its index is not in it", printable.Bytes(row)), scan.Err())
 		}
 		c := scan.Cell()
 		sum := load.SumValue(c.Value)
-		probes = append(probes, probeCell{Row: Printable(c.Row), Qualifier: Printable(c.Qualifier), Timestamp: c.Timestamp, Type: int(c.Type),
+		probes = append(probes, probeCell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp, Type: int(c.Type),
 			Value: hex.EncodeToString(sum[:])})
 	}
 	return probes, nil
@@ -38,8 +40,8 @@ func probesOf(r *hfilewriter.Reader) ([]probeCell, error) {
 
 // probeOf is a recorded cell as the cluster is asked for it.
 func probeOf(p *probeCell) (load.Probe, error) {
-	row, err1 := ParseBinary(p.Row)
-	qualifier, err2 := ParseBinary(p.Qualifier)
+	row, err1 := printable.Parse(p.Row)
+	qualifier, err2 := printable.Parse(p.Qualifier)
 	sum, err3 := hex.DecodeString(p.Value)
 	if err3 == nil && len(sum) != len(load.ValueSum{}) {
 		err3 = fmt.Errorf("%q is no sum of a value", p.Value)
@@ -53,8 +55,8 @@ func probeOf(p *probeCell) (load.Probe, error) {
 // hfile is a recorded file as the load package has it, without its URI. For one that an older bulkload recorded, any cell
 // with its first and last row and their timestamps counts.
 func (f *FileSummary) hfile() (load.HFile, error) {
-	first, err1 := ParseBinary(f.FirstRow)
-	last, err2 := ParseBinary(f.LastRow)
+	first, err1 := printable.Parse(f.FirstRow)
+	last, err2 := printable.Parse(f.LastRow)
 	if err := errors.Join(err1, err2); err != nil {
 		return load.HFile{}, err
 	}
@@ -108,7 +110,7 @@ func (w *workplace) refuseUnreadable(table string, findings []load.Finding) erro
 	if len(lost) == 0 {
 		return nil
 	}
-	return refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+	return failure.Refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
 }
 
 // adviceFor says what to do about rows that can't be read.
@@ -129,6 +131,6 @@ func checkKnown(table string, files []load.HFile) error {
 	if known < 0 {
 		return nil
 	}
-	return refusef("table %s was changed since the load (made anew, restored, disabled or split), and had cells like the first and last ones of %s before that load: they don't show whether the load is in it still; compare the table with bulkload verify --live, or write and load again with --force",
+	return failure.Refusef("table %s was changed since the load (made anew, restored, disabled or split), and had cells like the first and last ones of %s before that load: they don't show whether the load is in it still; compare the table with bulkload verify --live, or write and load again with --force",
 		table, files[known].URI)
 }

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
@@ -36,7 +38,7 @@ func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := make([]keys.Value, len(l.sources))
+	values := make([]values.Value, len(l.sources))
 	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
 		if _, err := l.unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
 			t.Errorf("payload %x: %v", payload, err)
@@ -49,8 +51,8 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: keys.ValuesOf("us", "fo", "2020", "n")}
-	for want, j := range map[string]*Job{"us": &plain, "us\x00\x00fo": wide} {
+	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
 		key := newRecordKey(j)
 		if err := key.build([]byte("of the record before"), record); err != nil {
 			t.Fatal(err)
@@ -61,40 +63,19 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	}
 }
 
-// TestLargeSplitsFile: of a file that is too large no part is taken for all of it.
-func TestLargeSplitsFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "splits")
-	job := strings.Replace(wideHead+wideCases["text of all widths"].job, "{from: splits, splits: ['2', '55', '7']}", "{from: file, file: splits}", 1)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600), os.WriteFile(name, []byte("2\n55\n7\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{})
-	if err != nil || len(j.Regions.Splits) != 3 {
-		t.Fatal(j, err)
-	}
-	if err := os.Truncate(name, maxSplitsFile+1); err != nil {
-		t.Fatal(err)
-	}
-	want := name + " has " + FormatSize(maxSplitsFile+1)
-	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
-}
-
 // TestPlannedRegionsAreReadOnce: a run that came to its end before its first slice does not look for its boundaries again.
 func TestPlannedRegionsAreReadOnce(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	run := func(force bool, stop point) (planned int, err error) {
+	run := func(force bool, stop failpoint.Point) (planned int, err error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		o := Options{WorkDir: dir, Force: force, Say: func(text string) {
+		o := options.Options{WorkDir: dir, Force: force, Say: func(text string) {
 			if strings.Contains(text, "were planned from the input") {
 				planned++
 			}
 		}}
-		o.reached = func(p point) {
+		o.Failpoint = func(p failpoint.Point) {
 			if p == stop {
 				cancel()
 			}
@@ -107,9 +88,9 @@ func TestPlannedRegionsAreReadOnce(t *testing.T) {
 	}
 	for i, c := range []struct {
 		force bool
-		stop  point
+		stop  failpoint.Point
 		want  int
-	}{{false, pointPlanned, 1}, {false, pointPlanned, 0}, {true, pointPlanned, 1}, {false, "", 0}} {
+	}{{false, failpoint.Planned, 1}, {false, failpoint.Planned, 0}, {true, failpoint.Planned, 1}, {false, "", 0}} {
 		planned, err := run(c.force, c.stop)
 		if planned != c.want || (c.stop == "") != (err == nil) {
 			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)

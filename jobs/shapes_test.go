@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/sample"
+	"bulkload/jobs/options"
 )
 
 // shape is a kind of job and of rows that a run must bear.
@@ -101,7 +103,7 @@ func BenchmarkShapes(b *testing.B) {
 			for b.Loop() {
 				out := filepath.Join(dir, fmt.Sprint("out", n))
 				n++
-				mustRun(b, readCheck(b, dir, out), Options{WorkDir: dir, Memory: 64 << 20})
+				mustRun(b, readCheck(b, dir, out), options.Options{WorkDir: dir, Memory: 64 << 20})
 			}
 			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
 				b.Fatal(err)
@@ -127,7 +129,7 @@ func TestManyRegionsAndFamilies(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if rss, most := peakMemory(t, out), int64(160<<20); rss > most {
-		t.Errorf("%s resident with --memory 64MiB, more than %s", FormatSize(rss), FormatSize(most))
+		t.Errorf("%s resident with --memory 64MiB, more than %s", bytesize.Format(rss), bytesize.Format(most))
 	}
 	families := map[string]int{}
 	names, err := filepath.Glob(filepath.Join(dir, "out", "*", "*"))
@@ -151,7 +153,7 @@ func TestManyRegionsChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{WorkDir: dir, Memory: 64 << 20})
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir, Memory: 64 << 20})
 	if s.Books.Written != 120_000 {
 		t.Errorf("books %v", s.Books)
 	}

@@ -2,16 +2,17 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/user"
 	"strconv"
-	"strings"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 	"bulkload/load"
 )
 
@@ -27,18 +28,18 @@ type site struct {
 
 // openSite reads the site files where something needs them: remote is false for a job that stays on local disks, which
 // must work whatever the environment points to.
-func openSite(o Options, hbase HBase, remote bool) (*site, error) {
+func openSite(o options.Options, hbase jobfile.HBase, remote bool) (*site, error) {
 	var dirs []string
 	if remote {
 		dirs = siteDirs(o.Conf, hbase.Conf)
 	}
 	conf, err := siteconf.Load(dirs...)
 	if err != nil {
-		return nil, usagef("read the site files: %w", err)
+		return nil, failure.Usagef("read the site files: %w", err)
 	}
 	for name, value := range o.Properties {
 		if name == "" {
-			return nil, usagef("-D =%s names no property; write -D NAME=VALUE", value)
+			return nil, failure.Usagef("-D =%s names no property; write -D NAME=VALUE", value)
 		}
 		conf.Set(name, value)
 	}
@@ -72,9 +73,6 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// isRemote tells whether a path is in HDFS.
-func isRemote(path string) bool { return strings.HasPrefix(path, "hdfs:") }
-
 // resolve finds a path's file system.
 func (s *site) resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.conf, storage.Identity{User: s.user, Login: s.login, Tokens: s.tokens})
@@ -92,8 +90,8 @@ func (s *site) connect(ctx context.Context) (*load.Cluster, error) {
 
 // beforehand gives an error its kind that comes when nothing was changed yet, such as that of missing site files.
 func beforehand(err error) error {
-	if err != nil && KindOf(err) == Failed {
-		return &kindError{Refused, err}
+	if err != nil && failure.KindOf(err) == failure.Failed {
+		return failure.New(failure.Refused, err)
 	}
 	return err
 }
@@ -113,21 +111,21 @@ func (s *site) adjust(settings *hfilewriter.Settings) error {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return refusef("property %s is %q, not a number", name, text)
+			return failure.Refusef("property %s is %q, not a number", name, text)
 		}
 		*into = n
 	}
 	if text := s.conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
 		rate, err := strconv.ParseFloat(text, 32)
 		if err != nil {
-			return refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
+			return failure.Refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
 		}
 		settings.BloomErrorRate = float32(rate)
 	}
 	if text := s.conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
 		sum, err := hfilewriter.ParseChecksum(text)
 		if err != nil {
-			return refusef("property hbase.hstore.checksum.algorithm: %w", err)
+			return failure.Refusef("property hbase.hstore.checksum.algorithm: %w", err)
 		}
 		settings.Checksum = sum
 	}
@@ -164,7 +162,7 @@ func (s *site) checkCodec(c hfilewriter.Compression) error {
 		return nil
 	}
 	if class := s.conf.Get(f.property, f.class); class != f.class {
-		return refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
+		return failure.Refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
 	}
 	return nil
 }
@@ -177,9 +175,7 @@ func (s *site) maxSize(def int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {
-		return 0, refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
+		return 0, failure.Refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
 	}
 	return n, nil
 }
-
-func sayf(o Options, format string, args ...any) { o.Say(fmt.Sprintf(format, args...)) }

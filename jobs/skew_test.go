@@ -13,7 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/bytesize"
+	"bulkload/internal/parallel"
 	"bulkload/internal/sample"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 )
 
@@ -75,7 +82,7 @@ func wantSliced(t *testing.T, s *Summary, region, most int) {
 func TestSkewIsDeterministic(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 70_000, sample.Options{Skew: 90})
 	base := filepath.Join(dir, "base")
-	s := mustRun(t, readCheck(t, dir, base), Options{Memory: 2 << 30})
+	s := mustRun(t, readCheck(t, dir, base), options.Options{Memory: 2 << 30})
 	wantSliced(t, s, hotRegion, maxSlices)
 	if s.Sort.Runs != 0 {
 		t.Errorf("%d runs were spilled", s.Sort.Runs)
@@ -83,21 +90,21 @@ func TestSkewIsDeterministic(t *testing.T) {
 	for _, c := range []struct {
 		memory int64
 		cores  int
-	}{{minMemory, 1}, {minMemory, 3}, {1 << 30, 1}, {1 << 30, 6}} {
+	}{{options.MinMemory, 1}, {options.MinMemory, 3}, {1 << 30, 1}, {1 << 30, 6}} {
 		out := filepath.Join(dir, fmt.Sprintf("%d-%d", c.memory, c.cores))
 		before := runtime.GOMAXPROCS(c.cores)
-		s := mustRun(t, readCheck(t, dir, out), Options{Memory: c.memory, WorkDir: t.TempDir()})
+		s := mustRun(t, readCheck(t, dir, out), options.Options{Memory: c.memory, WorkDir: t.TempDir()})
 		runtime.GOMAXPROCS(before)
-		if spilled := s.Sort.Runs > 0; spilled != (c.memory == minMemory) {
-			t.Errorf("with %s %d runs were spilled", FormatSize(c.memory), s.Sort.Runs)
+		if spilled := s.Sort.Runs > 0; spilled != (c.memory == options.MinMemory) {
+			t.Errorf("with %s %d runs were spilled", bytesize.Format(c.memory), s.Sort.Runs)
 		}
-		sameFiles(t, fmt.Sprintf("%s, %d cores", FormatSize(c.memory), c.cores), base, out)
+		sameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
 	}
 	j := readCheck(t, dir, base)
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Rows != s.Books.Written {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
-	if r, err := VerifyDir(context.Background(), base, Options{}); err != nil || r.Digest != s.Digest {
+	if r, err := VerifyDir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 }
@@ -111,8 +118,8 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var begun atomic.Int64
 	all := make(chan struct{})
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{reached: func(p point) {
-		if p != pointBegun {
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p failpoint.Point) {
+		if p != failpoint.Begun {
 			return
 		}
 		if begun.Add(1) == cores {
@@ -140,7 +147,7 @@ func TestDuplicatesStayTogether(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in/2026-11-20/part-m-00002"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), Options{})
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if s.Books.Duplicates != 4000 || s.Books.Written != 8000 || s.Regions[hotRegion].Files < 5 {
 		t.Errorf("books %v, %d files", s.Books, s.Regions[hotRegion].Files)
 	}
@@ -153,7 +160,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 	for _, maxSize := range []int64{100 << 10, 250 << 10, 300 << 10, 1 << 20, 10 << 30} {
 		j := readCheck(t, dir, filepath.Join(dir, fmt.Sprint(maxSize)))
 		j.HFile.MaxSize = maxSize
-		s := mustRun(t, j, Options{})
+		s := mustRun(t, j, options.Options{})
 		files := map[string]int{}
 		var raw int64
 		for _, f := range s.Files {
@@ -166,7 +173,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 		}
 		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
 		if files["f"] > max(defaultMaxFiles, alone) || files["g"] > maxSlices || maxSize >= 1<<20 && files["f"] < 5 {
-			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", FormatSize(maxSize), files, alone)
+			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", bytesize.Format(maxSize), files, alone)
 		}
 	}
 }
@@ -176,24 +183,24 @@ func TestKilledSlicesGoOn(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	var all atomic.Int64
-	mustRun(t, readCheck(t, dir, base), Options{reached: func(p point) {
-		if p == pointBegun {
+	mustRun(t, readCheck(t, dir, base), options.Options{Failpoint: func(p failpoint.Point) {
+		if p == failpoint.Begun {
 			all.Add(1)
 		}
 	}})
-	for _, at := range []point{pointRenamed, pointRecorded} {
+	for _, at := range []failpoint.Point{failpoint.Renamed, failpoint.Recorded} {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
 		crash(t, dir, at, 6)
 		var begun atomic.Int64
-		mustRun(t, readCheck(t, dir, out), Options{reached: func(p point) {
-			if p == pointBegun {
+		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: func(p failpoint.Point) {
+			if p == failpoint.Begun {
 				begun.Add(1)
 			}
 		}})
 		// Of the six, those under way beside each other may have been renamed and not yet recorded.
-		if n := all.Load() - begun.Load(); n < max(6-int64(workers()+1), 1) || n > 6 {
+		if n := all.Load() - begun.Load(); n < max(6-int64(parallel.Workers()+1), 1) || n > 6 {
 			t.Errorf("killed when the 6th of %d slices was %s: %d were not written again", all.Load(), at, n)
 		}
 		sameFiles(t, "resumed", base, out)
@@ -204,16 +211,16 @@ func TestKilledSlicesGoOn(t *testing.T) {
 func TestSliceOtherThanWritten(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
 	out := filepath.Join(dir, "out")
-	crash(t, dir, pointRecorded, 4)
+	crash(t, dir, failpoint.Recorded, 4)
 	falsify(t, out, func(m *manifest) {
 		i := slices.IndexFunc(m.Slices, func(r sliceRecord) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
-	_, err := Run(context.Background(), readCheck(t, dir, out), Options{})
-	if KindOf(err) != Differs || !strings.Contains(err.Error(), "--force") {
+	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a run whose slices begin elsewhere: %v", err)
 	}
-	mustRun(t, readCheck(t, dir, out), Options{Force: true})
+	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})
 }
 
 // TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut elsewhere.
@@ -221,16 +228,16 @@ func TestVerifyInSlices(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	j.HFile.SliceSize = 77_000
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := VerifyJob(context.Background(), j, Options{}, false)
-	if KindOf(err) != Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
+	r, err := VerifyJob(context.Background(), j, options.Options{}, false)
+	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
 		t.Errorf("half of the source: %+v, %v", r, err)
 	}
 }
@@ -239,7 +246,7 @@ func TestVerifyInSlices(t *testing.T) {
 func TestSiteLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
 	run := func(limit string) *Summary {
-		o := Options{}
+		o := options.Options{}
 		if limit != "" {
 			o.Properties = map[string]string{load.MaxFilesProperty: limit}
 		}
@@ -251,8 +258,8 @@ func TestSiteLimitOfFiles(t *testing.T) {
 		}
 	}
 	sameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
-	_, err := Run(t.Context(), readCheck(t, dir, filepath.Join(dir, "wrong")), Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
+	_, err := Run(t.Context(), readCheck(t, dir, filepath.Join(dir, "wrong")), options.Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
 		t.Errorf("a limit that is no number: %v", err)
 	}
 }
@@ -268,16 +275,16 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 	}{{100 << 10, "32"}, {300 << 10, "8"}, {1 << 20, "1"}} {
 		j := readCheck(t, dir, filepath.Join(dir, "refused"))
 		j.HFile.MaxSize, j.Load = c.maxSize, true
-		o := Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: c.limit}, WorkDir: t.TempDir()}
+		o := options.Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: c.limit}, WorkDir: t.TempDir()}
 		var begun atomic.Int64
-		o.reached = func(p point) {
-			if p == pointBegun {
+		o.Failpoint = func(p failpoint.Point) {
+			if p == failpoint.Begun {
 				begun.Add(1)
 			}
 		}
 		_, err := Run(t.Context(), j, o)
-		if KindOf(err) != Refused || begun.Load() > 0 {
-			t.Fatalf("max_size %s, limit %s: %d slices begun, %v", FormatSize(c.maxSize), c.limit, begun.Load(), err)
+		if failure.KindOf(err) != failure.Refused || begun.Load() > 0 {
+			t.Fatalf("max_size %s, limit %s: %d slices begun, %v", bytesize.Format(c.maxSize), c.limit, begun.Load(), err)
 		}
 		for _, want := range []string{fmt.Sprintf("region %d ", hotRegion), "family f", load.MaxFilesProperty + " is " + c.limit, "hfile.max_size", "split the region"} {
 			if !strings.Contains(err.Error(), want) {
@@ -312,14 +319,14 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	wide := wideDir(t, wideCases["text of all widths"].job, 3000)
-	for name, read := range map[string]func(out string) *Job{
-		"rows": func(out string) *Job { return readCheck(t, dir, out) },
-		"wide": func(out string) *Job { return readWideJob(t, wide, out) },
+	for name, read := range map[string]func(out string) *jobfile.Job{
+		"rows": func(out string) *jobfile.Job { return readCheck(t, dir, out) },
+		"wide": func(out string) *jobfile.Job { return readWideJob(t, wide, out) },
 	} {
 		for _, maxSize := range []int64{20 << 10, 100 << 10} {
 			j := read(filepath.Join(t.TempDir(), "out"))
 			j.HFile.MaxSize, j.HFile.SliceSize = maxSize, 1<<30
-			s := mustRun(t, j, Options{WorkDir: t.TempDir()})
+			s := mustRun(t, j, options.Options{WorkDir: t.TempDir()})
 			files := map[string]int64{}
 			most := int64(0)
 			for _, f := range s.Files {
@@ -333,9 +340,9 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 				}
 				again := *j
 				again.Output, again.Load = filepath.Join(t.TempDir(), "again"), true
-				o := Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: fmt.Sprint(limit)}, WorkDir: t.TempDir()}
-				if _, err := Run(t.Context(), &again, o); (KindOf(err) == Refused) != (limit < most) || err != nil && limit == most {
-					t.Errorf("%s, max_size %s: %d files, limit %d: %v", name, FormatSize(maxSize), most, limit, err)
+				o := options.Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: fmt.Sprint(limit)}, WorkDir: t.TempDir()}
+				if _, err := Run(t.Context(), &again, o); (failure.KindOf(err) == failure.Refused) != (limit < most) || err != nil && limit == most {
+					t.Errorf("%s, max_size %s: %d files, limit %d: %v", name, bytesize.Format(maxSize), most, limit, err)
 				}
 			}
 		}
@@ -347,9 +354,9 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
 	j.HFile.MaxSize, j.Load = 512, true
-	o := Options{NoLoad: true, WorkDir: t.TempDir(), reached: func(p point) { t.Errorf("the run came to %s", p) }}
+	o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Failpoint: func(p failpoint.Point) { t.Errorf("the run came to %s", p) }}
 	_, err := Run(t.Context(), j, o)
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "hfile.max_size") || !strings.Contains(err.Error(), load.MaxFilesProperty) {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hfile.max_size") || !strings.Contains(err.Error(), load.MaxFilesProperty) {
 		t.Errorf("%v", err)
 	}
 }
@@ -359,22 +366,22 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 func TestLimitOfFilesChanges(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")
-	limit := func(n string) Options {
-		return Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: n}}
+	limit := func(n string) options.Options {
+		return options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: n}}
 	}
-	crash(t, dir, pointRecorded, 4)
+	crash(t, dir, failpoint.Recorded, 4)
 	j := readCheck(t, dir, out)
 	j.Load = true
 	if s := mustRun(t, j, limit("8")); s.Regions[hotRegion].Files != 8 {
 		t.Errorf("an unfinished run, with a lower limit: %d files", s.Regions[hotRegion].Files)
 	}
 	for _, n := range []string{"8", "9", "32"} {
-		if s := mustRun(t, j, limit(n)); s.Status != StatusNothing {
+		if s := mustRun(t, j, limit(n)); s.Status != outcome.Nothing {
 			t.Errorf("a finished run with the limit %s: %s", n, s.Status)
 		}
 	}
 	_, err := Run(t.Context(), j, limit("7"))
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "8 files of family f for region") || !strings.Contains(err.Error(), "--force") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "8 files of family f for region") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a finished run with too many files: %v", err)
 	}
 	o := limit("7")
@@ -387,8 +394,8 @@ func TestLimitOfFilesChanges(t *testing.T) {
 // TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
-	plan := func(j *Job, limit string) *PlanReport {
-		r, err := Plan(t.Context(), j, Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
+	plan := func(j *jobfile.Job, limit string) *PlanReport {
+		r, err := Plan(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

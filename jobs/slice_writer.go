@@ -11,10 +11,15 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
-	"bulkload/ingest/parquet"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/timing"
 	"bulkload/partition"
+	"bulkload/values"
 )
 
 // sliceWriter writes one slice's files.
@@ -24,11 +29,11 @@ type sliceWriter struct {
 	open     []*hfile // a family each; nil where no cell came yet
 	sequence []int    // a family each: the next file's
 	finished []*hfile
-	values   []keys.Value
+	values   []values.Value
 	wide     wideRow
 	entries  int64
-	times    writeTimes
-	books    regionBooks
+	times    timing.WriteTimes
+	books    books.Written
 	merged   digest.Sum // of all records that the merge gave; not of a region's only slice, which the region's sum is for
 	dropped  digest.Sum // of the duplicates that were not written
 	digest   digest.Sum // of the files
@@ -43,10 +48,10 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, run.Close()) }()
 	var last *partition.Entry
 	for {
-		timed := r.entries%sampleEvery == sampleEvery-1
-		calls, begun := r.times.file.calls, clockIf(timed)
+		timed := r.entries%timing.SampleEvery == timing.SampleEvery-1
+		calls, begun := r.times.File.Calls, timing.NowIf(timed)
 		entry, err := run.Next()
-		merged := clockIf(timed)
+		merged := timing.NowIf(timed)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -61,31 +66,23 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err := r.settle(last, entry); err != nil {
 			return err
 		}
-		if timed && calls == r.times.file.calls { // else a block was compressed and written
-			r.times.merge += merged.Sub(begun)
-			r.times.append += time.Since(merged)
+		if timed && calls == r.times.File.Calls { // else a block was compressed and written
+			r.times.Merge += merged.Sub(begun)
+			r.times.Append += time.Since(merged)
 		}
 		last = entry
-		r.times.entries += int64(len(entry.Key) + len(entry.Payload))
+		r.times.Entries += int64(len(entry.Key) + len(entry.Payload))
 		if r.entries++; r.entries%checkEvery == 0 {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			r.writes.add(checkEvery)
+			r.writes.Add(checkEvery)
 		}
 	}
 	if last == nil {
 		return nil
 	}
 	return r.append(last)
-}
-
-// clockIf is the time where it is wanted.
-func clockIf(wanted bool) time.Time {
-	if !wanted {
-		return time.Time{}
-	}
-	return time.Now()
 }
 
 // settle decides about the entry before next: it is written where next is another row, and dropped where it is the same
@@ -101,8 +98,8 @@ func (r *sliceWriter) settle(last, next *partition.Entry) error {
 	if !bytes.Equal(last.Payload, next.Payload) {
 		r.books.Differing++
 		if r.job.Strict {
-			return &kindError{Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
-				r.keyText(next.Key), r.place(last), r.place(next))}
+			return failure.New(failure.Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
+				r.keyText(next.Key), r.place(last), r.place(next)))
 		}
 		r.sample(last, next)
 	}
@@ -123,11 +120,11 @@ func (r *sliceWriter) keyText(key []byte) string {
 	row, named, err := r.target.splitKey(key)
 	switch {
 	case err != nil:
-		return Printable(key)
+		return printable.Bytes(key)
 	case named != nil:
-		return Printable(row) + " and the qualifier " + Printable(named)
+		return printable.Bytes(row) + " and the qualifier " + printable.Bytes(named)
 	}
-	return Printable(row)
+	return printable.Bytes(row)
 }
 
 func (r *sliceWriter) sample(lost, kept *partition.Entry) {
@@ -139,8 +136,7 @@ func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 }
 
 func (r *sliceWriter) place(e *partition.Entry) Place {
-	_, rows := r.source.job.Input.Form.(*parquet.Form)
-	return Place{r.source.files[e.File].Path, e.Offset, rows}
+	return Place{r.source.files[e.File].Path, e.Offset, r.source.job.Input.Form.RowOffsets()}
 }
 
 // String is the file and the byte or, counted from 1, the row.
@@ -196,7 +192,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	case errors.Is(err, hfilewriter.ErrPacked):
 		return nil, errPayload
 	case err != nil:
-		return nil, fmt.Errorf("row %s: %w", Printable(row), err)
+		return nil, fmt.Errorf("row %s: %w", printable.Bytes(row), err)
 	}
 	r.books.Cells += int64(cells)
 	r.books.Nulls += int64(columns - cells)
@@ -212,7 +208,7 @@ func (r *sliceWriter) file(i int) (*hfile, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
 	}
-	f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.file)
+	f, err := createHFile(r.writing, r.Region, r.number, &r.target.families[i], r.sequence[i], &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +224,9 @@ func (r *sliceWriter) finish(i int) error {
 	if err := f.finish(); err != nil {
 		return err
 	}
-	r.times.compress += f.times.Compress
-	r.times.encoded += f.times.Compressed
-	r.times.raw += f.Raw
+	r.times.Compress += f.times.Compress
+	r.times.Encoded += f.times.Compressed
+	r.times.Raw += f.Raw
 	r.finished = append(r.finished, f)
 	return nil
 }
@@ -258,20 +254,20 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		if err := f.verify(ctx); err != nil {
 			return err
 		}
-		r.times.verify += time.Since(begun)
-		r.times.checked += f.Bytes
+		r.times.Verify += time.Since(begun)
+		r.times.Checked += f.Bytes
 		r.digest.Add(f.Digest)
-		r.checks.add(f.Bytes)
+		r.checks.Add(f.Bytes)
 	}
 	held := r.digest
 	held.Add(r.dropped)
 	if !r.alone && held != r.merged {
-		return differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
+		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
 			r.number, held.Cells, held, r.merged.Cells, r.merged)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.writing.times.add(&r.times)
+	r.writing.times.Add(&r.times)
 	sum := &r.sums[r.Region]
 	sum.Add(held)
 	if r.left[r.Region]--; r.left[r.Region] > 0 {
@@ -286,36 +282,36 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 
 // commit gives the files their names and records the slice.
 func (r *sliceWriter) commit() error {
-	record := sliceRecord{Region: r.Region, Slice: r.number, Start: Printable(r.start), Entries: r.entries,
+	record := sliceRecord{Region: r.Region, Slice: r.number, Start: printable.Bytes(r.start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
 		if kept := r.keptFile(f); kept != nil {
-			if err := removeIfThere(r.fsys, f.temp); err != nil {
+			if err := storage.RemoveIfThere(r.fsys, f.temp); err != nil {
 				return err
 			}
 			record.Files = append(record.Files, *kept)
 			continue
 		}
-		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), dirPerm); err != nil {
+		if err := r.fsys.MkdirAll(path.Join(r.dir, f.Family), storage.DirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
 		// The name is this run's alone: a file that has it was not recorded, and has the same content.
 		if err := r.fsys.Replace(f.temp, path.Join(r.dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
-		r.options.reached(pointRenamed)
+		r.options.Failpoint.Reached(failpoint.Renamed)
 		record.Files = append(record.Files, f.FileSummary)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.unbalanced[r.Region] { // its last slice found that while this one got its names
-		return errors.Join(differsf("the region does not hold what was sorted"), r.removeFiles(record.Files))
+		return errors.Join(failure.Differsf("the region does not hold what was sorted"), r.removeFiles(record.Files))
 	}
 	r.manifest.add(record)
 	if err := r.save(); err != nil {
 		return err
 	}
-	r.options.reached(pointRecorded)
+	r.options.Failpoint.Reached(failpoint.Recorded)
 	return nil
 }
 
@@ -335,7 +331,7 @@ func (r *sliceWriter) abort() error {
 		}
 	}
 	for _, f := range r.finished {
-		errs = append(errs, removeIfThere(r.fsys, f.temp))
+		errs = append(errs, storage.RemoveIfThere(r.fsys, f.temp))
 	}
 	return errors.Join(errs...)
 }

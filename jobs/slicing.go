@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"bulkload/jobs/books"
+	"bulkload/jobs/jobfile"
 	"bulkload/partition"
 )
 
@@ -26,13 +28,13 @@ type unit struct {
 }
 
 // units lists all slices, largest first, so that none of them is left for one core at the end.
-func (rows *sortedRows) units(j *Job, t *target) []unit {
+func (rows *sortedRows) units(j *jobfile.Job, t *target) []unit {
 	var all []unit
 	for region := range rows.regions {
 		cut := rows.sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
 			start, _, _ := t.splitKey(s.Start) // no key for the first slice
-			all = append(all, unit{s, start, i, len(cut) == 1, rows.regions[region].bytes / int64(len(cut))})
+			all = append(all, unit{s, start, i, len(cut) == 1, rows.regions[region].Bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(b.size, a.size) })
@@ -40,24 +42,24 @@ func (rows *sortedRows) units(j *Job, t *target) []unit {
 }
 
 // slicesOf is into how many slices a region is cut.
-func (rows *sortedRows) slicesOf(region int, j *Job, t *target) int {
+func (rows *sortedRows) slicesOf(region int, j *jobfile.Job, t *target) int {
 	var total int64
 	for i := range rows.regions {
-		total += rows.regions[i].bytes
+		total += rows.regions[i].Bytes
 	}
-	size := max(j.HFile.sliceSize(), total/slicesOfAll)
+	size := max(sliceSize(&j.HFile), total/slicesOfAll)
 	r := &rows.regions[region]
-	return int(min((r.bytes+size-1)/size, r.sliceLimit(t), maxSlices))
+	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), maxSlices))
 }
 
 // sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is not as
 // large as max_size. Where even one slice is too many, checkFileCounts says so.
-func (r *sortedRegion) sliceLimit(t *target) int64 {
-	return max(1, t.maxFiles-r.rawSize(t)/t.maxSize)
+func sliceLimit(r *books.Region, t *target) int64 {
+	return max(1, t.maxFiles-rawSize(r, t)/t.maxSize)
 }
 
 // rawSize is how many KeyValue bytes of a family the region has, at most.
-func (r *sortedRegion) rawSize(t *target) int64 {
+func rawSize(r *books.Region, t *target) int64 {
 	largest := 0
 	for _, f := range t.layout.families {
 		for _, q := range f.qualifiers {
@@ -65,10 +67,10 @@ func (r *sortedRegion) rawSize(t *target) int64 {
 		}
 	}
 	columns := int64(len(t.layout.sources))
-	return r.bytes + r.keys*columns + r.digest.Cells*int64(keyValueOverhead+largest)
+	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(keyValueOverhead+largest)
 }
 
-func (h *HFile) sliceSize() int64 {
+func sliceSize(h *jobfile.HFile) int64 {
 	if h.SliceSize > 0 {
 		return h.SliceSize
 	}

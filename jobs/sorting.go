@@ -6,7 +6,13 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
-	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
 	"bulkload/partition"
 
 	"golang.org/x/sync/errgroup"
@@ -23,38 +29,25 @@ type sortedRows struct {
 	read     int64
 	rejected int64
 	filtered int64
-	regions  []sortedRegion
-	files    inputContents // of the input
-	times    readTimes
-}
-
-// sortedRegion is what was read for one region, duplicates too.
-type sortedRegion struct {
-	digest digest.Sum
-	keys   int64 // bytes of row keys
-	bytes  int64 // of row keys and packed columns
-}
-
-func (r *sortedRegion) add(o *sortedRegion) {
-	r.digest.Add(o.digest)
-	r.keys += o.keys
-	r.bytes += o.bytes
+	regions  []books.Region
+	files    books.Contents // of the input
+	times    timing.ReadTimes
 }
 
 // sorting is the stage from input files to sorted rows, of all outputs that are fed from one reading.
 type sorting struct {
-	input   *Input
+	input   *jobfile.Input
 	source  *source
 	outputs []sortOutput
 	rejects rejectSink
 	splits  []ingest.Split // of the input
 	keeper  *keeper        // nil: spilled runs go with the process
-	meter   *meter
+	meter   *progress.Meter
 }
 
 // sortOutput is one output of the reading.
 type sortOutput struct {
-	job    *Job
+	job    *jobfile.Job
 	target *target // nil: no rows are wanted; its key only has a say in which records are rejected
 	sorter *partition.Sorter
 }
@@ -69,12 +62,12 @@ func (o *sortOutput) regions() int {
 
 // sortRows reads, builds keys and sorts, on all cores. It gives an output's rows each, nil for one without a target; on
 // failure none but the numbers. The rejects are closed in any case.
-func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error) {
-	lanes := workers()
+func (s *sorting) sortRows(ctx context.Context, o options.Options) ([]*sortedRows, error) {
+	lanes := parallel.Workers()
 	if err := s.beginSorts(o, lanes); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.rejects.Close(0)))
 	}
-	s.meter = &meter{watch: o.Watch, phase: "sort", total: s.source.bytes, bytes: true}
+	s.meter = progress.NewMeter(o.Watch, "sort", s.source.bytes, true)
 	rows, err := s.addAll(ctx, lanes)
 	err = s.closeRejects(err, rows[0].read)
 	for _, r := range rows {
@@ -98,7 +91,7 @@ func (s *sorting) sortRows(ctx context.Context, o Options) ([]*sortedRows, error
 
 // beginSorts makes a sort for every output that wants rows. They share the memory by the number of their cells, which
 // about says how many bytes come together.
-func (s *sorting) beginSorts(o Options, lanes int) error {
+func (s *sorting) beginSorts(o options.Options, lanes int) error {
 	var all int64
 	for i := range s.outputs {
 		all += s.outputs[i].weight()
@@ -158,7 +151,7 @@ func (s *sorting) closeRejects(err error, read int64) error {
 func sortMemory(budget int64) int64 { return budget / 8 * 5 }
 
 // cutInput is the list of the splits that are read side by side.
-func cutInput(in *Input, source *source) ([]ingest.Split, error) {
+func cutInput(in *jobfile.Input, source *source) ([]ingest.Split, error) {
 	splits, err := in.Form.Splits(source.fsys, source.files, splitSize)
 	if err != nil {
 		return nil, fmt.Errorf("look into the input: %w", err)
@@ -192,7 +185,7 @@ func (s *sorting) left() ([]piece, error) {
 	}
 	state := s.keeper.state
 	_, whole := state.bytes()
-	s.meter.add(whole)
+	s.meter.Add(whole)
 	for _, span := range state.rejects {
 		if err := s.keeper.replay(span, s.rejects); err != nil {
 			return nil, err
@@ -246,23 +239,23 @@ func (s *sorting) endAll(feeders []*feeder) error {
 func (s *sorting) addUp(feeders []*feeder) []*sortedRows {
 	all := make([]*sortedRows, len(s.outputs))
 	for i := range s.outputs {
-		rows := &sortedRows{regions: make([]sortedRegion, s.outputs[i].regions()), files: inputContents{}}
+		rows := &sortedRows{regions: make([]books.Region, s.outputs[i].regions()), files: books.Contents{}}
 		for _, f := range feeders {
 			rows.read += f.records.read
 			rows.filtered += f.outputs[i].filtered
-			rows.times.add(f.records.times)
-			rows.files.add(f.outputs[i].kept)
-			rows.files.add(f.outputs[i].files)
+			rows.times.Add(f.records.times)
+			rows.files.Add(f.outputs[i].kept)
+			rows.files.Add(f.outputs[i].files)
 			for k := range rows.regions {
-				rows.regions[k].add(&f.outputs[i].regions[k])
+				rows.regions[k].Add(&f.outputs[i].regions[k])
 			}
 		}
 		if s.keeper != nil {
 			rows.read += s.keeper.state.read
 			rows.filtered += s.keeper.state.outputs[i].filtered
-			rows.files.add(s.keeper.state.outputs[i].files)
+			rows.files.Add(s.keeper.state.outputs[i].files)
 			for k := range rows.regions {
-				rows.regions[k].add(&s.keeper.state.outputs[i].regions[k])
+				rows.regions[k].Add(&s.keeper.state.outputs[i].regions[k])
 			}
 		}
 		all[i] = rows
@@ -277,20 +270,20 @@ func (e *rowsError) Unwrap() error { return e.error }
 
 // checkRows holds the number of records against input.empty and input.expect_rows. The error is a *rowsError.
 func (s *sorting) checkRows(read int64) error {
-	if err := s.input.checkRows(read); err != nil {
+	if err := checkRows(s.input, read); err != nil {
 		return &rowsError{err}
 	}
 	return nil
 }
 
-func (in *Input) checkRows(read int64) error {
+func checkRows(in *jobfile.Input, read int64) error {
 	switch {
 	case read == 0 && in.EmptyFails:
-		return refusef("the input %s holds no record, and input.empty is fail", in.Path)
+		return failure.Refusef("the input %s holds no record, and input.empty is fail", in.Path)
 	case in.RowsAtLeast && read < in.Rows:
-		return refusef("the input %s holds %d records; input.expect_rows wants at least %d", in.Path, read, in.Rows)
+		return failure.Refusef("the input %s holds %d records; input.expect_rows wants at least %d", in.Path, read, in.Rows)
 	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
-		return refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
+		return failure.Refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
 	}
 	return nil
 }

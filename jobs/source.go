@@ -10,13 +10,15 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
-	"bulkload/ingest/csv"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 // source is a job's input: its files, found and in order.
 type source struct {
-	job   *Job
+	job   *jobfile.Job
 	root  string // the path or glob that was searched
 	fsys  storage.FS
 	files []ingest.File
@@ -30,7 +32,7 @@ type noInputError struct{ error }
 func (e *noInputError) Unwrap() error { return e.error }
 
 // openSource finds the input. A path that names nothing is refused.
-func openSource(j *Job, s *site) (*source, error) {
+func openSource(j *jobfile.Job, s *site) (*source, error) {
 	fsys, name, err := s.resolve(j.Input.Path, j.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
@@ -38,13 +40,13 @@ func openSource(j *Job, s *site) (*source, error) {
 	src := &source{job: j, root: name, fsys: fsys}
 	if err = src.find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = &noInputError{refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))}
+			err = &noInputError{failure.Refusef("the input %s is not there; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))}
 		}
 		if errors.Is(err, ingest.ErrNoFile) {
-			err = &noInputError{refusef("%w", err)}
+			err = &noInputError{failure.Refusef("%w", err)}
 		}
 		if errors.Is(err, ingest.ErrLink) {
-			err = refusef("%w", err)
+			err = failure.Refusef("%w", err)
 		}
 		return nil, errors.Join(err, fsys.Close())
 	}
@@ -60,27 +62,9 @@ func noBraces(name string) string {
 }
 
 // sayDoubts says what the files look like, if that is hardly what the job file says.
-func (s *source) sayDoubts(o Options) {
-	if form, ok := s.job.Input.Form.(*ingest.Delimited); ok {
-		if doubt := form.LineEnds(s.fsys, s.files); doubt != "" {
-			sayf(o, "%s", doubt)
-		}
-		sayUnended(o, form.RecordDelimiter, form.Unended(s.fsys, s.files))
-	}
-}
-
-// mostUnended bounds how many files are named that may have been cut short.
-const mostUnended = 10
-
-// sayUnended names the files that may have been cut short.
-func sayUnended(o Options, delimiter []byte, files []ingest.File) {
-	for i, f := range files {
-		if i == mostUnended {
-			sayf(o, "%d more files end without the record delimiter", len(files)-i)
-			return
-		}
-		sayf(o, "%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
-			ingest.FormatDelimiter(delimiter))
+func (s *source) sayDoubts(o options.Options) {
+	for _, doubt := range s.job.Input.Form.Doubts(s.fsys, s.files) {
+		o.Sayf("%s", doubt)
 	}
 }
 
@@ -89,12 +73,12 @@ func (s *source) checkApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
 		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
 		if (matched || at == s.root) && s.fsys.URI(at) == fsys.URI(at) {
-			return refusef("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.fsys.URI(s.root))
+			return failure.Refusef("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.fsys.URI(s.root))
 		}
 	}
 	for _, f := range s.files {
-		if below(dir, f.Path) && s.fsys.URI(f.Path) == fsys.URI(f.Path) {
-			return refusef("the input %s is inside the output %s; choose another output", s.fsys.URI(f.Path), fsys.URI(dir))
+		if storage.Below(dir, f.Path) && s.fsys.URI(f.Path) == fsys.URI(f.Path) {
+			return failure.Refusef("the input %s is inside the output %s; choose another output", s.fsys.URI(f.Path), fsys.URI(dir))
 		}
 	}
 	return nil
@@ -114,24 +98,13 @@ func (s *source) find(name string) (err error) {
 		return err
 	}
 	for _, f := range s.files {
-		if s.job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return below(dir, f.Path) }) {
-			return laterf("the input file %s has come while the input was looked at; try again", s.fsys.URI(f.Path))
+		if s.job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return storage.Below(dir, f.Path) }) {
+			return failure.Laterf("the input file %s has come while the input was looked at; try again", s.fsys.URI(f.Path))
 		}
 		s.bytes += f.Size
-		s.text += f.Size * compressed.Growth(f.Path, s.compression())
+		s.text += f.Size * compressed.Growth(f.Path, s.job.Input.Form.Codec())
 	}
 	return s.checkUnfinished(name)
-}
-
-// compression is what the job file says of all files.
-func (s *source) compression() compressed.Codec {
-	switch form := s.job.Input.Form.(type) {
-	case *ingest.Delimited:
-		return form.Compression
-	case *csv.Form:
-		return form.Compression
-	}
-	return compressed.Auto
 }
 
 // temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
@@ -154,14 +127,12 @@ func (s *source) checkUnfinished(name string) error {
 			return fmt.Errorf("look whether the export is finished: %w", err)
 		}
 		if _, err := s.fsys.Stat(path.Join(dir, successName)); errors.Is(err, fs.ErrNotExist) {
-			return refusef("the input %s holds %s and no %s: its export is still running, or was broken off; wait for it, or export again",
+			return failure.Refusef("the input %s holds %s and no %s: its export is still running, or was broken off; wait for it, or export again",
 				s.fsys.URI(dir), temporaryName, successName)
 		}
 	}
 	return nil
 }
-
-func below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }
 
 // finishedFolders lists the folders of the input, each of which must have its _SUCCESS.
 func (s *source) finishedFolders(name string) ([]string, error) {
@@ -172,7 +143,7 @@ func (s *source) finishedFolders(name string) ([]string, error) {
 	for _, dir := range folders {
 		_, err := s.fsys.Stat(path.Join(dir, successName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, refusef("the input %s has no %s: its export is not finished (input.require_success)", s.fsys.URI(dir), successName)
+			return nil, failure.Refusef("the input %s has no %s: its export is not finished (input.require_success)", s.fsys.URI(dir), successName)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look whether the export is finished: %w", err)

@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // Go test's -update writes the golden files anew. What the outputs of before are known by is in them: they change only
@@ -87,9 +90,9 @@ func unpackEntry(h *tar.Header, content io.Reader) error {
 }
 
 // storedJob reads the job of an archive that was unpacked.
-func storedJob(t *testing.T) *Job {
+func storedJob(t *testing.T) *jobfile.Job {
 	t.Helper()
-	j, err := Read("job.yaml", ReadOptions{Date: date20})
+	j, err := jobfile.Read("job.yaml", jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +100,10 @@ func storedJob(t *testing.T) *Job {
 }
 
 // storedManifests are the manifests of all outputs below a folder, in the job's order.
-func storedManifests(t *testing.T, j *Job, folder string) []*manifest {
+func storedManifests(t *testing.T, j *jobfile.Job, folder string) []*manifest {
 	t.Helper()
 	var all []*manifest
-	for _, out := range j.outputs() {
+	for _, out := range j.Feeds() {
 		dir, err := filepath.Abs(filepath.Join(folder, strings.TrimPrefix(out.Output, "out")))
 		if err != nil {
 			t.Fatal(err)
@@ -153,14 +156,14 @@ func TestGoldenRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := storedJob(t)
-			mustRun(t, j, Options{})
+			mustRun(t, j, options.Options{})
 			var text strings.Builder
 			for i, m := range storedManifests(t, j, "out") {
 				manifest, err := m.marshal()
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprintf(&text, "job %s\nrun %s\n%s\n", j.outputs()[i].hash, m.Run.ID, manifest)
+				fmt.Fprintf(&text, "job %s\nrun %s\n%s\n", j.Feeds()[i].Hash(), m.Run.ID, manifest)
 			}
 			golden(t, file, text.String())
 		})
@@ -176,7 +179,7 @@ func TestStoredOutputs(t *testing.T) {
 			j := storedJob(t)
 			finished := storedManifests(t, j, "out")
 			before := touched(t, "out")
-			if s := mustRun(t, j, Options{}); s.Status != StatusNothing {
+			if s := mustRun(t, j, options.Options{}); s.Status != outcome.Nothing {
 				t.Errorf("the finished run: %s", s.Status)
 			}
 			if after := touched(t, "out"); !maps.Equal(before, after) {
@@ -188,8 +191,8 @@ func TestStoredOutputs(t *testing.T) {
 			move(t, "half", "out")
 			before = touched(t, "out")
 			var said []string
-			s := mustRun(t, storedJob(t), Options{Say: func(text string) { said = append(said, text) }})
-			if s.Status != StatusDone {
+			s := mustRun(t, storedJob(t), options.Options{Say: func(text string) { said = append(said, text) }})
+			if s.Status != outcome.Done {
 				t.Errorf("the half run: %s, %q", s.Status, said)
 			}
 			sameFiles(t, "gone on", "whole", "out")
@@ -197,7 +200,7 @@ func TestStoredOutputs(t *testing.T) {
 			wantUntouched(t, j, half, before)
 			move(t, "out", "resumed")
 
-			if s := mustRun(t, storedJob(t), Options{}); s.Status != StatusDone {
+			if s := mustRun(t, storedJob(t), options.Options{}); s.Status != outcome.Done {
 				t.Errorf("from the beginning: %s", s.Status)
 			}
 			sameFiles(t, "from the beginning", "whole", "out")
@@ -228,13 +231,13 @@ func touched(t *testing.T, output string) map[string]time.Time {
 }
 
 // wantUntouched wants the files of the slices that were finished to be there as they were, and some to be new.
-func wantUntouched(t *testing.T, j *Job, half []*manifest, before map[string]time.Time) {
+func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest, before map[string]time.Time) {
 	t.Helper()
 	after := touched(t, "out")
 	kept := 0
 	for i, m := range half {
 		for _, f := range m.files() {
-			name := strings.TrimPrefix(filepath.Join(strings.TrimPrefix(j.outputs()[i].Output, "out"), f.Path), "/")
+			name := strings.TrimPrefix(filepath.Join(strings.TrimPrefix(j.Feeds()[i].Output, "out"), f.Path), "/")
 			if kept++; !after[name].Equal(before[name]) {
 				t.Errorf("%s was finished, and is written again", name)
 			}
@@ -285,4 +288,13 @@ func wantWithin(t *testing.T, at string, small, large any) {
 			t.Errorf("%s: %v, and %v in the stored manifest", at, large, small)
 		}
 	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

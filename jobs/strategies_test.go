@@ -12,8 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
+	"bulkload/internal/printable"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/values"
 )
 
 var updateVectors = flag.Bool("update-vectors", false, "write what Java says of the examples' row keys to jobs/examples/keys/vectors.json")
@@ -48,9 +52,9 @@ func strategies(t testing.TB) []string {
 	return found
 }
 
-func readStrategy(t *testing.T, name string) *Job {
+func readStrategy(t *testing.T, name string) *jobfile.Job {
 	t.Helper()
-	j, err := Read("examples/keys/"+name+".yaml", ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +104,7 @@ func TestStrategies(t *testing.T) {
 	for _, name := range strategies(t) {
 		t.Run(name, func(t *testing.T) {
 			j := readStrategy(t, name)
-			mustRun(t, j, Options{})
+			mustRun(t, j, options.Options{})
 			want := vectors[name]
 			records := strategyRecords(t, j)
 			if name == "random-salt" {
@@ -121,20 +125,20 @@ func TestStrategies(t *testing.T) {
 }
 
 // strategyRecords are the input's columns, cut without the program's help.
-func strategyRecords(t testing.TB, j *Job) (records [][]keys.Value) {
+func strategyRecords(t testing.TB, j *jobfile.Job) (records [][]values.Value) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("examples/keys", j.Input.Path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		records = append(records, keys.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
+		records = append(records, values.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
 	}
 	return records
 }
 
 // randomSalted is what the example of random_salt must give: a digit below 4, and the id.
-func randomSalted(t *testing.T, j *Job, records [][]keys.Value) (want []string) {
+func randomSalted(t *testing.T, j *jobfile.Job, records [][]values.Value) (want []string) {
 	t.Helper()
 	seen := map[byte]bool{}
 	for _, fields := range records {
@@ -155,7 +159,7 @@ func randomSalted(t *testing.T, j *Job, records [][]keys.Value) (want []string) 
 func rowsOf(t *testing.T, output string) (rows []string) {
 	t.Helper()
 	q := &query{prefixes: [][]byte{nil}}
-	s, err := openSite(Options{}, HBase{}, false)
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +168,7 @@ func rowsOf(t *testing.T, output string) (rows []string) {
 		t.Fatal(err)
 	}
 	for _, r := range q.rows {
-		b, err := ParseBinary(r.Row)
+		b, err := printable.Parse(r.Row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,14 +178,14 @@ func rowsOf(t *testing.T, output string) (rows []string) {
 }
 
 // checkQuery asks for a record by the values of its query columns.
-func checkQuery(t *testing.T, j *Job, fields []keys.Value, row string) {
+func checkQuery(t *testing.T, j *jobfile.Job, fields []values.Value, row string) {
 	t.Helper()
 	var values []string
 	for _, name := range j.Query {
-		i, _ := j.column(name)
+		i, _ := j.Column(name)
 		values = append(values, string(fields[i].Bytes()))
 	}
-	report, err := Get(context.Background(), j, Options{}, values, j.Output)
+	report, err := Get(context.Background(), j, options.Options{}, values, j.Output)
 	if err != nil {
 		t.Fatalf("get %v: %v", values, err)
 	}
@@ -189,15 +193,15 @@ func checkQuery(t *testing.T, j *Job, fields []keys.Value, row string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == keys.Printable(key) }) {
-		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), keys.Printable(key))
+	if !slices.ContainsFunc(report.Rows, func(r GotRow) bool { return r.Row == cell.Printable(key) }) {
+		t.Errorf("get %v finds %d rows and not %s", values, len(report.Rows), cell.Printable(key))
 	}
 }
 
 // strategyKeys makes the key of every record of an example in turn.
 func strategyKeys(t testing.TB, name string) (next func() int) {
 	t.Helper()
-	j, err := Read("examples/keys/"+name+".yaml", ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: date20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,22 +245,22 @@ func BenchmarkStrategies(b *testing.B) {
 // TestTableOfAPeriod: a date in the table's name, which plan, run and get need then.
 func TestTableOfAPeriod(t *testing.T) {
 	const path = "examples/keys/monthly-table.yaml"
-	for _, o := range []ReadOptions{{}, {DateOptional: true}} {
-		if _, err := Read(path, o); err == nil || !strings.Contains(err.Error(), "monthly-table.yaml:3: table: ${date:200601} needs the logical date") {
+	for _, o := range []jobfile.ReadOptions{{}, {DateOptional: true}} {
+		if _, err := jobfile.Read(path, o); err == nil || !strings.Contains(err.Error(), "monthly-table.yaml:3: table: ${date:200601} needs the logical date") {
 			t.Errorf("without a date: %v", err)
 		}
 	}
-	day, err := ParseDate("2018-12-01")
+	day, err := jobfile.ParseDate("2018-12-01")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []ReadOptions{{Date: day}, {Date: day, DateOptional: true}} {
-		j, err := Read(path, o)
+	for _, o := range []jobfile.ReadOptions{{Date: day}, {Date: day, DateOptional: true}} {
+		j, err := jobfile.Read(path, o)
 		if err != nil || j.Table != "shop:orders_201812" || filepath.Base(j.Output) != "201812" {
 			t.Fatalf("%+v, %v", j, err)
 		}
 		j.Output = t.TempDir()
-		if s := mustRun(t, j, Options{}); s.Run.Table != "shop:orders_201812" {
+		if s := mustRun(t, j, options.Options{}); s.Run.Table != "shop:orders_201812" {
 			t.Errorf("run %+v", s.Run)
 		}
 	}

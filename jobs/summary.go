@@ -4,43 +4,21 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/jobs/books"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/timing"
 	"bulkload/load"
 	"bulkload/partition"
 )
 
-// SummarySchema is the version of the summary's JSON form.
-const SummarySchema = 1
-
-// The values of Summary.Status.
-const (
-	StatusDone    = "done"
-	StatusNothing = "nothing to do" // the run was finished before
-	StatusEmpty   = "empty input"
-	StatusFailed  = "failed"
-	StatusWritten = "written"  // of one of several outputs: its files wait for the load, which another one's failure has prevented
-	StatusUndone  = "not done" // of one of several outputs, likewise
-)
-
-// Outcome is how a command ended: every report begins with it.
-type Outcome struct {
-	Schema int    `json:"schema"`
-	Status string `json:"status"`
-	Exit   int    `json:"exit"`
-	Error  string `json:"error,omitempty"`
-}
-
-// Result gives a report's outcome to fill in.
-func (o *Outcome) Result() *Outcome { return o }
-
-func newOutcome() Outcome { return Outcome{Schema: SummarySchema, Status: StatusFailed} }
-
 // Summary is what a run did, for people and programs. It is given on failure too, with what there is.
 type Summary struct {
-	Outcome
-	Run            RunInfo         `json:"run"`
+	outcome.Outcome
+	Run            jobfile.RunInfo `json:"run"`
 	*OutputSummary                 // nil where there are several outputs
 	Outputs        []*OutputReport `json:"outputs,omitempty"` // where there are several, in the order of the job file
-	Phases         []Phase         `json:"phases"`
+	Phases         []timing.Phase  `json:"phases"`
 	Rejects        []RejectFile    `json:"rejects"`
 	Sort           *SortSummary    `json:"sort,omitempty"`
 	Bound          *Bound          `json:"bound,omitempty"`   // where a run did something
@@ -51,7 +29,7 @@ type Summary struct {
 
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
-	Books      Books             `json:"books"`
+	Books      books.Books       `json:"books"`
 	Regions    []RegionShare     `json:"regions"`
 	Files      []FileSummary     `json:"files"`
 	Digest     digest.Sum        `json:"digest"`
@@ -62,21 +40,11 @@ type OutputSummary struct {
 
 // OutputReport is one of several outputs, each of which has a run of its own.
 type OutputReport struct {
-	Status string  `json:"status"`
-	Run    RunInfo `json:"run"`
+	Status string          `json:"status"`
+	Run    jobfile.RunInfo `json:"run"`
 	OutputSummary
 
 	name string // in phases; "" where there is one output
-}
-
-// Phase is a stage of a run and how long it took, or a part of a stage, whose time is that of all cores together.
-type Phase struct {
-	Name    string  `json:"name"`
-	Output  string  `json:"output,omitempty"` // the table, where there are several outputs and the stage is of one
-	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself
-	Seconds float64 `json:"seconds"`
-	Bytes   int64   `json:"bytes"`
-	Rate    float64 `json:"bytes_per_second"`
 }
 
 // RegionShare is a region's part of a run.
@@ -119,10 +87,10 @@ type LoadSummary struct {
 	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
 }
 
-func newSummary(j *Job) *Summary {
-	s := &Summary{Outcome: newOutcome(), Run: j.runInfo(), Phases: []Phase{}, Rejects: []RejectFile{}}
-	for _, out := range j.outputs() {
-		r := &OutputReport{Status: StatusUndone, Run: out.runInfo(),
+func newSummary(j *jobfile.Job) *Summary {
+	s := &Summary{Outcome: outcome.New(), Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
+	for _, out := range j.Feeds() {
+		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
 			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []FileSummary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
@@ -148,9 +116,9 @@ func (s *Summary) settle() {
 		s.Status, s.Run = s.only.Status, s.only.Run
 		return
 	}
-	s.Status = StatusNothing
+	s.Status = outcome.Nothing
 	for _, out := range s.Outputs {
-		if out.Status != StatusNothing {
+		if out.Status != outcome.Nothing {
 			s.Status = out.Status
 		}
 	}
@@ -160,14 +128,24 @@ func (s *Summary) settle() {
 func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
 	start := time.Now()
 	bytes, err := do()
-	p := newPhase(name, time.Since(start), bytes)
+	p := timing.NewPhase(name, time.Since(start), bytes)
 	p.Output = output
 	s.Phases = append(s.Phases, p)
 	return err
 }
 
+// shift counts some of the load's time to the probe, which are the last two phases: before it loads files, a load asks too.
+func (s *Summary) shift(asked time.Duration) {
+	last := s.Phases[len(s.Phases)-2:]
+	for i, by := range []time.Duration{-asked, asked} {
+		p := timing.NewPhase(last[i].Name, time.Duration(last[i].Seconds*float64(time.Second))+by, last[i].Bytes)
+		p.Output = last[i].Output
+		last[i] = p
+	}
+}
+
 // parts adds the parts of a stage.
-func (s *Summary) parts(output string, parts []Phase) {
+func (s *Summary) parts(output string, parts []timing.Phase) {
 	for _, p := range parts {
 		p.Output = output
 		s.Phases = append(s.Phases, p)
@@ -185,7 +163,7 @@ func (s *Summary) sorted(all []*sortedRows) {
 	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	for _, rows := range all {
 		if rows != nil {
-			s.parts("", rows.times.phases(stats)) // they share the reading
+			s.parts("", rows.times.Phases(stats)) // they share the reading
 			break
 		}
 	}

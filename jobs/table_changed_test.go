@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 )
 
 // changes are what an operator may do to a table whose files bulkload has loaded. before is done before the load.
@@ -43,7 +46,7 @@ func changedTable(t *testing.T, before func(t *testing.T, l *live)) *live {
 func (l *live) wantRefusedThenForced(t *testing.T) {
 	t.Helper()
 	s, err := Run(context.Background(), l.job(t, night20), l.options())
-	if KindOf(err) != Refused || !strings.Contains(err.Error(), "does not serve") || !strings.Contains(err.Error(), "--force") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("%s, %v", s.Status, err)
 	}
 	o := l.options()
@@ -74,7 +77,7 @@ func TestTableChangesInTheMiddle(t *testing.T) {
 	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
 		t.Run(what, func(t *testing.T) {
 			l := changedTable(t, nil)
-			l.crash(t, night20, pointTaken, 7)
+			l.crash(t, night20, failpoint.Taken, 7)
 			changes[what].after(t, l)
 			s, err := Run(context.Background(), l.job(t, night20), l.options())
 			if what == "one region truncated" && err == nil { // its file may not have been loaded yet
@@ -91,7 +94,7 @@ func TestDeletedRows(t *testing.T) {
 	l := changedTable(t, nil)
 	s := mustRun(t, l.job(t, night20), l.options())
 	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
+	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
 		t.Error(err)
 	}
 }
@@ -109,11 +112,11 @@ func TestRestoredToBeforeACorrection(t *testing.T) {
 	l.wantDigest(t, "corrected", night20)
 	l.wantAgain(t, night20)
 	l.oracle(t, "restore", "correct_"+l.table, l.table)
-	if s, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "verify --live") {
+	if s, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "verify --live") {
 		t.Errorf("restored: %s, %v", s.Status, err)
 	}
 	l.withoutOutput(t, night20)
-	if s, err := Run(context.Background(), l.job(t, night20), l.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "verify --live") {
+	if s, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "verify --live") {
 		t.Errorf("restored, output deleted: %s, %v", s.Status, err)
 	}
 	mustRun(t, l.job(t, night20), o)

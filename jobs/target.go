@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
 	"bulkload/load"
 	"bulkload/partition"
 )
@@ -31,7 +34,7 @@ type targetFamily struct {
 
 // planTarget takes boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
 // is nil where no cluster is asked.
-func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
+func planTarget(j *jobfile.Job, s *site, table *load.Table) (*target, error) {
 	t, splits := &target{}, j.Regions.Splits
 	if j.Regions.From == "table" {
 		splits = table.Splits()
@@ -42,7 +45,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.regions.CheckSalts(salts); err != nil {
-			return nil, refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
+			return nil, failure.Refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
 		}
 	}
 	if t.layout, err = newLayout(j); err != nil {
@@ -63,7 +66,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 			return nil, err
 		}
 		if err := settings.Check(); err != nil {
-			return nil, refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.name, err)
+			return nil, failure.Refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.name, err)
 		}
 		t.families = append(t.families, targetFamily{f.name, settings})
 	}
@@ -77,7 +80,7 @@ func planTarget(j *Job, s *site, table *load.Table) (*target, error) {
 func (t *target) setSplits(splits [][]byte, wide bool) (err error) {
 	t.splits = splits
 	if t.regions, err = partition.NewRegions(splits); err != nil {
-		return refusef("region boundaries: %w", err)
+		return failure.Refusef("region boundaries: %w", err)
 	}
 	if t.sorted = t.regions; !wide {
 		return nil
@@ -87,7 +90,7 @@ func (t *target) setSplits(splits [][]byte, wide bool) (err error) {
 		of[i] = partition.AppendRow(nil, s)
 	}
 	if t.sorted, err = partition.NewRegions(of); err != nil {
-		return refusef("region boundaries of a wide table: %w", err)
+		return failure.Refusef("region boundaries of a wide table: %w", err)
 	}
 	return nil
 }
@@ -107,7 +110,7 @@ func (t *target) splitKey(key []byte) (row, named []byte, err error) {
 
 const defaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml
 
-func maxSize(j *Job, s *site) (int64, error) {
+func maxSize(j *jobfile.Job, s *site) (int64, error) {
 	if j.HFile.MaxSize > 0 {
 		return j.HFile.MaxSize, nil
 	}
@@ -140,21 +143,21 @@ func (w *workplace) checkPlace(ctx context.Context, table *load.Table) error {
 func lookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
 	if err != nil {
-		return nil, &kindError{kindOfLookup(err), fmt.Errorf("look up table %s: %w", name, err)}
+		return nil, failure.New(kindOfLookup(err), fmt.Errorf("look up table %s: %w", name, err))
 	}
 	return table, nil
 }
 
 // kindOfLookup: whatever a cluster refuses to tell of a table, nothing was changed yet.
-func kindOfLookup(err error) Kind {
-	if kind := KindOf(err); kind != Failed {
+func kindOfLookup(err error) failure.Kind {
+	if kind := failure.KindOf(err); kind != failure.Failed {
 		return kind
 	}
-	return Refused
+	return failure.Refused
 }
 
 // familySettings are a family's, from the live table if there is one, else from the job.
-func familySettings(j *Job, name string, table *load.Table) (hfilewriter.Settings, error) {
+func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter.Settings, error) {
 	if table == nil {
 		return j.HFile.Settings, nil
 	}
@@ -164,17 +167,17 @@ func familySettings(j *Job, name string, table *load.Table) (hfilewriter.Setting
 		for _, f := range table.Families {
 			names = append(names, f.Name)
 		}
-		return hfilewriter.Settings{}, refusef("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
+		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
 	}
 	live, err := liveSettings(&table.Families[i])
 	if err != nil {
-		return live, refusef("table %s, family %s: %w", table.Name, name, err)
+		return live, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
 	}
 	return live, contradictions(j, table.Name, name, live)
 }
 
 // contradictions compares what the job file says of a family with what the table has.
-func contradictions(j *Job, table, family string, live hfilewriter.Settings) error {
+func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Settings) error {
 	said := j.HFile.Settings
 	for _, c := range []struct {
 		key        string
@@ -186,7 +189,7 @@ func contradictions(j *Job, table, family string, live hfilewriter.Settings) err
 		{"block_size", said.BlockSize, live.BlockSize},
 	} {
 		if j.HFile.Given[c.key] && c.said != c.live {
-			return refusef("%s: hfile.%s is %v, but table %s has %v for family %s; change the one or the other, or leave it out",
+			return failure.Refusef("%s: hfile.%s is %v, but table %s has %v for family %s; change the one or the other, or leave it out",
 				j.Path, c.key, c.said, table, c.live, family)
 		}
 	}
@@ -220,8 +223,8 @@ func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 func checkBoundaries(splits [][]byte, table *load.Table) error {
 	for _, live := range table.Splits() {
 		if !slices.ContainsFunc(splits, func(s []byte) bool { return bytes.Equal(s, live) }) {
-			return refusef("table %s has a region boundary at %s, which regions of the job file does not have; use regions: {from: table}",
-				table.Name, Printable(live))
+			return failure.Refusef("table %s has a region boundary at %s, which regions of the job file does not have; use regions: {from: table}",
+				table.Name, printable.Bytes(live))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package jobs
 import (
 	"testing"
 
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/planning"
 	"bulkload/partition"
 )
@@ -13,10 +14,10 @@ func TestBoundariesThatArePlanned(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		made := &target{}
 		for _, splits := range [][][]byte{nil, {[]byte("a\x00\x00"), []byte("m")}, {[]byte("a\x00\x01"), []byte("a\x01"), []byte("m\x00")}} {
-			c := &candidate{job: &Job{}, open: true, report: newPlanReport(&Job{}), target: made,
+			c := &candidate{job: &jobfile.Job{}, open: true, report: newPlanReport(&jobfile.Job{}), target: made,
 				stats: &planStatistics{keys: &planning.Sample{}, counts: tableCounts{regions: make([]regionCounts, 1)}}}
 			if wide {
-				c.job.Wide = &Wide{}
+				c.job.Wide = &jobfile.Wide{}
 			}
 			c.report.Suggestion.Keys = splits
 			if made.regions == nil {

@@ -30,13 +30,13 @@ func (l *lock) tempFolder() (string, error) {
 	if l.temps {
 		return l.tempPath(), nil
 	}
-	if err := l.fsys.MkdirAll(l.tempPath(), dirPerm); err != nil {
+	if err := l.fsys.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
 	name := path.Join(l.tempPath(), ownerName)
-	err := removeIfThere(l.fsys, name) // of an attempt that failed
+	err := storage.RemoveIfThere(l.fsys, name) // of an attempt that failed
 	if err == nil {
-		err = createFile(l.fsys, name, l.text)
+		err = storage.CreateFile(l.fsys, name, l.text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
@@ -48,7 +48,7 @@ func (l *lock) tempFolder() (string, error) {
 // clearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
 // What is no such folder is left to the run that knows the directory for its own.
 func (l *lock) clearTemps() error {
-	folders, err := list(l.fsys, path.Join(l.dir, tempDir))
+	folders, err := storage.List(l.fsys, path.Join(l.dir, tempDir))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (l *lock) deserted(folder storage.Info) bool {
 		return true
 	}
 	var o owner
-	text, err := readFile(l.fsys, path.Join(l.dir, tempDir, folder.Name, ownerName), 64<<10)
+	text, err := storage.ReadFile(l.fsys, path.Join(l.dir, tempDir, folder.Name, ownerName), 64<<10)
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		o = owner{}
 	}
@@ -101,7 +101,7 @@ func (g guardedFS) Unwrap() storage.FS { return g.FS }
 func (l *lock) guarded() storage.FS { return guardedFS{l.fsys, l} }
 
 func (g guardedFS) check(name string) error {
-	if own := g.lock.tempPath(); name == own || below(own, name) {
+	if own := g.lock.tempPath(); name == own || storage.Below(own, name) {
 		return nil
 	}
 	return g.lock.check()

@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/outcome"
 )
 
 // TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
@@ -15,9 +19,9 @@ import (
 func TestStolenLockOfALoad(t *testing.T) {
 	const date = "2026-11-20"
 	for _, c := range []struct {
-		at    point
+		at    failpoint.Point
 		times int
-	}{{pointRenamed, 3}, {pointWritten, 1}, {pointAsked, 1}, {pointAsked, 3}, {pointTaken, 1}, {pointTaken, 4}} {
+	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.Asked, 1}, {failpoint.Asked, 3}, {failpoint.Taken, 1}, {failpoint.Taken, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			l := newLive(t)
 			l.table10(t)
@@ -28,7 +32,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 			fsys, dir := l.outputOf(t, j)
 			var times atomic.Int64
 			var after string
-			o.reached = func(p point) {
+			o.Failpoint = func(p failpoint.Point) {
 				if p != c.at || times.Add(1) != int64(c.times) {
 					return
 				}
@@ -37,20 +41,20 @@ func TestStolenLockOfALoad(t *testing.T) {
 				}
 				thief := l.options()
 				thief.WorkDir = t.TempDir()
-				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != StatusDone {
+				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != outcome.Done {
 					t.Errorf("the thief: %v, %v", s.Status, err)
 				}
 				after = tracesOf(t, fsys, dir)
 			}
 			_, err := Run(context.Background(), j, o)
-			if KindOf(err) != Later || after == "" {
-				t.Errorf("the run that lost its lock: kind %d, %v", KindOf(err), err)
+			if failure.KindOf(err) != failure.Later || after == "" {
+				t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 			}
 			if now := tracesOf(t, fsys, dir); now != after {
 				t.Errorf("the output was\n%s\nand is\n%s", after, now)
 			}
 			l.wantTable(t, "after the theft", l.expected(t, date))
-			if s := mustRun(t, l.job(t, date), l.options()); s.Status != StatusNothing {
+			if s := mustRun(t, l.job(t, date), l.options()); s.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", s.Status)
 			}
 		})
@@ -58,7 +62,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 }
 
 // outputOf is the place of a job's output.
-func (l *live) outputOf(t *testing.T, j *Job) (storage.FS, string) {
+func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
 	t.Helper()
 	s, err := openSite(l.options(), j.HBase, true)
 	if err != nil {
@@ -75,7 +79,7 @@ func (l *live) outputOf(t *testing.T, j *Job) (storage.FS, string) {
 // tracesOf shows what changes when anything in an output is written again.
 func tracesOf(t *testing.T, fsys storage.FS, dir string) (all string) {
 	t.Helper()
-	infos, err := list(fsys, dir)
+	infos, err := storage.List(fsys, dir)
 	if err != nil {
 		t.Error(err)
 	}

@@ -15,6 +15,12 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
 )
 
 // theft is another run of the same job that comes into the lock of one that is still at work, and does all of it.
@@ -35,7 +41,7 @@ func (s *theft) strike(t *testing.T, work string) {
 		}
 		j := readCheck(t, s.dir, s.out)
 		j.Input.MaxRejects.Count = 1000
-		if sum, err := Run(context.Background(), j, Options{WorkDir: work}); err != nil || sum.Status != StatusDone && sum.Status != StatusNothing {
+		if sum, err := Run(context.Background(), j, options.Options{WorkDir: work}); err != nil || sum.Status != outcome.Done && sum.Status != outcome.Nothing {
 			t.Errorf("the thief: %+v, %v", sum, err)
 		}
 		s.after = traces(t, s.out)
@@ -89,11 +95,11 @@ func traces(t *testing.T, out string) map[string]string {
 
 // stolenPoints are those at which something is published next.
 var stolenPoints = []struct {
-	at    point
+	at    failpoint.Point
 	times int
 }{
-	{pointPlanned, 1}, {pointSorted, 1}, {pointBegun, 1}, {pointVerified, 1}, {pointVerified, 6}, {pointRenamed, 1},
-	{pointRenamed, 7}, {pointRecorded, 1}, {pointRecorded, 10}, {pointBalanced, 1}, {pointWritten, 1}, {"rejects", 1},
+	{failpoint.Planned, 1}, {failpoint.Sorted, 1}, {failpoint.Begun, 1}, {failpoint.Verified, 1}, {failpoint.Verified, 6}, {failpoint.Renamed, 1},
+	{failpoint.Renamed, 7}, {failpoint.Recorded, 1}, {failpoint.Recorded, 10}, {failpoint.Balanced, 1}, {failpoint.Written, 1}, {"rejects", 1},
 }
 
 // TestStolenLock takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
@@ -102,12 +108,12 @@ func TestStolenLock(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	rejectsEvery(t, dir, 100)
 	base := filepath.Join(dir, "base")
-	job := func(out string) *Job {
+	job := func(out string) *jobfile.Job {
 		j := readCheck(t, dir, out)
 		j.Input.MaxRejects.Count = 1000
 		return j
 	}
-	mustRun(t, job(base), Options{})
+	mustRun(t, job(base), options.Options{})
 	for _, c := range stolenPoints {
 		for _, old := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.at, c.times, map[bool]string{false: " deleted", true: " given up"}[old]), func(t *testing.T) {
@@ -115,12 +121,12 @@ func TestStolenLock(t *testing.T) {
 				s := &theft{dir: dir, out: out, old: old}
 				var times atomic.Int64
 				work := t.TempDir()
-				hit := func(p point) {
+				hit := func(p failpoint.Point) {
 					if p == c.at && times.Add(1) == int64(c.times) {
 						s.strike(t, work)
 					}
 				}
-				o := Options{reached: hit, Watch: func(p Progress) {
+				o := options.Options{Failpoint: hit, Watch: func(p progress.Progress) {
 					if p.Phase == "sort" {
 						hit("rejects") // which are published at the end of the reading
 					}
@@ -129,8 +135,8 @@ func TestStolenLock(t *testing.T) {
 				if s.after == nil {
 					t.Fatalf("no theft: %v", err)
 				}
-				if KindOf(err) != Later || !strings.Contains(err.Error(), "the lock") {
-					t.Errorf("the run that lost its lock: kind %d, %v", KindOf(err), err)
+				if failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "the lock") {
+					t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 				}
 				now := traces(t, out)
 				for name, was := range s.after {
@@ -147,7 +153,7 @@ func TestStolenLock(t *testing.T) {
 				if left, err := os.ReadDir(filepath.Join(out, tempDir)); err == nil && len(left) > 0 {
 					t.Errorf("left: %v", left)
 				}
-				if again := mustRun(t, job(out), Options{}); again.Status != StatusNothing {
+				if again := mustRun(t, job(out), options.Options{}); again.Status != outcome.Nothing {
 					t.Errorf("a run after that says %s", again.Status)
 				}
 			})
@@ -200,8 +206,8 @@ func TestSleeperRenamesNothing(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the sleeper's rename: %v", err)
 	}
-	if err := first.lock.explain(err); KindOf(err) != Later {
-		t.Errorf("of kind %d: %v", KindOf(err), err)
+	if err := first.lock.explain(err); failure.KindOf(err) != failure.Later {
+		t.Errorf("of kind %d: %v", failure.KindOf(err), err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if err != nil || !strings.Contains(string(text), `"state": "written"`) {

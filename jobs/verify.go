@@ -5,8 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/cell"
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/load"
 	"bulkload/partition"
 
@@ -15,7 +20,7 @@ import (
 
 // VerifyReport is what a verification found.
 type VerifyReport struct {
-	Outcome
+	outcome.Outcome
 	Against   string `json:"against"` // what was held against the source, or looked at alone
 	Rows      int64  `json:"rows"`
 	Cells     int64  `json:"cells"`
@@ -35,9 +40,9 @@ type VerifyReport struct {
 }
 
 // VerifyJob holds what a job has written, or with live the table, against its source, cell by cell.
-func VerifyJob(ctx context.Context, j *Job, o Options, live bool) (report *VerifyReport, err error) {
-	report = &VerifyReport{Outcome: newOutcome(), Differences: []Difference{}}
-	o, err = o.withDefaults()
+func VerifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *VerifyReport, err error) {
+	report = &VerifyReport{Outcome: outcome.New(), Differences: []Difference{}}
+	o, err = o.WithDefaults()
 	if err != nil {
 		return report, err
 	}
@@ -47,15 +52,15 @@ func VerifyJob(ctx context.Context, j *Job, o Options, live bool) (report *Verif
 	}
 	err = errors.Join(err, v.close())
 	if ctx.Err() != nil && err != nil {
-		err = &kindError{Interrupted, err}
+		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
 }
 
 // verifying is a source and the outputs that are held against it.
 type verifying struct {
-	job     *Job
-	options Options
+	job     *jobfile.Job
+	options options.Options
 	site    *site
 	source  *source
 	cluster *load.Cluster // nil where none is needed
@@ -64,7 +69,7 @@ type verifying struct {
 
 // verification is one output being held against the source.
 type verification struct {
-	job     *Job
+	job     *jobfile.Job
 	target  *target
 	cluster *load.Cluster // nil where files are looked at
 	files   *directory    // nil where the table is
@@ -72,20 +77,20 @@ type verification struct {
 	report  *VerifyReport
 }
 
-func openVerifying(ctx context.Context, j *Job, o Options, live bool) (v *verifying, err error) {
+func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
 	v = &verifying{job: j, options: o}
-	if v.site, err = openSite(o, j.HBase, live || j.remote(Options{NoLoad: true})); err != nil {
+	if v.site, err = openSite(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
 	}
 	if v.source, err = openSource(j, v.site); err != nil {
 		return v, err
 	}
-	if live || j.connects(Options{NoLoad: true}) {
+	if live || j.Connects(false) {
 		if v.cluster, err = v.site.connect(ctx); err != nil {
 			return v, err
 		}
 	}
-	for _, out := range j.outputs() {
+	for _, out := range j.Feeds() {
 		one := &verification{job: out}
 		v.outputs = append(v.outputs, one)
 		if err := one.open(ctx, v, live); err != nil {
@@ -103,7 +108,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 			return err
 		}
 	}
-	if v.target, err = v.job.target(ctx, of.site, of.source, table, nil, of.options); err != nil {
+	if v.target, err = targetOf(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
 		return err
 	}
 	if live {
@@ -119,7 +124,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	}
 	v.record, err = readManifest(fsys, dir)
 	if m := v.record; err == nil && m != nil && m.State == stateLoaded && len(v.files.files) == 0 && len(m.files()) > 0 {
-		err = refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
+		err = failure.Refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
 }
@@ -159,11 +164,11 @@ func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 	for i, out := range v.outputs {
 		out.report = report
 		if len(v.outputs) > 1 {
-			out.report = &VerifyReport{Outcome: newOutcome(), Differences: []Difference{}}
+			out.report = &VerifyReport{Outcome: outcome.New(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, out.report)
 		}
 		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].filtered
-		if err := errors.Join(out.run(ctx, all[i]), all[i].sorted.Close()); KindOf(err) == Differs {
+		if err := errors.Join(out.run(ctx, all[i]), all[i].sorted.Close()); failure.KindOf(err) == failure.Differs {
 			differ = append(differ, err)
 		} else if err != nil {
 			return errors.Join(err, closeRows(all[i+1:]))
@@ -173,7 +178,7 @@ func (v *verifying) run(ctx context.Context, report *VerifyReport) error {
 	if differ != nil {
 		return errors.Join(differ...)
 	}
-	report.Status = StatusDone
+	report.Status = outcome.Done
 	return nil
 }
 
@@ -217,21 +222,21 @@ func (v *verification) run(ctx context.Context, rows *sortedRows) error {
 	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
 	report.Differences = append(report.Differences, found.listed...)
 	if n := found.count(); n > 0 {
-		err = differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+		err = failure.Differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
 			report.Against, n, found.missing, found.different, found.extra)
 	}
 	if v.files != nil {
 		err = errors.Join(err, v.files.verifySound(ctx, v.record, report))
 	}
 	if err == nil {
-		report.Status = StatusDone
+		report.Status = outcome.Done
 	}
 	return err
 }
 
 func (v *verification) joinAll(ctx context.Context, rows *sortedRows, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	units := rows.units(v.job, v.target)
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
@@ -276,7 +281,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
-		err = v.scan(ctx, slice, func(c *keys.Cell) error {
+		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != allFamilies && v.target.layout.familyNamed(c.Family) != family {
 				return nil
 			}
@@ -290,7 +295,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 }
 
 // scan visits what is there of a slice.
-func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*keys.Cell) error) error {
+func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
 	start, end := v.target.regions.Start(slice.Region), v.target.regions.End(slice.Region)
 	if len(slice.Start) > 0 {
 		start, _, _ = v.target.splitKey(slice.Start)

@@ -9,6 +9,13 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,9 +34,9 @@ type VerifiedFile struct {
 
 // VerifyDir checks a directory of HFiles alone: each file in itself, one family a folder, no two files of a family with
 // rows of the same range, and the files against the manifest where there is one.
-func VerifyDir(ctx context.Context, dir string, o Options) (report *VerifyReport, err error) {
-	report = &VerifyReport{Outcome: newOutcome(), Against: dir, Differences: []Difference{}}
-	s, err := openSite(o, HBase{}, isRemote(dir))
+func VerifyDir(ctx context.Context, dir string, o options.Options) (report *VerifyReport, err error) {
+	report = &VerifyReport{Outcome: outcome.New(), Against: dir, Differences: []Difference{}}
+	s, err := openSite(o, jobfile.HBase{}, storage.IsHDFS(dir))
 	if err != nil {
 		return report, err
 	}
@@ -44,7 +51,7 @@ func VerifyDir(ctx context.Context, dir string, o Options) (report *VerifyReport
 	}
 	err = errors.Join(d.verify(ctx, report), fsys.Close())
 	if err == nil {
-		report.Status = StatusDone
+		report.Status = outcome.Done
 	}
 	return report, err
 }
@@ -55,7 +62,7 @@ func (d *directory) verify(ctx context.Context, report *VerifyReport) error {
 		return err
 	}
 	if len(d.files) == 0 && m == nil {
-		return refusef("%s holds no HFiles in folders of families", d.fsys.URI(d.dir))
+		return failure.Refusef("%s holds no HFiles in folders of families", d.fsys.URI(d.dir))
 	}
 	if err := d.verifySound(ctx, m, report); err != nil {
 		return err
@@ -85,7 +92,7 @@ func (d *directory) verifySound(ctx context.Context, m *manifest, report *Verify
 func (d *directory) verifyFiles(ctx context.Context, report *VerifyReport) error {
 	report.Files = make([]VerifiedFile, len(d.files))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers())
+	group.SetLimit(parallel.Workers())
 	for i, f := range d.files {
 		group.Go(func() error {
 			if ctx.Err() != nil {
@@ -113,16 +120,16 @@ func (d *directory) verifyFile(ctx context.Context, f *directoryFile) (found *Ve
 	family := []byte(f.family)
 	report, err := in.Verify(interruptible(ctx, func(run *hfilewriter.Run) error {
 		if c := run.Cell; !bytes.Equal(c.Family, family) {
-			return differsf("row %s has a cell of family %s in the folder of family %s", Printable(c.Row), Printable(c.Family), f.family)
+			return failure.Differsf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.family)
 		}
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	}))
 	if err != nil {
-		return nil, unsoundf("%s: %w", name, err)
+		return nil, failure.Damagedf("%s: %w", name, err)
 	}
 	return &VerifiedFile{Path: f.path, Bytes: f.size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
-		FirstRow: Printable(f.first), LastRow: Printable(f.last), Digest: cells.Sum}, nil
+		FirstRow: printable.Bytes(f.first), LastRow: printable.Bytes(f.last), Digest: cells.Sum}, nil
 }
 
 // interruptible ends a walk over cells when ctx ends.
@@ -141,8 +148,8 @@ func (d *directory) checkOverlap() error {
 	for i := 1; i < len(d.files); i++ {
 		a, b := d.files[i-1], d.files[i]
 		if a.family == b.family && bytes.Compare(a.last, b.first) >= 0 {
-			return differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
-				a.path, Printable(a.last), b.path, Printable(b.first))
+			return failure.Differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
+				a.path, printable.Bytes(a.last), b.path, printable.Bytes(b.first))
 		}
 	}
 	return nil
@@ -162,15 +169,15 @@ func checkManifest(m *manifest, report *VerifyReport) error {
 		switch {
 		case !ok && want.Loaded:
 		case !ok:
-			return differsf("%s is in the manifest and not in the directory", want.Path)
+			return failure.Differsf("%s is in the manifest and not in the directory", want.Path)
 		case got.Bytes != want.Bytes || got.Rows != want.Rows || got.Digest != want.Digest:
-			return differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
+			return failure.Differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
 				want.Path, got.Bytes, got.Rows, got.Digest, want.Bytes, want.Rows, want.Digest)
 		}
 		delete(present, want.Path)
 	}
 	for name := range present {
-		return differsf("%s is not in the manifest", name)
+		return failure.Differsf("%s is not in the manifest", name)
 	}
 	return nil
 }

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
+	"bulkload/internal/printable"
 )
 
 // wideRow is the row of a wide table that a slice's writer is at. Its cells go to the files as they come, so that a row may
@@ -69,15 +70,15 @@ func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) err
 		r.wide.begun[i] = true
 		f.took(timestamp)
 	}
-	cell := keys.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: timestamp, Type: keys.Put}
+	next := cell.Cell{Row: r.wide.row, Family: family.bytes, Timestamp: timestamp, Type: cell.Put}
 	for at := family.first; at < family.last; at++ {
 		if r.values[at].Null() {
 			continue
 		}
 		r.wide.qualifier = append(append(r.wide.qualifier[:0], named...), family.qualifiers[at-family.first]...)
-		cell.Qualifier, cell.Value = r.wide.qualifier, r.values[at].Bytes()
-		if err := f.w.Append(&cell); err != nil {
-			return fmt.Errorf("row %s: %w", Printable(cell.Row), err)
+		next.Qualifier, next.Value = r.wide.qualifier, r.values[at].Bytes()
+		if err := f.w.Append(&next); err != nil {
+			return fmt.Errorf("row %s: %w", printable.Bytes(next.Row), err)
 		}
 	}
 	return nil

@@ -17,8 +17,14 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/printable"
 	"bulkload/internal/testcluster"
-	"bulkload/keys"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 const wideHead = `table: ns:wide
@@ -123,9 +129,9 @@ func wideDir(t testing.TB, job string, records int) string {
 	return dir
 }
 
-func readWideJob(t testing.TB, dir, out string) *Job {
+func readWideJob(t testing.TB, dir, out string) *jobfile.Job {
 	t.Helper()
-	j, err := Read(filepath.Join(dir, "wide.yaml"), ReadOptions{})
+	j, err := jobfile.Read(filepath.Join(dir, "wide.yaml"), jobfile.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +141,7 @@ func readWideJob(t testing.TB, dir, out string) *Job {
 
 // wideBooks are the books and cells that a case must come to.
 type wideBooks struct {
-	Books
+	books.Books
 	cells map[string]string // row, family and qualifier, as CellLine of the oracle writes them: value
 }
 
@@ -191,8 +197,8 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 // lines are all cells of a directory as lines of the oracle's form.
 func lines(t *testing.T, output string) []string {
 	t.Helper()
-	j := &Job{Dir: "/"}
-	s, err := openSite(Options{}, HBase{}, false)
+	j := &jobfile.Job{Dir: "/"}
+	s, err := openSite(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +211,7 @@ func lines(t *testing.T, output string) []string {
 		t.Fatal(err)
 	}
 	var all []string
-	err = d.scan(context.Background(), nil, nil, func(c *keys.Cell) error {
+	err = d.scan(context.Background(), nil, nil, func(c *cell.Cell) error {
 		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
 		return nil
 	})
@@ -234,7 +240,7 @@ func TestWideTables(t *testing.T) {
 			dir := wideDir(t, c.job, 9000)
 			out := filepath.Join(dir, "out")
 			j := readWideJob(t, dir, out)
-			s := mustRun(t, j, Options{})
+			s := mustRun(t, j, options.Options{})
 			want := c.expect(t, dir)
 			b := s.Books
 			want.Differing = b.Differing
@@ -245,20 +251,20 @@ func TestWideTables(t *testing.T) {
 			want.compare(t, lines(t, out))
 			for i := 1; i < len(s.Files); i++ {
 				a, b := s.Files[i-1], s.Files[i]
-				last, _ := ParseBinary(a.LastRow)
-				if first, err := ParseBinary(b.FirstRow); err != nil || a.Family == b.Family && bytes.Compare(last, first) >= 0 {
+				last, _ := printable.Parse(a.LastRow)
+				if first, err := printable.Parse(b.FirstRow); err != nil || a.Family == b.Family && bytes.Compare(last, first) >= 0 {
 					t.Errorf("row %s is in two files (%v)", b.FirstRow, err)
 				}
 			}
-			if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != b.CellsWritten || r.Rows != b.TableRows {
+			if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != b.CellsWritten || r.Rows != b.TableRows {
 				t.Errorf("verify the job: %+v, %v", r, err)
 			}
-			if r, err := VerifyDir(context.Background(), out, Options{}); err != nil || r.Digest != s.Digest {
+			if r, err := VerifyDir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest {
 				t.Errorf("verify the directory: %+v, %v", r, err)
 			}
 			small := filepath.Join(dir, "small")
 			before := runtime.GOMAXPROCS(3)
-			mustRun(t, readWideJob(t, dir, small), Options{Memory: minMemory, WorkDir: t.TempDir()})
+			mustRun(t, readWideJob(t, dir, small), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 			runtime.GOMAXPROCS(before)
 			sameFiles(t, "three cores", out, small)
 		})
@@ -280,7 +286,7 @@ func TestJavaReadsWideTables(t *testing.T) {
 				}
 			}
 			out := filepath.Join(dir, "out")
-			mustRun(t, readWideJob(t, dir, out), Options{})
+			mustRun(t, readWideJob(t, dir, out), options.Options{})
 			got := filepath.Join(dir, "got")
 			for _, args := range [][]string{{"check", "file://" + out, "-all"}, {"cells", "file://" + out, "-o", got}} {
 				if said, err := oracle.Run(args...); err != nil {
@@ -309,13 +315,13 @@ func TestWideTimestamps(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out")
 	j := readWideJob(t, dir, out)
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	got := strings.Join(lines(t, out), "\n")
 	want := "31\tf\t35\t1700000000005\tPut\t62\n31\tf\t37\t1700000000009\tPut\t64\n3132\tf\t35\t1700000000012\tPut\t63"
 	if got != want || s.Books.Differing != 1 {
 		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Books)
 	}
-	if r, err := VerifyJob(context.Background(), j, Options{}, false); err != nil || r.Cells != 3 {
+	if r, err := VerifyJob(context.Background(), j, options.Options{}, false); err != nil || r.Cells != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -323,7 +329,7 @@ func TestWideTimestamps(t *testing.T) {
 // TestWideDuplicatesAreRefused: with duplicates: error a qualifier that comes twice with differing values is one.
 func TestWideDuplicatesAreRefused(t *testing.T) {
 	dir := wideDir(t, wideCases["numbers in binary"].job+"\nduplicates: error", 3000)
-	_, err := Run(context.Background(), readWideJob(t, dir, filepath.Join(dir, "out")), Options{})
+	_, err := Run(context.Background(), readWideJob(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if err == nil || !strings.Contains(err.Error(), `and the qualifier \x00\x00\x00`) || !strings.Contains(err.Error(), "duplicates: error") {
 		t.Error(err)
 	}
@@ -335,7 +341,7 @@ func TestWideFilesRollBetweenRows(t *testing.T) {
 	dir := wideDir(t, c.job, 9000)
 	j := readWideJob(t, dir, filepath.Join(dir, "out"))
 	j.HFile.MaxSize, j.Regions.Splits = 10_000, nil
-	s := mustRun(t, j, Options{})
+	s := mustRun(t, j, options.Options{})
 	withCells := int64(0)
 	last := ""
 	for _, line := range lines(t, j.Output) {
@@ -365,7 +371,7 @@ func TestWideGet(t *testing.T) {
 	dir := wideDir(t, wideCases["text of all widths"].job, 9000)
 	out := filepath.Join(dir, "out")
 	j := readWideJob(t, dir, out)
-	mustRun(t, j, Options{})
+	mustRun(t, j, options.Options{})
 	followers := map[string]bool{}
 	for _, line := range lines(t, out) {
 		parts := strings.Split(line, "\t")
@@ -375,7 +381,7 @@ func TestWideGet(t *testing.T) {
 		}
 	}
 	j.Query = []string{"user"}
-	r, err := Get(context.Background(), j, Options{}, []string{"65"}, out)
+	r, err := Get(context.Background(), j, options.Options{}, []string{"65"}, out)
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != "65" || len(r.Rows[0].Cells) != len(followers) {
 		t.Fatalf("%d followers; %d rows, %v", len(followers), len(r.Rows), err)
 	}
@@ -385,12 +391,12 @@ func TestWideGet(t *testing.T) {
 		if n++; n > 50 {
 			break
 		}
-		r, err := Get(context.Background(), j, Options{}, []string{"65", id}, out)
+		r, err := Get(context.Background(), j, options.Options{}, []string{"65", id}, out)
 		if err != nil || len(r.Rows) != 1 || len(r.Rows[0].Cells) != 1 || r.Rows[0].Cells[0].Qualifier != id {
 			t.Fatalf("follower %s: %+v, %v", id, r.Rows, err)
 		}
 	}
-	if r, err := Get(context.Background(), j, Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
+	if r, err := Get(context.Background(), j, options.Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
 		t.Errorf("a follower that is not there: %+v, %v", r.Rows, err)
 	}
 }
@@ -411,7 +417,7 @@ func TestReadWideErrors(t *testing.T) {
 			if err := os.WriteFile(file, []byte(wideHead+c.job+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Read(file, ReadOptions{}); KindOf(err) != Usage || err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := jobfile.Read(file, jobfile.ReadOptions{}); failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is\n%v\nwant %s", err, c.want)
 			}
 		})
@@ -430,11 +436,11 @@ func TestWideRowChild(t *testing.T) {
 	debug.SetMemoryLimit(memory + memory/8) // as the command does
 	debug.SetGCPercent(50)
 	j := readWideJob(t, dir, filepath.Join(dir, "out"))
-	s := mustRun(t, j, Options{Memory: memory, WorkDir: dir})
+	s := mustRun(t, j, options.Options{Memory: memory, WorkDir: dir})
 	if s.Books.TableRows != 1 || s.Books.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
 		t.Fatalf("books %+v, %d spilled runs, %d files", s.Books, s.Sort.Runs, len(s.Files))
 	}
-	if r, err := VerifyJob(context.Background(), j, Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
+	if r, err := VerifyJob(context.Background(), j, options.Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	status, err := os.ReadFile("/proc/self/status")
@@ -477,8 +483,8 @@ func TestRowOfAMillionCells(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	used := peakMemory(t, said)
-	t.Logf("%s of memory for a row of %s", FormatSize(used), FormatSize(int64(b.Len())))
+	t.Logf("%s of memory for a row of %s", bytesize.Format(used), bytesize.Format(int64(b.Len())))
 	if used > 128<<20 {
-		t.Errorf("a row of %s took %s of memory", FormatSize(int64(b.Len())), FormatSize(used))
+		t.Errorf("a row of %s took %s of memory", bytesize.Format(int64(b.Len())), bytesize.Format(used))
 	}
 }

@@ -9,7 +9,14 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/keys"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -36,8 +43,8 @@ type Place struct {
 type writing struct {
 	*workplace
 	rows   *sortedRows
-	writes *meter
-	checks *meter
+	writes *progress.Meter
+	checks *progress.Meter
 
 	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
 
@@ -47,7 +54,7 @@ type writing struct {
 	left    []int        // slices of a region that are not verified yet
 
 	unbalanced map[int]bool // regions that do not hold what was sorted, and are not recorded
-	times      writeTimes
+	times      timing.WriteTimes
 }
 
 // writeSlices writes the slices that the manifest lacks, side by side.
@@ -57,8 +64,8 @@ func (w *writing) writeSlices(ctx context.Context) error {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
-	w.merging = make(chan struct{}, workers())
+	group.SetLimit(parallel.Workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
+	w.merging = make(chan struct{}, parallel.Workers())
 	for _, u := range units {
 		if running.Err() != nil {
 			break
@@ -80,7 +87,7 @@ func (w *writing) unfinished() ([]unit, error) {
 	}
 	known := len(w.manifest.Slices)
 	missing := slices.DeleteFunc(units, func(u unit) bool {
-		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == Printable(u.start) {
+		if done := w.manifest.done(u.Region, u.number); done != nil && done.Start == printable.Bytes(u.start) {
 			known--
 			return true
 		}
@@ -88,13 +95,13 @@ func (w *writing) unfinished() ([]unit, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	for region := range w.sums {
 		w.sums[region] = w.manifest.sum(region)
 	}
 	for i := range w.manifest.Slices {
-		w.writes.add(w.manifest.Slices[i].Entries)
+		w.writes.Add(w.manifest.Slices[i].Entries)
 	}
 	return missing, nil
 }
@@ -112,7 +119,7 @@ func (w *writing) forgetUnbalanced(units []unit) error {
 			continue
 		}
 		if err := w.balanceRegion(w.rows, region, w.manifest.sum(region)); err != nil {
-			sayf(w.options, "writing region %d again: %v", region, err)
+			w.options.Sayf("writing region %d again: %v", region, err)
 			if err := w.forget(region); err != nil {
 				return err
 			}
@@ -137,7 +144,7 @@ func (w *workplace) forget(region int) error {
 func (w *workplace) removeFiles(files []FileSummary) error {
 	var errs []error
 	for _, f := range slices.Backward(files) { // the first last: a kill leaves what removeUnrecorded finds
-		errs = append(errs, removeIfThere(w.fsys, w.dir, f.Path))
+		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
 	}
 	return errors.Join(errs...)
 }
@@ -146,13 +153,13 @@ func (w *workplace) removeFiles(files []FileSummary) error {
 // or none of them is there.
 func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
 	r := &sliceWriter{writing: w, unit: u, open: make([]*hfile, len(w.target.families)),
-		sequence: make([]int, len(w.target.families)), values: make([]keys.Value, len(w.target.layout.sources))}
+		sequence: make([]int, len(w.target.families)), values: make([]values.Value, len(w.target.layout.sources))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
 		}
 	}()
-	w.options.reached(pointBegun)
+	w.options.Failpoint.Reached(failpoint.Begun)
 	w.merging <- struct{}{}
 	begun := time.Now()
 	err = r.writeRows(ctx)
@@ -163,10 +170,10 @@ func (w *writing) writeSlice(ctx context.Context, u unit) (err error) {
 	if err := r.finishAll(); err != nil {
 		return err
 	}
-	r.times.total = time.Since(begun)
+	r.times.Total = time.Since(begun)
 	if err := r.verify(ctx); err != nil {
 		return err
 	}
-	r.options.reached(pointVerified)
+	r.options.Failpoint.Reached(failpoint.Verified)
 	return r.commit()
 }

@@ -1,16 +1,21 @@
 package keys
 
-import "fmt"
+import (
+	"fmt"
+
+	"bulkload/cell"
+	"bulkload/values"
+)
 
 // Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse;
 // a null is an error in a column that the key uses. The error is a *ValueError, and dst comes back as it
 // was. It allocates nothing where dst has room: for the key, and for the longest argument of a function beside it.
-func (e *Expr) Append(dst []byte, fields []Value) ([]byte, error) {
+func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return e.append(dst, fields, nil)
 }
 
 // append is Append with what is remembered of the record before, a step each; nil where nothing is.
-func (e *Expr) append(dst []byte, fields []Value, last []remembered) ([]byte, error) {
+func (e *Expr) append(dst []byte, fields []values.Value, last []remembered) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)
 	if err == nil {
 		err = checkLength(len(out) - len(dst))
@@ -22,14 +27,14 @@ func (e *Expr) append(dst []byte, fields []Value, last []remembered) ([]byte, er
 }
 
 func checkLength(n int) error {
-	if n == 0 || n > MaxRowLen {
-		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, MaxRowLen)}
+	if n == 0 || n > cell.MaxRowLen {
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, cell.MaxRowLen)}
 	}
 	return nil
 }
 
 // evaluate appends what steps make of a record.
-func (e *Expr) evaluate(steps []step, dst []byte, fields []Value, last []remembered) ([]byte, error) {
+func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []remembered) ([]byte, error) {
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
 	}
@@ -68,26 +73,26 @@ func (e *Expr) evaluate(steps []step, dst []byte, fields []Value, last []remembe
 
 const problemNull = "null"
 
-func (s *step) appendColumn(dst []byte, field Value) ([]byte, string) {
-	x := field.bytes
+func (s *step) appendColumn(dst []byte, field values.Value) ([]byte, string) {
+	x := field.Bytes()
 	switch {
 	case field.Null():
 		return dst, problemNull
 	case s.check > 0 && len(x) != s.check:
 		return dst, "not of the declared width"
 	case s.typed.Whole():
-		if n, problem := parseLong(x); problem != "" || !s.typed.holds(n) {
+		if n, problem := parseLong(x); problem != "" || !s.typed.Holds(n) {
 			return dst, "no " + s.typed.String()
 		}
 	}
 	return append(dst, x...), ""
 }
 
-func (s *step) applyColumn(dst []byte, field Value) ([]byte, string) {
+func (s *step) applyColumn(dst []byte, field values.Value) ([]byte, string) {
 	if field.Null() {
 		return dst, problemNull
 	}
-	return s.applyChecked(dst, field.bytes)
+	return s.applyChecked(dst, field.Bytes())
 }
 
 // replace puts the function's result in the place of its argument, which is everything from mark on.

@@ -3,12 +3,14 @@ package keys
 import (
 	"fmt"
 	"testing"
+
+	"bulkload/values"
 )
 
 // benchRecords are check rows: perCheck rows of one check_id one after another.
-func benchRecords(n, perCheck int) (records [][]Value) {
+func benchRecords(n, perCheck int) (records [][]values.Value) {
 	for i := range n {
-		records = append(records, ValuesOf(fmt.Sprintf("59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Sprintf("A%09d", 208848994+i/perCheck), "17",
+		records = append(records, values.ValuesOf(fmt.Sprintf("59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Sprintf("A%09d", 208848994+i/perCheck), "17",
 			"13800138000", "2019-01-31 12:34:56.0", "42"))
 	}
 	return records
@@ -32,7 +34,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func mustAppend(b *testing.B, e *Expr, dst []byte, fields []Value) []byte {
+func mustAppend(b *testing.B, e *Expr, dst []byte, fields []values.Value) []byte {
 	key, err := e.Append(dst, fields)
 	if err != nil {
 		b.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bulkload/values"
 )
 
 // wants is what a function takes: what it is called, and which contents it can never make anything of.
@@ -82,7 +84,7 @@ func (e *Expr) constantProblem(c *call) string {
 	if len(p.columns) > 0 || p.everything {
 		return ""
 	}
-	_, err := e.evaluate(p.steps, nil, make([]Value, len(e.columns)), nil)
+	_, err := e.evaluate(p.steps, nil, make([]values.Value, len(e.columns)), nil)
 	if err == nil {
 		return ""
 	}

@@ -3,6 +3,8 @@ package keys
 import (
 	"math"
 	"time"
+
+	"bulkload/values"
 )
 
 // stepKind is what one step of a compiled expression does.
@@ -32,7 +34,7 @@ type step struct {
 	layout []datePart
 	zone   *time.Location // nil: UTC, and clocks as they were written
 	unit   time.Duration  // of a number that is a moment; 0: told by its digits
-	typed  Kind           // what a column that is used as it stands holds
+	typed  values.Kind    // what a column that is used as it stands holds
 }
 
 // part is a term of the sum that is the key.
@@ -146,10 +148,10 @@ func columnWidth(c Column) Width {
 }
 
 // wholeWidth is how many bytes the text of a whole number has at most, with its sign.
-var wholeWidth = map[Kind]int{KindInt16: 6, KindInt32: 11, KindInt64: 20}
+var wholeWidth = map[values.Kind]int{values.KindInt16: 6, values.KindInt32: 11, values.KindInt64: 20}
 
 // greatest is the greatest number of a kind.
-var greatest = map[Kind]int64{KindInt16: math.MaxInt16, KindInt32: math.MaxInt32, KindInt64: math.MaxInt64}
+var greatest = map[values.Kind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32, values.KindInt64: math.MaxInt64}
 
 func (w Width) plus(v Width) Width {
 	if w.Max < 0 || v.Max < 0 {

@@ -5,21 +5,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/values"
 )
 
 // typedColumns has a column of each kind, called as it is, and some more.
 func typedColumns() (columns []Column) {
-	for _, name := range KindNames() {
-		kind, _ := ParseKind(name)
+	for _, name := range values.KindNames() {
+		kind, _ := values.ParseKind(name)
 		columns = append(columns, Column{Name: name, Kind: kind})
 	}
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
 	if err != nil {
 		panic(err)
 	}
-	return append(columns, Column{Name: "free"}, Column{Name: "guid", Width: 32}, Column{Name: "epoch", Kind: KindTimestamp, Unit: time.Millisecond},
-		Column{Name: "epoch_seconds", Kind: KindTimestamp, Unit: time.Second}, Column{Name: "local", Kind: KindTimestamp, Zone: shanghai},
-		Column{Name: "local_epoch", Kind: KindTimestamp, Unit: time.Millisecond, Zone: shanghai})
+	return append(columns, Column{Name: "free"}, Column{Name: "guid", Width: 32}, Column{Name: "epoch", Kind: values.KindTimestamp, Unit: time.Millisecond},
+		Column{Name: "epoch_seconds", Kind: values.KindTimestamp, Unit: time.Second}, Column{Name: "local", Kind: values.KindTimestamp, Zone: shanghai},
+		Column{Name: "local_epoch", Kind: values.KindTimestamp, Unit: time.Millisecond, Zone: shanghai})
 }
 
 func parseTyped(t testing.TB, text string) *Expr {
@@ -34,9 +36,9 @@ func parseTyped(t testing.TB, text string) *Expr {
 // appended is the key of a record that has value in every column.
 func appended(t testing.TB, e *Expr, value string) (string, error) {
 	t.Helper()
-	fields := make([]Value, len(e.columns))
+	fields := make([]values.Value, len(e.columns))
 	for i := range fields {
-		fields[i] = ValueOf([]byte(value))
+		fields[i] = values.ValueOf([]byte(value))
 	}
 	key, err := e.Append(nil, fields)
 	return string(key), err
@@ -53,7 +55,7 @@ func TestDeclaredKindsAreHeldAgainstFunctions(t *testing.T) {
 		"unhex(?)": "decimal float32 float64 boolean date timestamp bytes",
 		"?":        "",
 	} {
-		for _, kind := range append(KindNames(), "free", "epoch") {
+		for _, kind := range append(values.KindNames(), "free", "epoch") {
 			text := "'k' + " + strings.ReplaceAll(call, "?", kind)
 			_, err := Parse(text, typedColumns())
 			name, _, _ := strings.Cut(call, "(")
@@ -166,21 +168,21 @@ func TestMoments(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	names := KindNames()
+	names := values.KindNames()
 	for _, name := range names {
-		if kind, ok := ParseKind(name); !ok || kind == KindUnknown || kind.String() != name {
+		if kind, ok := values.ParseKind(name); !ok || kind == values.KindUnknown || kind.String() != name {
 			t.Errorf("%s is %v, %v", name, kind, ok)
 		}
-		if kind, _ := ParseKind(name); contentOf[kind] == contentUnknown || contentNames[contentOf[kind]] == "" {
+		if kind, _ := values.ParseKind(name); contentOf[kind] == contentUnknown || contentNames[contentOf[kind]] == "" {
 			t.Errorf("nobody knows what %s is made of", name)
 		}
 	}
 	for _, name := range []string{"", "unknown", "INT64", "varchar"} {
-		if kind, ok := ParseKind(name); ok {
+		if kind, ok := values.ParseKind(name); ok {
 			t.Errorf("%q is %v", name, kind)
 		}
 	}
-	if len(names) != int(KindHex) {
-		t.Errorf("%d names of %d kinds", len(names), KindHex)
+	if len(names) != int(values.KindHex) {
+		t.Errorf("%d names of %d kinds", len(names), values.KindHex)
 	}
 }

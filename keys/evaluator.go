@@ -1,6 +1,10 @@
 package keys
 
-import "bytes"
+import (
+	"bytes"
+
+	"bulkload/values"
+)
 
 // Evaluator computes the keys of an expression and remembers the functions' results of the record before, since records
 // of one query key often come one behind the other. It belongs to one goroutine.
@@ -15,7 +19,7 @@ func (e *Expr) Evaluator() *Evaluator {
 }
 
 // Append does what Expr.Append does.
-func (v *Evaluator) Append(dst []byte, fields []Value) ([]byte, error) {
+func (v *Evaluator) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return v.expr.append(dst, fields, v.last)
 }
 
@@ -29,8 +33,8 @@ type remembered struct {
 }
 
 // apply is the step's applyColumn.
-func (r *remembered) apply(s *step, dst []byte, field Value) ([]byte, string) {
-	x := field.bytes
+func (r *remembered) apply(s *step, dst []byte, field values.Value) ([]byte, string) {
+	x := field.Bytes()
 	if r.known && !field.Null() && bytes.Equal(x, r.x) {
 		return append(dst, r.out...), ""
 	}

@@ -1,3 +1,4 @@
+// Package keys computes row keys from expressions. It knows nothing of files or networks.
 package keys
 
 import (
@@ -6,13 +7,16 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"bulkload/cell"
+	"bulkload/values"
 )
 
 // Column is an input column as the key language sees it.
 type Column struct {
 	Name  string
-	Width int  // declared fixed width in bytes; 0 when not declared
-	Kind  Kind // declared; KindUnknown when not
+	Width int         // declared fixed width in bytes; 0 when not declared
+	Kind  values.Kind // declared; KindUnknown when not
 
 	// Of a date or a moment: Unit is time.Second or time.Millisecond where it is written as their number since 1970, and
 	// 0 where a clock is written. Zone is that in which such a clock was read; nil is UTC. The functions of dates go by
@@ -55,8 +59,8 @@ func Parse(text string, columns []Column) (*Expr, error) {
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
-	if w := e.Width(); w.Min > MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, MaxRowLen)
+	if w := e.Width(); w.Min > cell.MaxRowLen {
+		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
 }
@@ -101,7 +105,7 @@ func (e *Expr) front() (text []byte, behind []part) {
 		if !p.literal() {
 			return text, e.parts[i:]
 		}
-		constant, err := e.evaluate(p.steps, nil, make([]Value, len(e.columns)), nil)
+		constant, err := e.evaluate(p.steps, nil, make([]values.Value, len(e.columns)), nil)
 		if err != nil {
 			return text, nil // a constant of which a function makes nothing: no record has a key
 		}

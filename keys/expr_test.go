@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"bulkload/values"
 )
 
 // checkColumns are some of the check table's.
@@ -21,8 +23,8 @@ func parse(t testing.TB, text string) *Expr {
 	return e
 }
 
-func checkFields() []Value {
-	return ValuesOf("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
+func checkFields() []values.Value {
+	return values.ValuesOf("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
 }
 
 func TestCheckKey(t *testing.T) {
@@ -97,7 +99,7 @@ func TestExpressions(t *testing.T) {
 
 func checkPrefix(t *testing.T, e *Expr, query []string, part, key string) {
 	t.Helper()
-	fields := make([]Value, len(checkColumns))
+	fields := make([]values.Value, len(checkColumns))
 	for i := range query {
 		query[i] = strings.ReplaceAll(query[i], "order_no", "order no")
 		c := findColumn(checkColumns, query[i])
@@ -243,7 +245,7 @@ func TestFaultyValues(t *testing.T) {
 		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase takes 1 to 32767"},
 	} {
 		fields := checkFields()
-		fields[2] = ValueOf([]byte(c.value))
+		fields[2] = values.ValueOf([]byte(c.value))
 		dst := []byte("dst")
 		got, err := parse(t, c.text).Append(dst, fields)
 		var fault *ValueError
@@ -267,7 +269,7 @@ func TestFaultyValues(t *testing.T) {
 
 func TestLongestKey(t *testing.T) {
 	fields := checkFields()
-	fields[2] = ValueOf(bytes.Repeat([]byte("k"), 32767))
+	fields[2] = values.ValueOf(bytes.Repeat([]byte("k"), 32767))
 	if key, err := parse(t, "rule_no").Append(nil, fields); err != nil || len(key) != 32767 {
 		t.Errorf("%d bytes, %v", len(key), err)
 	}
@@ -276,7 +278,7 @@ func TestLongestKey(t *testing.T) {
 func TestNullsAreRefused(t *testing.T) {
 	for text, column := range map[string]int{"rule_no": 2, "id + check_id": 1, "md5(check_id)": 1, "upper('a' + rule_no) + id": 2} {
 		fields := checkFields()
-		fields[column] = Value{}
+		fields[column] = values.Value{}
 		_, err := parse(t, text).Append(nil, fields)
 		var fault *ValueError
 		if !errors.As(err, &fault) || fault.Column != column || !strings.Contains(fault.Reason, checkColumns[column].Name+" is null") {
@@ -284,7 +286,7 @@ func TestNullsAreRefused(t *testing.T) {
 		}
 	}
 	fields := checkFields()
-	fields[4] = Value{} // not used
+	fields[4] = values.Value{} // not used
 	if _, err := parse(t, "id").Append(nil, fields); err != nil {
 		t.Errorf("a null in an unused column: %v", err)
 	}
@@ -292,7 +294,7 @@ func TestNullsAreRefused(t *testing.T) {
 
 func TestDeclaredWidthsAreHeld(t *testing.T) {
 	fields := checkFields()
-	fields[3] = ValueOf([]byte("1380013800"))
+	fields[3] = values.ValueOf([]byte("1380013800"))
 	for text, want := range map[string]string{"phone": "declared width", "lower(phone)": "another width", "md5(phone)": ""} {
 		_, err := parse(t, text).Append(nil, fields)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -360,7 +362,7 @@ func TestDates(t *testing.T) {
 
 func TestRandomSaltRestsOnTheWholeRecord(t *testing.T) {
 	e := parse(t, "random_salt(1000) + id")
-	salt := func(fields []Value) string {
+	salt := func(fields []values.Value) string {
 		t.Helper()
 		key, err := e.Append(nil, fields)
 		if err != nil {
@@ -373,12 +375,12 @@ func TestRandomSaltRestsOnTheWholeRecord(t *testing.T) {
 		t.Errorf("salt %s of the check record", got)
 	}
 	seen := map[string]string{salt(checkFields()): "unchanged"}
-	for name, change := range map[string]func(f []Value){
-		"a byte":          func(f []Value) { f[0].bytes[31]++ },
-		"moved":           func(f []Value) { f[1], f[2] = longer(f[1], f[2].bytes[0]), Value{} },
-		"moved, kept":     func(f []Value) { f[1], f[2] = longer(f[1], f[2].bytes[0]), ValueOf(nil) },
-		"zeros behind":    func(f []Value) { f[5] = longer(f[5], 0) },
-		"columns swapped": func(f []Value) { f[1], f[2] = f[2], f[1] },
+	for name, change := range map[string]func(f []values.Value){
+		"a byte":          func(f []values.Value) { f[0].Bytes()[31]++ },
+		"moved":           func(f []values.Value) { f[1], f[2] = longer(f[1], f[2].Bytes()[0]), values.Value{} },
+		"moved, kept":     func(f []values.Value) { f[1], f[2] = longer(f[1], f[2].Bytes()[0]), values.ValueOf(nil) },
+		"zeros behind":    func(f []values.Value) { f[5] = longer(f[5], 0) },
+		"columns swapped": func(f []values.Value) { f[1], f[2] = f[2], f[1] },
 	} {
 		fields := checkFields()
 		change(fields)
@@ -394,14 +396,14 @@ func TestRandomSaltRestsOnTheWholeRecord(t *testing.T) {
 }
 
 // longer is a value with one more byte.
-func longer(v Value, b byte) Value { return ValueOf(append(v.Bytes(), b)) }
+func longer(v values.Value, b byte) values.Value { return values.ValueOf(append(v.Bytes(), b)) }
 
 func TestRandomSaltSpreads(t *testing.T) {
 	e, counts := parse(t, "random_salt(10)"), [10]int{}
 	const n = 20_000
 	for i := range n {
 		fields := checkFields()
-		fields[0] = ValueOf(fmt.Appendf(nil, "%032d", i))
+		fields[0] = values.ValueOf(fmt.Appendf(nil, "%032d", i))
 		key, err := e.Append(nil, fields)
 		if err != nil {
 			t.Fatal(err)
@@ -417,7 +419,7 @@ func TestRandomSaltSpreads(t *testing.T) {
 
 func TestExpressionsAllocateNothing(t *testing.T) {
 	fields := checkFields()
-	fields[1] = ValueOf([]byte("中文😀 A208849559"))
+	fields[1] = values.ValueOf([]byte("中文😀 A208849559"))
 	dst := make([]byte, 0, 1024)
 	for _, text := range []string{
 		"salt(check_id, 10) + md5(check_id) + id",
@@ -445,14 +447,14 @@ func TestEvaluatorsGiveTheSameKeys(t *testing.T) {
 		for i, value := range []string{"1", "1", "2", "", "2", "x", "x", "2", strings.Repeat("9", 300), "12"} {
 			for c, text := range []string{1: value, 2: value, 3: "1380013800"} {
 				if c > 0 {
-					buffer[c] = ValueOf(append(buffer[c].Bytes()[:0], text...))
+					buffer[c] = values.ValueOf(append(buffer[c].Bytes()[:0], text...))
 				}
 			}
 			if i%2 == 0 {
 				buffer[3] = longer(buffer[3], '0')
 			}
 			if i == 8 {
-				buffer[1] = Value{}
+				buffer[1] = values.Value{}
 			}
 			want, wantErr := e.Append(nil, buffer)
 			got, err := evaluator.Append(nil, buffer)
@@ -460,7 +462,7 @@ func TestEvaluatorsGiveTheSameKeys(t *testing.T) {
 				t.Errorf("%s of %q: %q, %v; want %q, %v", text, value, got, err, want, wantErr)
 			}
 			if i == 8 {
-				buffer[1] = ValueOf(nil)
+				buffer[1] = values.ValueOf(nil)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package keys
 
-import "math"
+import (
+	"math"
+
+	"bulkload/cell"
+)
 
 // applier appends what a function makes of x to dst. x may lie in dst, before its end. problem says why the value
 // cannot be used; empty where it can.
@@ -41,8 +45,8 @@ const maxSalts = 1_000_000
 var (
 	saltCount    = param{paramNumber, 1, maxSalts}
 	divisor      = param{paramNumber, 1, math.MaxInt32}
-	offset       = param{paramNumber, 0, MaxRowLen}
-	textWidth    = param{paramNumber, 1, MaxRowLen}
+	offset       = param{paramNumber, 0, cell.MaxRowLen}
+	textWidth    = param{paramNumber, 1, cell.MaxRowLen}
 	descBase     = param{paramNumber, 0, math.MaxInt64}
 	md5Digits    = param{paramNumber, 1, 32}
 	padCharacter = param{kind: paramCharacter}

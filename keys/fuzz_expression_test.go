@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bulkload/values"
 )
 
 // chooser draws choices from a fuzzer's bytes; when they are used up it always takes the first.
@@ -62,11 +64,11 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		fields := make([]Value, len(e.columns))
+		fields := make([]values.Value, len(e.columns))
 		for i := range fields {
-			fields[i] = ValueOf([]byte([]string{a, b}[i%2]))
+			fields[i] = values.ValueOf([]byte([]string{a, b}[i%2]))
 			if e.columns[i].Kind.Moment() && e.columns[i].Unit == 0 {
-				fields[i] = ValueOf([]byte(moment))
+				fields[i] = values.ValueOf([]byte(moment))
 			}
 		}
 		checkSplits(t, e)
@@ -126,7 +128,7 @@ func checkFindings(t *testing.T, e *Expr) {
 }
 
 // checkQueries wants a record's key below one of the prefixes of every query of two columns.
-func checkQueries(t *testing.T, e *Expr, fields []Value, key []byte) {
+func checkQueries(t *testing.T, e *Expr, fields []values.Value, key []byte) {
 	t.Helper()
 	for i := range e.columns {
 		query := []string{e.columns[i].Name, "free"}
@@ -134,7 +136,7 @@ func checkQueries(t *testing.T, e *Expr, fields []Value, key []byte) {
 		if err != nil {
 			continue
 		}
-		asked := make([]Value, len(fields))
+		asked := make([]values.Value, len(fields))
 		for c := range fields {
 			if slices.Contains(query, e.columns[c].Name) {
 				asked[c] = fields[c]

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bulkload/values"
 )
 
 // FuzzParse holds that no text brings the parser down, that what parses is found again in its String, and that keys keep
@@ -29,12 +31,12 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q became %q", text, e)
 		}
 		fields := checkFields()
-		fields[1], fields[2] = ValueOf(value), ValueOf(value)
+		fields[1], fields[2] = values.ValueOf(value), values.ValueOf(value)
 		checkFuzzedKey(t, e, fields)
 	})
 }
 
-func checkFuzzedKey(t *testing.T, e *Expr, fields []Value) {
+func checkFuzzedKey(t *testing.T, e *Expr, fields []values.Value) {
 	t.Helper()
 	dst := []byte("dst")
 	key, err := e.Append(dst, fields)

@@ -4,6 +4,8 @@ import (
 	"crypto/md5"
 	"encoding/binary"
 	"math/bits"
+
+	"bulkload/values"
 )
 
 // stringHash is String.hashCode of the text: over its UTF-16 units.
@@ -67,14 +69,14 @@ func applyMD5Bytes(_ *step, dst, x []byte) ([]byte, string) {
 // recordHash is the hash that random_salt spreads records by: over every column's length and bytes, so that moving a
 // byte from one column to the next, or a null for an empty value, changes it. Stored keys rest on it: it must never
 // change.
-func recordHash(fields []Value) uint64 {
+func recordHash(fields []values.Value) uint64 {
 	h := uint64(len(fields))
 	for _, field := range fields {
 		if field.Null() {
 			h = mix(h, ^uint64(0))
 			continue
 		}
-		f := field.bytes
+		f := field.Bytes()
 		h = mix(h, uint64(len(f)))
 		for len(f) >= 8 {
 			h = mix(h, binary.LittleEndian.Uint64(f))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"bulkload/values"
 )
 
 // javaVectors are described in testdata/README.md.
@@ -60,7 +62,7 @@ func keyOf(t testing.TB, expression string, value []byte) (string, *ValueError) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := e.Append(nil, []Value{ValueOf(value)})
+	key, err := e.Append(nil, []values.Value{values.ValueOf(value)})
 	var fault *ValueError
 	if err != nil && !errors.As(err, &fault) {
 		t.Fatalf("%s of %q: %v is no ValueError", expression, value, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"bulkload/cell"
 )
 
 // tokenKind is what a piece of an expression's text is.
@@ -144,7 +146,7 @@ func (l *lexer) escape(at int) (value byte, size int, err error) {
 		}
 	}
 	if len(rest) >= 3 && rest[0] == 'x' {
-		high, low := HexValue(rest[1]), HexValue(rest[2])
+		high, low := cell.HexValue(rest[1]), cell.HexValue(rest[2])
 		if high >= 0 && low >= 0 {
 			return byte(high<<4 | low), 4, nil
 		}

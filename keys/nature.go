@@ -1,6 +1,10 @@
 package keys
 
-import "time"
+import (
+	"time"
+
+	"bulkload/values"
+)
 
 // content is what the text of a value is made of, as far as it is known before there is a record.
 type content int
@@ -18,10 +22,10 @@ const (
 	contentHex
 )
 
-var contentOf = map[Kind]content{
-	KindText: contentText, KindInt16: contentWhole, KindInt32: contentWhole, KindInt64: contentWhole, KindDecimal: contentNumber,
-	KindFloat32: contentFloat, KindFloat64: contentFloat, KindBoolean: contentBoolean, KindDate: contentMoment,
-	KindTimestamp: contentMoment, KindBytes: contentBytes, KindHex: contentHex,
+var contentOf = map[values.Kind]content{
+	values.KindText: contentText, values.KindInt16: contentWhole, values.KindInt32: contentWhole, values.KindInt64: contentWhole, values.KindDecimal: contentNumber,
+	values.KindFloat32: contentFloat, values.KindFloat64: contentFloat, values.KindBoolean: contentBoolean, values.KindDate: contentMoment,
+	values.KindTimestamp: contentMoment, values.KindBytes: contentBytes, values.KindHex: contentHex,
 }
 
 var contentNames = [...]string{

@@ -3,6 +3,8 @@ package keys
 import (
 	"encoding/binary"
 	"math"
+
+	"bulkload/cell"
 )
 
 const (
@@ -125,7 +127,7 @@ func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
 	}
 	out := dst
 	for i := 0; i < len(x); i += 2 {
-		high, low := HexValue(x[i]), HexValue(x[i+1])
+		high, low := cell.HexValue(x[i]), cell.HexValue(x[i+1])
 		if high < 0 || low < 0 {
 			return dst, "no hex text"
 		}

@@ -3,6 +3,8 @@ package keys
 import (
 	"errors"
 	"fmt"
+
+	"bulkload/values"
 )
 
 // Query says where the rows lie that have the same values in some columns: below one key prefix, or below one for each
@@ -65,7 +67,7 @@ func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].en
 // Prefixes are the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append; only
 // those of the query need be set. Where a prefix ends in a value of unfixed width, rows of longer values lie below it,
 // too. The error is a *ValueError.
-func (q *Query) Prefixes(fields []Value) (prefixes [][]byte, err error) {
+func (q *Query) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}
 	for i := range q.parts {
 		p := &q.parts[i]

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"bulkload/values"
 )
 
 func TestQueries(t *testing.T) {
@@ -60,8 +62,8 @@ func TestQueriesOfBadValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields := make([]Value, len(checkColumns))
-		fields[2] = ValueOf([]byte(value))
+		fields := make([]values.Value, len(checkColumns))
+		fields[2] = values.ValueOf([]byte(value))
 		if got, err := q.Prefixes(fields); err == nil {
 			t.Errorf("%s of %.10q: %q", text, value, got)
 		}
@@ -85,12 +87,12 @@ func TestRowsAreFoundInEveryScan(t *testing.T) {
 	found := map[int]int{}
 	for i := range 500 {
 		fields := checkFields()
-		fields[0] = ValueOf(fmt.Appendf(nil, "%032d", i))
+		fields[0] = values.ValueOf(fmt.Appendf(nil, "%032d", i))
 		key, err := e.Append(nil, fields)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields[0], fields[2], fields[4], fields[5] = Value{}, Value{}, Value{}, Value{}
+		fields[0], fields[2], fields[4], fields[5] = values.Value{}, values.Value{}, values.Value{}, values.Value{}
 		prefixes, err := q.Prefixes(fields)
 		if err != nil {
 			t.Fatal(err)

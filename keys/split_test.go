@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"bulkload/cell"
 )
 
 func TestSplits(t *testing.T) {
@@ -56,7 +58,7 @@ func TestSplits(t *testing.T) {
 		splits, err := parseTyped(t, c.text).Splits(c.regions)
 		var got []string
 		for _, s := range splits {
-			got = append(got, Printable(s))
+			got = append(got, cell.Printable(s))
 		}
 		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || strings.Join(got, " ") != c.want) {
 			t.Errorf("%s in %d regions: %v, %v; want %s", c.text, c.regions, got, err, c.want)

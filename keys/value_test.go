@@ -1,19 +1,10 @@
 package keys
 
-import "testing"
+import (
+	"testing"
 
-// TestEmptyIsNoNull: what bytes a value is made of can't make it null; only the zero Value is.
-func TestEmptyIsNoNull(t *testing.T) {
-	var room []byte // which has never held anything, as the buffers of readers at their first record
-	for name, v := range map[string]Value{"nil": ValueOf(nil), "empty": ValueOf([]byte{}), "a view of nothing": ValueOf(room[0:0:0]), "a text": ValuesOf("")[0]} {
-		if v.Null() || v.Len() != 0 || v.Bytes() == nil {
-			t.Errorf("%s: null %v, %d bytes", name, v.Null(), v.Len())
-		}
-	}
-	if v := (Value{}); !v.Null() || v.Len() != 0 || len(v.Bytes()) != 0 {
-		t.Errorf("the zero Value: %+v", v)
-	}
-}
+	"bulkload/values"
+)
 
 // TestFunctionsOfEmptyValues gives every function an empty value and a null, as the first value and after another one: a
 // null is said to be one, and an empty value never is.
@@ -24,11 +15,11 @@ func TestFunctionsOfEmptyValues(t *testing.T) {
 		}
 		e := functionCall(t, f)
 		evaluator := e.Evaluator()
-		for _, before := range []Value{{}, ValueOf(nil), ValueOf([]byte("12")), {}, ValueOf(nil)} {
-			_, _ = evaluator.Append(nil, []Value{before})
-			for _, v := range []Value{ValueOf(nil), {}} {
-				key, err := evaluator.Append(nil, []Value{v})
-				fresh, freshErr := e.Append([]byte{}, []Value{v})
+		for _, before := range []values.Value{{}, values.ValueOf(nil), values.ValueOf([]byte("12")), {}, values.ValueOf(nil)} {
+			_, _ = evaluator.Append(nil, []values.Value{before})
+			for _, v := range []values.Value{values.ValueOf(nil), {}} {
+				key, err := evaluator.Append(nil, []values.Value{v})
+				fresh, freshErr := e.Append([]byte{}, []values.Value{v})
 				if string(key) != string(fresh) || (err == nil) != (freshErr == nil) {
 					t.Errorf("%s: %q, %v; of a new evaluator %q, %v", e, key, err, fresh, freshErr)
 				}

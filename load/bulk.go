@@ -29,6 +29,7 @@ type Report struct {
 	Files   int // that the table has
 	Regions int // requests that loaded something
 	Rounds  int
+	Probed  time.Duration // how long the table was asked for cells before the first request
 	// Staging is the staging folder where it is still there: after an error because files may be in it still or may yet
 	// come there, so that it must not be deleted unseen; after success because HBase did not delete it.
 	Staging string
@@ -39,6 +40,7 @@ func (r *Report) Add(o *Report) {
 	r.Files += o.Files
 	r.Regions += o.Regions
 	r.Rounds += o.Rounds
+	r.Probed += o.Probed
 	r.Staging = o.Staging
 }
 
@@ -87,7 +89,8 @@ type loading struct {
 	fs      storage.FS
 	hooks   Hooks
 	table   hbase.TableName
-	token   string // the staging folder's URI
+	token   string   // the staging folder's URI
+	regions []Region // as they were at the last look, for what does no harm where they have changed
 	rights  *delegation
 	left    []*pendingFile
 	lost    []Finding
@@ -127,7 +130,11 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	if err := l.check(table, files); err != nil {
 		return err
 	}
-	if err := l.markKnown(ctx, name); err != nil {
+	l.regions = table.Regions
+	start := time.Now()
+	err = l.markKnown(ctx, table)
+	l.report.Probed = time.Since(start)
+	if err != nil {
 		return err
 	}
 	defer func() { l.cancelToken(ctx) }()
@@ -156,32 +163,67 @@ func (l *loading) adrift() bool {
 
 // markKnown finds the files whose cells the table returns already: of those the cells can't show later that the file was
 // loaded.
-func (l *loading) markKnown(ctx context.Context, table string) error {
-	var files []HFile
-	var of []*pendingFile
-	for _, f := range l.left {
-		if len(f.Probes) > 0 && !f.Known {
-			files, of = append(files, f.HFile), append(of, f)
-		}
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	findings, err := l.cluster.Probe(ctx, table, files)
+//
+// One cell that is not there is enough, so the other ones are asked for only where the first is.
+func (l *loading) markKnown(ctx context.Context, table *Table) error {
+	p, err := l.cluster.probingOf(table)
 	if err != nil {
 		return err
 	}
-	var known []HFile
-	for i, f := range findings {
-		if f.Serving != Missing {
-			of[i].Known = true
-			known = append(known, of[i].HFile)
+	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.Known || len(f.Probes) == 0 })
+	files, err = p.present(ctx, files, func(all []Probe) []Probe { return all[:1] })
+	if err != nil {
+		return err
+	}
+	if p.seen != nil {
+		l.regions, p.regions = p.seen, p.seen
+	}
+	var known, several []*pendingFile
+	for _, f := range files {
+		if len(f.Probes) == 1 {
+			known = append(known, f)
+		} else {
+			several = append(several, f)
 		}
+	}
+	several, err = p.present(ctx, several, func(all []Probe) []Probe { return all[1:] })
+	if err != nil {
+		return err
+	}
+	return l.setKnown(append(known, several...))
+}
+
+// setKnown marks files whose cells the table returns before they are loaded.
+func (l *loading) setKnown(files []*pendingFile) error {
+	var known []HFile
+	for _, f := range files {
+		f.Known = true
+		known = append(known, f.HFile)
 	}
 	if len(known) == 0 || l.hooks.Known == nil {
 		return nil
 	}
 	return l.hooks.Known(known)
+}
+
+// present keeps the files of which the table returns certain probes.
+func (p *probing) present(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	asked := make([]HFile, len(files))
+	for i, f := range files {
+		asked[i] = f.HFile
+		asked[i].Probes = which(f.Probes)
+	}
+	findings, err := p.probe(ctx, asked)
+	var found []*pendingFile
+	for i := range findings {
+		if findings[i].Serving != Missing {
+			found = append(found, files[i])
+		}
+	}
+	return found, err
 }
 
 // LostError says that HBase took files and the table does not serve them, and may never do so: a region server that died,
@@ -342,15 +384,17 @@ func (l *loading) cleanup(ctx context.Context) {
 // call that was lost is made again: it makes another staging folder, or deletes one that is gone.
 func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	var pause backoff
-	for {
-		regions, err := l.cluster.regions(ctx, l.table)
-		if err != nil {
-			return err
+	for regions := l.regions; ; regions = nil {
+		if len(regions) == 0 {
+			var err error
+			if regions, err = l.cluster.regions(ctx, l.table); err != nil {
+				return err
+			}
 		}
 		first := &regions[0]
 		conn, err := l.cluster.servers.region(ctx, first.Server)
 		if err == nil {
-			err = l.cluster.withTimeout(ctx, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
+			err = l.cluster.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
 		var lost *hbase.ConnError
 		if err == nil || !isPassing(err) && !errors.As(err, &lost) || !pause.wait(ctx) {

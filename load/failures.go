@@ -95,7 +95,7 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 		if err != nil {
 			return err
 		}
-		err = c.withTimeout(ctx, func(ctx context.Context) error { return call(ctx, conn) })
+		err = c.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn) })
 		if !isPassing(err) {
 			return err
 		}
@@ -106,9 +106,11 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 	}
 }
 
-// withTimeout gives a call that is answered at once its time.
-func (c *Cluster) withTimeout(ctx context.Context, call func(context.Context) error) error {
+// withTimeout gives a call that is answered at once its time. A connection on which it was not answered gets no more calls.
+func (c *Cluster) withTimeout(ctx context.Context, conn *hbase.Conn, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limits.call)
 	defer cancel()
-	return call(ctx)
+	err := call(ctx)
+	c.servers.overdue(conn, err)
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 )
 
@@ -33,6 +34,8 @@ type Cluster struct {
 	limits  settings
 	servers *servers
 	reader  *reader
+
+	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
 // Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.

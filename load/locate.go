@@ -3,7 +3,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -82,9 +81,6 @@ func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region,
 		return nil, err
 	}
 	found, err := r.lookUpIn(ctx, meta, table, row)
-	if remedyOf(err) == lookAgain && !errors.Is(err, errInTransition) {
-		r.locations.drop(metaTable, meta)
-	}
 	if err != nil {
 		err = fmt.Errorf("look for the region of row %q in %s: %w", row, metaTable, err)
 	}
@@ -98,7 +94,7 @@ const nearby = 3
 // after all digits of a region's id.
 func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
 	from := append(append([]byte(table+","), row...), ",:"...)
-	answer, err := r.scanOnce(ctx, meta, &pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
+	answer, err := r.scanOnce(ctx, metaTable, meta, &pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +119,15 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 }
 
 // scanOnce reads the first rows of a scan, in one answer.
-func (r *reader) scanOnce(ctx context.Context, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
+func (r *reader) scanOnce(ctx context.Context, table string, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
 	conn, err := r.servers.region(ctx, region.Server)
 	if err != nil {
+		r.learn(table, region, nil, err)
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.limits.call)
 	defer cancel()
-	return conn.Scan(ctx, hbase.ScanOnce(region.Name, scan, rows))
+	answer, err = conn.Scan(ctx, hbase.ScanOnce(region.Name, scan, rows))
+	r.learn(table, region, conn, err)
+	return answer, err
 }

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 )
@@ -40,6 +40,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		stop:    []byte(id.String() + " ,,"), // a blank comes right after the comma in hbase:meta's order of names
 		columns: metaColumns,
 	}
+	r.metaScans.Add(1)
 	var rows metaRows
 	if err := s.run(ctx, rows.add); err != nil {
 		return nil, fmt.Errorf("read %s: %w", metaTable, err)
@@ -57,6 +58,21 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 	return regions, nil
 }
 
+// region reads the row of one region, by its name; nil where it is no more. One without a server is errInTransition.
+func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
+	found, err := r.get(ctx, metaTable, &pb.Get{Row: name, Column: metaColumns})
+	if err != nil {
+		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
+	}
+	row := metaRow{name: name}
+	for i := range found.Cells {
+		if err := row.add(&found.Cells[i]); err != nil {
+			return nil, err
+		}
+	}
+	return row.region()
+}
+
 // metaRow is one region's row in hbase:meta.
 type metaRow struct {
 	name   []byte
@@ -70,42 +86,42 @@ type metaRow struct {
 type metaRows []metaRow
 
 // add adds a cell to the last row, or begins the next one with it.
-func (m *metaRows) add(cell *keys.Cell) error {
-	if n := len(*m); n == 0 || !bytes.Equal((*m)[n-1].name, cell.Row) {
-		*m = append(*m, metaRow{name: bytes.Clone(cell.Row)})
+func (m *metaRows) add(c *cell.Cell) error {
+	if n := len(*m); n == 0 || !bytes.Equal((*m)[n-1].name, c.Row) {
+		*m = append(*m, metaRow{name: bytes.Clone(c.Row)})
 	}
-	return (*m)[len(*m)-1].add(cell)
+	return (*m)[len(*m)-1].add(c)
 }
 
 // readMeta reads the rows of one answer.
 func readMeta(answer *hbase.Scanned) (metaRows, error) {
 	var rows metaRows
-	var cell keys.Cell
+	var c cell.Cell
 	for {
-		ok, err := answer.Next(&cell)
+		ok, err := answer.Next(&c)
 		if err != nil || !ok {
 			return rows, err
 		}
-		if err := rows.add(&cell); err != nil {
+		if err := rows.add(&c); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (m *metaRow) add(cell *keys.Cell) (err error) {
-	switch string(cell.Qualifier) {
+func (m *metaRow) add(c *cell.Cell) (err error) {
+	switch string(c.Qualifier) {
 	case "regioninfo":
-		if m.info, err = hbase.ParseRegionInfo(cell.Value); err != nil {
+		if m.info, err = hbase.ParseRegionInfo(c.Value); err != nil {
 			err = fmt.Errorf("read %s: row %q: %w", metaTable, m.name, err)
 		}
 	case "server":
-		m.server = string(cell.Value)
+		m.server = string(c.Value)
 	case "serverstartcode":
-		m.startCode = metaNumber(cell.Value)
+		m.startCode = metaNumber(c.Value)
 	case "seqnumDuringOpen":
-		m.openSeq = metaNumber(cell.Value)
+		m.openSeq = metaNumber(c.Value)
 	case "state":
-		m.state = string(cell.Value)
+		m.state = string(c.Value)
 	}
 	return err
 }

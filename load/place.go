@@ -10,7 +10,7 @@ import (
 // CheckPlace refuses (ErrRefused) a folder from which a load would be refused: one that is not on HBase's file system.
 // It asks for a staging folder, as a load does, and gives that back.
 func (c *Cluster) CheckPlace(ctx context.Context, fs storage.FS, table *Table, uri string) error {
-	l := &loading{cluster: c, fs: fs, left: []*pendingFile{{HFile: HFile{URI: uri}}}}
+	l := &loading{cluster: c, fs: fs, regions: table.Regions, left: []*pendingFile{{HFile: HFile{URI: uri}}}}
 	var err error
 	if l.table, err = parseName(table.Name); err != nil {
 		return err

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -14,8 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/keys"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -82,13 +83,23 @@ func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.
 // be read, not just whether they are stored.
 func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
 	p, err := c.newProbing(ctx, name)
-	if err == nil {
-		var findings []Finding
-		if findings, err = p.run(ctx, files); err == nil {
-			return findings, nil
-		}
+	if err != nil {
+		return nil, notAsked(ctx, name, err)
 	}
-	return nil, fmt.Errorf("ask table %s for the files' rows: %w", name, classify(ctx, err))
+	return p.probe(ctx, files)
+}
+
+// ProbeTable is Probe for a table that was just looked up, which saves another look.
+func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile) ([]Finding, error) {
+	p, err := c.probingOf(table)
+	if err != nil {
+		return nil, notAsked(ctx, table.Name, err)
+	}
+	return p.probe(ctx, files)
+}
+
+func notAsked(ctx context.Context, table string, err error) error {
+	return fmt.Errorf("ask table %s for the files' rows: %w", table, classify(ctx, err))
 }
 
 // CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading nobody can tell that a file is served.
@@ -109,8 +120,25 @@ type probing struct {
 	cluster  *Cluster
 	id       hbase.TableName
 	families []Family
-	now      int64 // epoch milliseconds
-	atOnce   int   // probes in one call
+	now      int64    // epoch milliseconds
+	atOnce   int      // probes in one call
+	regions  []Region // where the next round asks; nil: where hbase:meta says then
+	seen     []Region // as they were after the last round
+}
+
+// probingOf asks a table that was just looked up.
+func (c *Cluster) probingOf(t *Table) (*probing, error) {
+	id, err := parseName(t.Name)
+	return &probing{cluster: c, id: id, families: t.Families, now: time.Now().UnixMilli(), atOnce: probesAtOnce, regions: t.Regions}, err
+}
+
+// probe is run with an error that names the table.
+func (p *probing) probe(ctx context.Context, files []HFile) ([]Finding, error) {
+	findings, err := p.run(ctx, files)
+	if err != nil {
+		return nil, notAsked(ctx, p.id.String(), err)
+	}
+	return findings, nil
 }
 
 func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error) {
@@ -172,17 +200,20 @@ func (p *probing) tryRead(ctx context.Context, region *Region, families []string
 // question is a probe that a region is being asked for.
 type question struct {
 	*Probe
-	family  string
-	file    int // in the caller's list
-	region  Region
-	serving Serving
-	why     string
+	family string
+	file   int // in the caller's list
+	region Region
+	// thorough asks by three reads. One read decides nearly always: see quickGet.
+	thorough bool
+	serving  Serving
+	why      string
 }
 
 const (
-	probesAtOnce = 200 // in one call
-	getsPerProbe = 3
-	markersAsked = 64 // newer versions and delete markers of a column that are looked at
+	probesAtOnce = 500 // in one call
+	getsPerProbe = 3   // of a thorough one
+	cellsAsked   = 8   // of a column, with values, in the one read that decides nearly always
+	markersAsked = 64  // newer versions and delete markers of a column that are looked at
 )
 
 // run asks until every probe has an answer that can be believed, as long as there is one now and then.
@@ -195,7 +226,7 @@ func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
 		}
 		findings[i].HFile = f
 		for k := range f.Probes {
-			left = append(left, &question{Probe: &f.Probes[k], family: f.Family, file: i})
+			left = append(left, &question{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
 		}
 	}
 	var pause backoff
@@ -251,9 +282,11 @@ func (p *probing) mayPass(err error) bool {
 func (p *probing) round(ctx context.Context, all []*question) (answered []*question, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
 	defer cancel()
-	regions, err := p.cluster.regionsThrough(limited, p.id)
-	if err != nil {
-		return nil, err
+	regions := p.regions
+	if p.regions = nil; regions == nil {
+		if regions, err = p.cluster.regionsThrough(limited, p.id); err != nil {
+			return nil, err
+		}
 	}
 	var mu sync.Mutex
 	var failed error
@@ -290,6 +323,7 @@ func (p *probing) confirm(ctx context.Context, answered []*question, before erro
 	if err != nil {
 		return nil, err
 	}
+	p.seen = regions
 	byName := make(map[string]*Region, len(regions))
 	for i := range regions {
 		byName[string(regions[i].Name)] = &regions[i]
@@ -323,29 +357,47 @@ func regionOf(regions []Region, row []byte) *Region {
 	return &regions[max(i-1, 0)]
 }
 
-// askBatch asks one server.
+// askBatch asks one server: each probe by one read, and by three where that does not decide.
 func (p *probing) askBatch(ctx context.Context, batch []*question) (answered []*question, err error) {
+	answered, undecided, err := p.askOnce(ctx, batch)
+	for more := range slices.Chunk(undecided, max(p.atOnce/getsPerProbe, 1)) {
+		again, _, failed := p.askOnce(ctx, more)
+		answered = append(answered, again...)
+		err = cmp.Or(failed, err)
+	}
+	return answered, err
+}
+
+// askOnce makes one call. Of the probes that it leaves undecided thorough is set.
+func (p *probing) askOnce(ctx context.Context, batch []*question) (answered, undecided []*question, err error) {
 	var asked []hbase.RegionGets
 	for i, q := range batch {
 		if i == 0 || !bytes.Equal(batch[i-1].region.Name, q.region.Name) {
 			asked = append(asked, hbase.RegionGets{Region: q.region.Name})
 		}
 		r := &asked[len(asked)-1]
-		r.Gets = append(r.Gets, q.gets(q.family)...)
+		r.Gets = append(r.Gets, q.gets()...)
 	}
 	byRegion, err := p.ask(ctx, batch[0].region.Server, asked)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answers := slices.Concat(byRegion...)
-	for i, q := range batch {
-		if failed := p.judge(q, answers[i*getsPerProbe:(i+1)*getsPerProbe]); failed != nil {
+	for _, q := range batch {
+		n := len(q.gets())
+		decided, failed := p.judge(q, answers[:n])
+		answers = answers[n:]
+		switch {
+		case failed != nil:
 			err = failed
-			continue
+		case decided:
+			answered = append(answered, q)
+		default:
+			q.thorough = true
+			undecided = append(undecided, q)
 		}
-		answered = append(answered, q)
 	}
-	return answered, err
+	return answered, undecided, err
 }
 
 func (p *probing) ask(ctx context.Context, server string, questions []hbase.RegionGets) (answers [][]hbase.GetAnswer, err error) {
@@ -353,14 +405,49 @@ func (p *probing) ask(ctx context.Context, server string, questions []hbase.Regi
 	if err != nil {
 		return nil, err
 	}
-	err = p.cluster.withTimeout(ctx, func(ctx context.Context) (err error) {
+	if p.cluster.asking != nil {
+		p.cluster.asking(server, questions)
+	}
+	err = p.cluster.withTimeout(ctx, conn, func(ctx context.Context) (err error) {
 		answers, err = conn.MultiGet(ctx, questions)
 		return err
 	})
 	return answers, err
 }
 
-// gets are the reads that a probe takes: for the cell, for newer versions and delete markers of its column, and for delete
+// gets are the reads that the next call makes.
+func (q *question) gets() []hbase.RawGet {
+	if q.thorough {
+		return q.Probe.gets(q.family)
+	}
+	return []hbase.RawGet{q.quickGet(q.family)}
+}
+
+// quickGet reads the first few of all cells that say something of a probe that is not AnyCell: the delete markers of the
+// family, then the delete markers and newer versions of its column, then the cell itself. HBase gives them in this order,
+// so none is missing before the cell, nor anywhere where there are fewer than the read asks for.
+func (b *Probe) quickGet(family string) hbase.RawGet {
+	return hbase.RawGet{Row: b.Row, Family: family, Qualifier: append([]byte{}, b.Qualifier...), Markers: true,
+		From: b.Timestamp, To: math.MaxInt64, Limit: cellsAsked}
+}
+
+// apart sorts the answer to a quickGet into those to gets.
+func (b *Probe) apart(cells []hbase.StoredCell) []hbase.GetAnswer {
+	answers := make([]hbase.GetAnswer, getsPerProbe)
+	for _, c := range cells {
+		i := 0
+		switch {
+		case !bytes.Equal(c.Qualifier, b.Qualifier):
+			i = 2
+		case c.Timestamp != b.Timestamp:
+			i = 1
+		}
+		answers[i].Cells = append(answers[i].Cells, c)
+	}
+	return answers
+}
+
+// gets are the reads of a thorough look at a probe: for the cell, for newer versions and delete markers of its column, and for delete
 // markers of the whole family.
 func (b *Probe) gets(family string) []hbase.RawGet {
 	qualifier := b.Qualifier
@@ -378,20 +465,28 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	return []hbase.RawGet{cell, newer, markers}
 }
 
-// judge decides what the answers for a probe say. The error is one that kept the region from an answer.
-func (p *probing) judge(q *question, answers []hbase.GetAnswer) error {
+// judge decides what the answers for a probe say, if they are enough to decide. The error is one that kept the region from
+// an answer.
+func (p *probing) judge(q *question, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
-			return answer.Err
+			return false, answer.Err
 		}
 	}
+	if !q.thorough {
+		cells := answers[0].Cells
+		if len(cells) >= cellsAsked && !slices.ContainsFunc(cells, q.matches) {
+			return false, nil
+		}
+		answers = q.apart(cells)
+	}
 	q.serving, q.why = p.cell(q.family, q.Probe, answers)
-	return nil
+	return true, nil
 }
 
 // cell says what is known of one cell: whether the region returns it, and if not, or not to other readers, why.
 func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
-	at := keys.Printable(b.Row)
+	at := cell.Printable(b.Row)
 	f := p.family(family)
 	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 {
 		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
@@ -406,7 +501,7 @@ func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serv
 	}
 	newer := int64(0)
 	for _, c := range answers[1].Cells {
-		if c.Type == byte(keys.Put) {
+		if c.Type == byte(cell.Put) {
 			newer++
 		}
 	}
@@ -429,12 +524,12 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 
 // hiddenBy finds a delete marker for the probe's cell, which itself is none.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
-	if b.AnyCell || b.Type != byte(keys.Put) {
+	if b.AnyCell || b.Type != byte(cell.Put) {
 		return nil
 	}
 	for i := range cells {
 		c := &cells[i]
-		if c.Type == byte(keys.Put) {
+		if c.Type == byte(cell.Put) {
 			continue
 		}
 		ofCell := c.Type == deleteOne || c.Type == deleteFamilyVersion

@@ -3,13 +3,14 @@ package load
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -35,7 +36,7 @@ func (l *lab) wantServing(what, table string, f HFile, want Serving, why string)
 // shell runs commands of HBase's own client, through the oracle.
 func (l *lab) oracle(args ...string) {
 	l.Helper()
-	if _, err := l.real.Oracle(l.T).Run(args...); err != nil {
+	if _, err := l.real.Oracle(l.TB).Run(args...); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -84,7 +85,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"}}}
 	q, v := []byte("q"), []byte("v")
 	put := func(ts int64, value string) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(keys.Put), Value: []byte(value)}
+		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(cell.Put), Value: []byte(value)}
 	}
 	marker := func(ts int64, typ byte, qualifier string) hbase.StoredCell {
 		return hbase.StoredCell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
@@ -118,12 +119,74 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 10, "")}, Served, ""},
 		{"g", 100, cells{put(100, "v")}, nil, cells{marker(200, 12, "")}, Served, ""}, // of the column without a name
 	} {
-		b := &Probe{Row: []byte("r"), Qualifier: q, Timestamp: c.ts, Type: byte(keys.Put), Value: SumValue(v)}
+		b := &Probe{Row: []byte("r"), Qualifier: q, Timestamp: c.ts, Type: byte(cell.Put), Value: SumValue(v)}
 		got, why := p.cell(c.family, b, []hbase.GetAnswer{{Cells: c.cell}, {Cells: c.newer}, {Cells: c.family0}})
 		if got != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("case %d: %d, %q, want %d with %q", i, got, why, c.want, c.why)
 		}
+		// One read for all of them gives the same.
+		quick := &question{Probe: b, family: c.family}
+		decided, err := p.judge(quick, []hbase.GetAnswer{{Cells: slices.Concat(c.family0, c.newer, c.cell)}})
+		if !decided || err != nil || quick.serving != got || quick.why != why {
+			t.Errorf("case %d, one read: %v, %d, %q, %v", i, decided, quick.serving, quick.why, err)
+		}
 	}
+}
+
+// TestOneReadMayNotBeEnough: where the answer to the one read is full and the cell is not in it, nothing is decided.
+func TestOneReadMayNotBeEnough(t *testing.T) {
+	p := &probing{families: []Family{{Name: "f"}}}
+	at := func(ts int64) hbase.StoredCell {
+		return hbase.StoredCell{Qualifier: []byte("q"), Timestamp: ts, Type: byte(cell.Put), Value: []byte("v")}
+	}
+	var newer []hbase.StoredCell
+	for i := range cellsAsked {
+		newer = append(newer, at(int64(200-i)))
+	}
+	for i, c := range []struct {
+		cells   []hbase.StoredCell
+		decided bool
+		want    Serving
+	}{
+		{newer, false, 0},
+		{newer[1:], true, Superseded},
+		{append(slices.Clone(newer[1:]), at(100)), true, Served},
+	} {
+		q := &question{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(cell.Put), Value: SumValue([]byte("v"))}, family: "f"}
+		if decided, err := p.judge(q, []hbase.GetAnswer{{Cells: c.cells}}); decided != c.decided || err != nil || decided && q.serving != c.want {
+			t.Errorf("case %d: %v, %d, %v", i, decided, q.serving, err)
+		}
+	}
+}
+
+// TestProbeAmongManyVersions: the cell is found among other columns, and below more newer versions than one read returns.
+func TestProbeAmongManyVersions(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable()
+	var cells strings.Builder
+	for _, column := range []string{"p", "q", "r"} {
+		for ts := 1000 + 2*cellsAsked; ts >= 1000; ts-- {
+			fmt.Fprintf(&cells, "%x\tf\t%x\t%d\tPut\t%x\n", "a", column, ts, fmt.Sprint(column, ts))
+		}
+	}
+	f := l.writeCells("1", "f", cells.String(), "a", "a")
+	f.Probes = []Probe{{Row: []byte("a"), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(cell.Put), Value: SumValue([]byte("q1000"))}}
+	l.wantServing("before the load", table, f, Missing, "cause unknown")
+	if _, _, err := l.load(table, f); err != nil {
+		t.Fatal(err)
+	}
+	if o := l.count(func() { l.wantServing("loaded", table, f, Served, "") }); o.gets != 1+getsPerProbe {
+		t.Errorf("%d gets", o.gets)
+	}
+	f.Probes[0].Timestamp, f.Probes[0].Value = 1010, SumValue([]byte("q1010"))
+	if o := l.count(func() { l.wantServing("a newer version", table, f, Served, "") }); o.gets != 1 {
+		t.Errorf("%d gets", o.gets)
+	}
+	f.Probes[0].Timestamp = 999
+	l.wantServing("an older version", table, f, Superseded, "newer versions")
+	l.oracle("delete", table, "a")
+	f.Probes[0].Timestamp = 1000
+	l.wantServing("deleted", table, f, Deleted, "row a")
 }
 
 // TestProbeSeesWhatIsHidden: on a real table, what a reader does not see any more is found with its reason.
@@ -180,7 +243,7 @@ func TestProbeOfManyFiles(t *testing.T) {
 		for row >= "369z"[of:of+1] {
 			of++
 		}
-		p := Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(keys.Put), Value: SumValue([]byte(row + " of " + fmt.Sprint(of)))}
+		p := Probe{Row: []byte(row), Qualifier: []byte("q"), Timestamp: 1000, Type: byte(cell.Put), Value: SumValue([]byte(row + " of " + fmt.Sprint(of)))}
 		if i%7 == 0 {
 			p.Timestamp++
 		}

@@ -17,6 +17,7 @@ type reader struct {
 	servers   *servers
 	limits    settings
 	locations locations
+	metaScans atomic.Int64 // of all regions of a table
 	closing   atomic.Int64 // scanners that are being closed
 }
 
@@ -58,15 +59,16 @@ func (r *reader) getOnce(ctx context.Context, tries *tries, table string, get *p
 	if err == nil {
 		row, err = conn.Get(ctx, region.Name, get)
 	}
-	r.learn(table, region, err)
+	r.learn(table, region, conn, err)
 	return row, err
 }
 
-// learn forgets where a region is, where a failure says that it is elsewhere.
-func (r *reader) learn(table string, region *Region, err error) {
+// learn forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered.
+func (r *reader) learn(table string, region *Region, conn *hbase.Conn, err error) {
 	if remedyOf(err) == lookAgain {
 		r.locations.drop(table, region)
 	}
+	r.servers.overdue(conn, err)
 }
 
 // tries bounds how often and how long a read that fails is tried again.
@@ -153,7 +155,7 @@ func remedyOf(err error) remedy {
 	switch {
 	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled), isLogin(err):
 		return giveUp
-	case hbase.IsRemote(err, lostScanner...):
+	case hbase.IsRemote(err, lostScanner...), errors.Is(err, hbase.ErrScannerClosed):
 		return reopen
 	case hbase.IsRemote(err, tooBusy...):
 		return waitThere

@@ -199,13 +199,19 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 	return watched, cancel
 }
 
-// elsewhere tells whether a region is surely open in another place than it was.
+// elsewhere tells whether a region is surely open in another place than it was, or is no more. It looks at this region
+// alone: it is asked with each request for files that are known.
 func (l *loading) elsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()
-	regions, err := l.cluster.regions(limited, l.table)
-	if err != nil {
-		return false
+	var pause backoff
+	for {
+		now, err := l.cluster.reader.region(limited, r.Name)
+		if !errors.Is(err, errInTransition) {
+			return err == nil && (now == nil || !now.sameOpening(r))
+		}
+		if l.cluster.usable(limited, l.table) != nil || !pause.wait(limited) {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(regions, func(o Region) bool { return o.sameOpening(r) })
 }

@@ -16,15 +16,17 @@ import (
 // guessed.
 const grace = 20 * time.Second
 
-// rounds sends files until none is left. Regions are looked up again in each round.
+// rounds sends files until none is left. Regions are looked up again in each round but the first.
 func (l *loading) rounds(ctx context.Context) error {
 	var pause backoff
 	progress := time.Now()
+	first := l.regions
 	for len(l.left) > 0 {
-		regions, err := l.lookUp(ctx)
+		regions, err := l.lookUp(ctx, first)
 		if err != nil {
 			return err
 		}
+		first = nil
 		limit := max(l.cluster.limits.rounds, len(regions)+1)
 		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.outage {
 			return fmt.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions don't come to rest",
@@ -54,11 +56,15 @@ func (l *loading) rounds(ctx context.Context) error {
 	return nil
 }
 
-// lookUp waits for regions whose server has died.
-func (l *loading) lookUp(ctx context.Context) ([]Region, error) {
+// lookUp waits for regions whose server has died. It has nothing to do where regions are known.
+func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) {
+	if known != nil {
+		return known, nil
+	}
 	limited, cancel := context.WithTimeout(ctx, l.cluster.limits.outage)
 	defer cancel()
 	regions, err := l.cluster.regionsThrough(limited, l.table)
+	l.regions = regions
 	return regions, classify(ctx, err)
 }
 

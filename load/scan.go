@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -19,7 +19,7 @@ import (
 //
 // The scan goes on where regions move, split or merge, and where a server dies: once it has had an answer it waits as long
 // for the next one as a region server's death may last.
-func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*keys.Cell) error) error {
+func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
 	if err == nil {
 		err = c.usable(ctx, id)
@@ -52,11 +52,11 @@ type scan struct {
 	check   func(context.Context) error // whether the table is still there; nil: not asked
 
 	within bool      // the next row's cells up to last were visited
-	last   keys.Cell // the last one visited
+	last   cell.Cell // the last one visited
 }
 
 // run visits all cells.
-func (s *scan) run(ctx context.Context, visit func(*keys.Cell) error) error {
+func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 	tries := s.reader.newTries()
 	for {
 		done, err := s.region(ctx, tries, visit)
@@ -79,7 +79,7 @@ func (s *scan) run(ctx context.Context, visit func(*keys.Cell) error) error {
 }
 
 // region scans what is in the region that holds the next row. done says that the scan is at its end.
-func (s *scan) region(ctx context.Context, tries *tries, visit func(*keys.Cell) error) (done bool, err error) {
+func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) error) (done bool, err error) {
 	region, conn, err := s.connect(ctx, tries)
 	if err != nil {
 		return false, err
@@ -89,7 +89,7 @@ func (s *scan) region(ctx context.Context, tries *tries, visit func(*keys.Cell) 
 	for {
 		answer, err := o.answer(ctx)
 		if err != nil {
-			s.reader.learn(s.table, region, err)
+			s.reader.learn(s.table, region, conn, err)
 			if remedyOf(err) == waitThere {
 				o.close() // it was refused, and is open still
 			}
@@ -119,7 +119,7 @@ func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn,
 		return nil, nil, err
 	}
 	conn, err := s.reader.servers.region(limited, region.Server)
-	s.reader.learn(s.table, region, err)
+	s.reader.learn(s.table, region, conn, err)
 	return region, conn, err
 }
 
@@ -134,36 +134,36 @@ func (s *scan) opening(region *Region) *pb.ScanRequest {
 }
 
 // visit passes on an answer's cells, but those that were visited before a scanner was lost, and notes where to go on.
-func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*keys.Cell) error) error {
-	var cell keys.Cell
+func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell) error) error {
+	var c cell.Cell
 	for {
-		ok, err := answer.Next(&cell)
+		ok, err := answer.Next(&c)
 		switch {
 		case err != nil:
 			return err
 		case !ok:
-			if cell.Row != nil {
-				s.visited(&cell, answer.Partial)
+			if c.Row != nil {
+				s.visited(&c, answer.Partial)
 				tries.gotFurther()
 			}
 			return nil
-		case s.within && s.had(&cell):
-			cell.Row = nil
+		case s.within && s.had(&c):
+			c.Row = nil
 			continue
 		}
 		s.within = false
-		if err := visit(&cell); err != nil {
+		if err := visit(&c); err != nil {
 			return visitError{err}
 		}
 	}
 }
 
 // had tells whether a cell of the next row was visited already.
-func (s *scan) had(cell *keys.Cell) bool {
-	return bytes.Equal(cell.Row, s.last.Row) && compareColumns(cell, &s.last) <= 0
+func (s *scan) had(c *cell.Cell) bool {
+	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
 
-func compareColumns(a, b *keys.Cell) int {
+func compareColumns(a, b *cell.Cell) int {
 	if order := bytes.Compare(a.Family, b.Family); order != 0 {
 		return order
 	}
@@ -171,11 +171,11 @@ func compareColumns(a, b *keys.Cell) int {
 }
 
 // visited notes the last cell of an answer: its row is whole, or goes on in the next answer.
-func (s *scan) visited(cell *keys.Cell, partial bool) {
-	s.last, s.within = *cell, partial
-	s.next = cell.Row
+func (s *scan) visited(c *cell.Cell, partial bool) {
+	s.last, s.within = *c, partial
+	s.next = c.Row
 	if !partial {
-		s.next = append(bytes.Clone(cell.Row), 0)
+		s.next = append(bytes.Clone(c.Row), 0)
 	}
 }
 

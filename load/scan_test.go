@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/keys"
 )
 
 // wide is a table of rows with many columns, over three regions, so that answers end within rows.
@@ -47,7 +47,7 @@ func check(t *testing.T, got, want []string) {
 	}
 }
 
-func name(c *keys.Cell) string { return fmt.Sprintf("%s/%s", c.Row, c.Qualifier) }
+func name(c *cell.Cell) string { return fmt.Sprintf("%s/%s", c.Row, c.Qualifier) }
 
 func TestScanInSmallAnswers(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
@@ -55,7 +55,7 @@ func TestScanInSmallAnswers(t *testing.T) {
 	for _, rows := range []uint32{1, 3, math.MaxInt32} {
 		l.reader.limits.scanRows = rows
 		var got []string
-		err := l.ScanRange(t.Context(), table, nil, nil, func(c *keys.Cell) error {
+		err := l.ScanRange(t.Context(), table, nil, nil, func(c *cell.Cell) error {
 			got = append(got, name(c))
 			return nil
 		})
@@ -75,7 +75,7 @@ func TestScanWhileRegionsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	err = l.ScanRange(t.Context(), table, nil, nil, func(c *keys.Cell) error {
+	err = l.ScanRange(t.Context(), table, nil, nil, func(c *cell.Cell) error {
 		switch len(got) {
 		case 120: // in the middle of a row
 			l.split(table, "r05")
@@ -120,7 +120,7 @@ func TestScanEnds(t *testing.T) {
 	table, want := wide(l)
 	enough := errors.New("enough")
 	n := 0
-	err := l.ScanRange(t.Context(), table, nil, nil, func(*keys.Cell) error {
+	err := l.ScanRange(t.Context(), table, nil, nil, func(*cell.Cell) error {
 		if n++; n == 70 {
 			return enough
 		}
@@ -131,7 +131,7 @@ func TestScanEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	n = 0
-	err = l.ScanRange(ctx, table, nil, nil, func(*keys.Cell) error {
+	err = l.ScanRange(ctx, table, nil, nil, func(*cell.Cell) error {
 		if n++; n == 70 {
 			cancel()
 		}
@@ -140,7 +140,7 @@ func TestScanEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n == len(want) {
 		t.Errorf("got %v after %d cells", err, n)
 	}
-	err = l.ScanRange(t.Context(), "no_such_table", nil, nil, func(*keys.Cell) error { return nil })
+	err = l.ScanRange(t.Context(), "no_such_table", nil, nil, func(*cell.Cell) error { return nil })
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v", err)
 	}

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testcluster/kdc"
-	"bulkload/keys"
 )
 
 // These tests use a real HBase with Kerberos and its AccessController.
@@ -62,7 +62,7 @@ func granted(t *testing.T, real *testcluster.Cluster, permissions string) string
 }
 
 func rowsOf(t *testing.T, c *Cluster, table string) (n int, err error) {
-	err = c.ScanRange(t.Context(), table, nil, nil, func(*keys.Cell) error { n++; return nil })
+	err = c.ScanRange(t.Context(), table, nil, nil, func(*cell.Cell) error { n++; return nil })
 	return n, err
 }
 

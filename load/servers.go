@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"bulkload/internal/hbase"
@@ -67,6 +68,22 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	}
 	s.conns[key] = conn
 	return conn, nil
+}
+
+// overdue has the next call make a new connection, where a call got no answer in its time: the old one may be dead, and the
+// other side never told. Calls that are under way may go on.
+func (s *servers) overdue(conn *hbase.Conn, err error) {
+	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	s.mu.Lock()
+	for key, other := range s.conns {
+		if other == conn {
+			delete(s.conns, key)
+		}
+	}
+	s.mu.Unlock()
+	conn.Retire()
 }
 
 // forget drops a connection whose server is no use any more, as a master that is not the active one.

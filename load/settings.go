@@ -20,6 +20,8 @@ const (
 	defaultSession = 90 * time.Second
 	recovery       = 4 * time.Minute
 	shortestOutage = 5 * time.Minute
+	// largestAnswer bounds the cells in one answer, in bytes, before the last one of them, which may be large, too.
+	largestAnswer = 16 << 20
 	// shortestLoad is the least that a BulkLoadHFile request may take: it can wait for a flush or a region lock.
 	shortestLoad = 10 * time.Minute
 )
@@ -62,7 +64,7 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		load:           max(rpc, shortestLoad),
 		idle:           min(r.millis("hbase.client.scanner.timeout.period", patience), longestWait),
 		scanRows:       uint32(r.number("hbase.client.scanner.caching", math.MaxInt32)),
-		scanBytes:      uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)),
+		scanBytes:      min(uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)), largestAnswer),
 		rounds:         r.number("hbase.bulkload.retries.number", 10),
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
 		filesPerFamily: r.number(MaxFilesProperty, defaultMaxFiles),

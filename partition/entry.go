@@ -1,6 +1,6 @@
 package partition
 
-import "bulkload/keys"
+import "bulkload/cell"
 
 // Position orders entries of one key, and says where a record came from.
 type Position struct {
@@ -16,6 +16,6 @@ type Entry struct {
 }
 
 const (
-	maxKey   = keys.MaxRowLen
+	maxKey   = cell.MaxRowLen
 	maxEntry = 1 << 30 // a key and its payload
 )

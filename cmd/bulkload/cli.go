@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/jobs"
-	"bulkload/keys"
 )
 
 // common are the flags of all verbs.
@@ -202,12 +202,12 @@ type inspectCommand struct {
 }
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
-	var visit func(*keys.Cell) error
+	var visit func(*cell.Cell) error
 	if c.Cells {
 		if s.JSON {
 			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
 		}
-		visit = func(cell *keys.Cell) error { return writeCell(s.answers(), cell) }
+		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }
 	}
 	r, err := jobs.Inspect(ctx, c.File, s.options(), c.Blocks, visit)
 	if err == nil {

@@ -41,6 +41,7 @@ var faultFiles = []string{
 	"jobs/theft_test.go",
 	"load/probe_test.go",
 	"load/rounds_test.go",
+	"load/scan_faults_test.go",
 }
 
 // noFaults are tests in those files that are not about a fault.

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"bulkload/cell"
 	"bulkload/jobs"
-	"bulkload/keys"
 )
 
 // note tells people what happens on the way.
@@ -280,7 +280,7 @@ func unencoded(r *jobs.InspectReport) string {
 }
 
 // writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value stands in quotes.
-func writeCell(w io.Writer, c *keys.Cell) error {
+func writeCell(w io.Writer, c *cell.Cell) error {
 	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
 		c.Timestamp, c.Type, c.Value)
 	return err

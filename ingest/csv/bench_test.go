@@ -11,6 +11,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
+	"bulkload/ingest/delimited"
 	"bulkload/internal/sample"
 )
 
@@ -83,7 +84,7 @@ func BenchmarkSameRows(b *testing.B) {
 		spool.WriteString("\"")
 	}
 	gbk := named(b, "gbk")
-	delimited := ingest.Delimited{Columns: sample.CheckColumns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}}
+	delimited := delimited.Form{Columns: sample.CheckColumns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}}
 	inGBK := delimited
 	inGBK.Charset = gbk
 	for _, c := range []struct {

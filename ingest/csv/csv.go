@@ -40,7 +40,7 @@ type Form struct {
 
 // separator is the line that follows each record in the file of the rejects, and there alone: a record whose quotes don't
 // match ends there all the same. See ingest.Unstuffed.
-const separator = 0x1e
+const separator = ingest.RejectSeparator
 
 // Check says what makes the form unusable.
 func (f *Form) Check() error {
@@ -73,6 +73,15 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, _ int64) ([]ingest.S
 
 // RejectDelimiter ends a rejected record, whatever quotes are open in it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n', separator, '\n'} }
+
+// Codec is what the files are compressed with.
+func (f *Form) Codec() compressed.Codec { return f.Compression }
+
+// RowOffsets is false: a record's offset is its first byte's.
+func (f *Form) RowOffsets() bool { return false }
+
+// Doubts has none: what looks wrong in CSV is a reject, or ends the reading.
+func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
 
 // Open begins to read a file, and reads its heading.
 func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {

@@ -13,7 +13,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 func form(columns ...string) *Form {
@@ -97,7 +97,7 @@ func readNamed(t testing.TB, f *Form, name, content string, window, longest int)
 	}
 }
 
-func joined(fields []keys.Value) string {
+func joined(fields []values.Value) string {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
 		texts[i] = string(f.Bytes())

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // python runs a script of testdata on a value, by JSON.
@@ -99,10 +99,10 @@ func expected(rows [][]string, quoting, charset string) []string {
 		if charset == "windows-1252" && strings.ContainsAny(text, "中亅昞") || charset == "gbk" && strings.ContainsAny(text, "ß€") {
 			continue
 		}
-		fields := keys.ValuesOf(row...)
+		fields := values.ValuesOf(row...)
 		for i, value := range row {
 			if value == "" && quoting == "minimal" {
-				fields[i] = keys.Value{}
+				fields[i] = values.Value{}
 			}
 		}
 		out = append(out, joined(fields))
@@ -192,10 +192,10 @@ func pythonRows(rows [][]string) []string {
 		if len(row) == 0 {
 			continue
 		}
-		fields := keys.ValuesOf(row...)
+		fields := values.ValuesOf(row...)
 		for i, value := range row {
 			if value == "" {
-				fields[i] = keys.Value{}
+				fields[i] = values.Value{}
 			}
 		}
 		out = append(out, joined(fields))

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/ingest/charset"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // values puts the columns of the record in r.rec; the column of one that is no text in the charset and where in the
@@ -31,9 +31,9 @@ func (r *reader) values() (column, at int) {
 				return i, bad
 			}
 		}
-		r.rec.Fields[i] = keys.ValueOf(value)
+		r.rec.Fields[i] = values.ValueOf(value)
 		if r.isNull(value, v.quoted) {
-			r.rec.Fields[i] = keys.Value{}
+			r.rec.Fields[i] = values.Value{}
 		}
 	}
 	return -1, 0

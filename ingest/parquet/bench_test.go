@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/ingest/delimited"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 
@@ -99,7 +100,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	typed := filepath.Join(dir, "typed.parquet")
 	writeTyped(b, typed, rows)
-	delimited := &ingest.Delimited{Columns: sample.CheckColumns, FieldDelimiter: []byte(sample.FieldDelimiter), RecordDelimiter: []byte(sample.RecordDelimiter)}
+	delimited := &delimited.Form{Columns: sample.CheckColumns, FieldDelimiter: []byte(sample.FieldDelimiter), RecordDelimiter: []byte(sample.RecordDelimiter)}
 	for _, c := range []struct {
 		name, file string
 		form       ingest.Form

@@ -21,7 +21,7 @@ type cursor struct {
 	reader file.ColumnChunkReader
 	read   func(n int64) (rows int64, values int, err error)
 	show   show
-	buffer values
+	buffer decoded
 
 	levels []int16 // of the batch, 0 for a null; nil where there are none
 	at, n  int     // the next row in the batch, and its rows

@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
 
 	"bulkload/ingest"
+	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
 
 	"golang.org/x/sync/errgroup"
@@ -76,6 +77,15 @@ func location(zone string) (*time.Location, error) {
 // RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
 // where a value has \x01, a newline or a backslash, a backslash is put before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
+
+// Codec is Auto: each page tells.
+func (f *Form) Codec() compressed.Codec { return compressed.Auto }
+
+// RowOffsets is true: a row has no bytes of its own in the file.
+func (f *Form) RowOffsets() bool { return true }
+
+// Doubts has none: a file says by itself what it holds.
+func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
 
 // filesAtOnce is how many files' footers are read side by side.
 const filesAtOnce = 8

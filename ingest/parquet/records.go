@@ -10,7 +10,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 const (
@@ -68,7 +68,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 			r.err = r.in(c, r.err)
 		}
 	}
-	r.record.Fields = make([]keys.Value, len(r.cursors))
+	r.record.Fields = make([]values.Value, len(r.cursors))
 	return r
 }
 
@@ -149,11 +149,11 @@ func (r *records) cut() {
 	nulls := 0
 	for i, s := range r.spans {
 		if s.start < 0 {
-			r.record.Fields[i] = keys.Value{}
+			r.record.Fields[i] = values.Value{}
 			nulls++
 			continue
 		}
-		r.record.Fields[i] = keys.ValueOf(r.line[s.start:s.end:s.end])
+		r.record.Fields[i] = values.ValueOf(r.line[s.start:s.end:s.end])
 	}
 	r.record.Raw = r.line
 	if bytes.Count(r.line, []byte{separator}) != len(r.spans)-1 || bytes.Count(r.line, []byte{'\\'}) != nulls ||

@@ -1,9 +1,11 @@
 package parquet
 
-import "bulkload/ingest"
+import (
+	"bulkload/ingest/delimited"
+)
 
 // Rejects is the form of the file of rejects; see RejectDelimiter.
-func (f *Form) Rejects() *ingest.Delimited {
-	return &ingest.Delimited{Columns: f.Columns, FieldDelimiter: []byte{separator}, RecordDelimiter: f.RejectDelimiter(),
+func (f *Form) Rejects() *delimited.Form {
+	return &delimited.Form{Columns: f.Columns, FieldDelimiter: []byte{separator}, RecordDelimiter: f.RejectDelimiter(),
 		Escape: '\\', Null: []byte(nullText), Strict: true}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-// values are those of a batch, in one of the slices.
-type values struct {
+// decoded are the values of a batch, in one of the slices.
+type decoded struct {
 	booleans []bool
 	ints     []int32
 	longs    []int64
@@ -22,7 +22,7 @@ type values struct {
 	fixed    []parquet.FixedLenByteArray
 }
 
-func (v *values) make(t parquet.Type) {
+func (v *decoded) make(t parquet.Type) {
 	switch t {
 	case parquet.Types.Boolean:
 		v.booleans = make([]bool, batch)
@@ -44,7 +44,7 @@ func (v *values) make(t parquet.Type) {
 }
 
 // bind gives what reads the next n values of a column; nil for a reader of no known type.
-func (v *values) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
+func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
 	switch r := r.(type) {
 	case *file.BooleanColumnChunkReader:
 		return func(n int64) (int64, int, error) { return r.ReadBatch(n, v.booleans, levels, nil) }
@@ -100,11 +100,11 @@ func (c *cursor) shower(f *Form, old legacy, byRow bool) (show, error) {
 	return s, nil
 }
 
-func (v *values) showBoolean(dst []byte, i int) ([]byte, string) {
+func (v *decoded) showBoolean(dst []byte, i int) ([]byte, string) {
 	return strconv.AppendBool(dst, v.booleans[i]), ""
 }
 
-func (v *values) showInt(f *Form, k kind, old legacy) show {
+func (v *decoded) showInt(f *Form, k kind, old legacy) show {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, int64(v.ints[i]), 10), "" }
@@ -123,7 +123,7 @@ func (v *values) showInt(f *Form, k kind, old legacy) show {
 	return nil
 }
 
-func (v *values) showLong(f *Form, k kind, old legacy) show {
+func (v *decoded) showLong(f *Form, k kind, old legacy) show {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, v.longs[i], 10), "" }
@@ -148,7 +148,7 @@ func (v *values) showLong(f *Form, k kind, old legacy) show {
 }
 
 // showInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write timestamps.
-func (v *values) showInt96(f *Form, old legacy) show {
+func (v *decoded) showInt96(f *Form, old legacy) show {
 	zone := f.Int96Zone
 	if zone == "" {
 		zone = f.Zone

@@ -34,7 +34,7 @@ import (
 	"math/bits"
 	"strconv"
 
-	"bulkload/keys"
+	"bulkload/cell"
 
 	"github.com/zeebo/xxh3"
 )
@@ -56,11 +56,11 @@ type Row struct {
 }
 
 // NewRow begins with no cells.
-func NewRow(row []byte, typ keys.CellType) Row {
+func NewRow(row []byte, typ cell.Type) Row {
 	return newRow(rowHash(row), typ)
 }
 
-func newRow(hash uint64, typ keys.CellType) Row {
+func newRow(hash uint64, typ cell.Type) Row {
 	return Row{hash: hash, other: prime4*uint64(typ) + bits.RotateLeft64(hash, 32)}
 }
 
@@ -168,11 +168,11 @@ type column struct {
 const maxColumns = 1024
 
 // Add adds a cell.
-func (t *Stream) Add(c *keys.Cell) { t.AddRun(c, -1, nil, nil) }
+func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
 
 // AddRun adds a cell whose column a number stands for throughout the stream, -1 where none does, and cells behind it
 // that have its row, family, timestamp and type, and columns whose numbers came with a cell before.
-func (t *Stream) AddRun(c *keys.Cell, column int, columns []int32, values [][]byte) {
+func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]byte) {
 	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {
 		t.row = append(t.row[:0], c.Row...)
 		t.rowHash = rowHash(c.Row)
@@ -202,7 +202,7 @@ func (t *Stream) remember(column int, hash uint64) {
 	}
 }
 
-func (t *Stream) column(c *keys.Cell) uint64 {
+func (t *Stream) column(c *cell.Cell) uint64 {
 	for i := t.next; i < len(t.columns); i++ {
 		if m := &t.columns[i]; bytes.Equal(m.qualifier, c.Qualifier) && bytes.Equal(m.family, c.Family) {
 			t.next = i + 1

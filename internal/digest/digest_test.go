@@ -7,14 +7,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bulkload/keys"
+	"bulkload/cell"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/zeebo/xxh3"
 )
 
 // contribution follows the package comment word by word, without the shortcuts.
-func contribution(c *keys.Cell, timed bool) uint64 {
+func contribution(c *cell.Cell, timed bool) uint64 {
 	column := append([]byte{byte(len(c.Family))}, c.Family...)
 	column = append(append(column, byte(len(c.Qualifier))), c.Qualifier...)
 	var low, high uint64
@@ -61,13 +61,13 @@ func TestMixingIsXXH64s(t *testing.T) {
 func q0(q string) byte { return (q + "_")[0] }
 
 // cells have values of all lengths to 40.
-func cells(rows int) []*keys.Cell {
-	var all []*keys.Cell
+func cells(rows int) []*cell.Cell {
+	var all []*cell.Cell
 	for r := range rows {
 		for _, q := range []string{"a", "b", "", "c"} {
-			all = append(all, &keys.Cell{
+			all = append(all, &cell.Cell{
 				Row: []byte{byte(r)}, Family: []byte("f"), Qualifier: []byte(q),
-				Timestamp: int64(r), Type: keys.Put, Value: bytes.Repeat([]byte{'v', byte(r), q0(q)}, 40)[:r%40+len(q)],
+				Timestamp: int64(r), Type: cell.Put, Value: bytes.Repeat([]byte{'v', byte(r), q0(q)}, 40)[:r%40+len(q)],
 			})
 		}
 	}
@@ -106,7 +106,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 func TestEveryBitOfAValueCounts(t *testing.T) {
 	of := func(value []byte) string {
 		var s Stream
-		s.Add(&keys.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put, Value: value})
+		s.Add(&cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: cell.Put, Value: value})
 		return s.Sum.String()
 	}
 	for n := range 40 {
@@ -126,29 +126,29 @@ func TestEveryBitOfAValueCounts(t *testing.T) {
 }
 
 func TestEveryPartCounts(t *testing.T) {
-	base := keys.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.Put, Value: []byte("v")}
-	sum := func(change func(*keys.Cell)) Sum {
+	base := cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: cell.Put, Value: []byte("v")}
+	sum := func(change func(*cell.Cell)) Sum {
 		c := base
 		change(&c)
 		var s Stream
 		s.Add(&c)
 		return s.Sum
 	}
-	same := sum(func(*keys.Cell) {})
-	changes := map[string]func(*keys.Cell){
-		"row":       func(c *keys.Cell) { c.Row = []byte("s") },
-		"family":    func(c *keys.Cell) { c.Family = []byte("g") },
-		"qualifier": func(c *keys.Cell) { c.Qualifier = []byte("qq") },
-		"moved":     func(c *keys.Cell) { c.Family, c.Qualifier = []byte("fq"), nil },
-		"value":     func(c *keys.Cell) { c.Value = nil },
-		"type":      func(c *keys.Cell) { c.Type = keys.Delete },
+	same := sum(func(*cell.Cell) {})
+	changes := map[string]func(*cell.Cell){
+		"row":       func(c *cell.Cell) { c.Row = []byte("s") },
+		"family":    func(c *cell.Cell) { c.Family = []byte("g") },
+		"qualifier": func(c *cell.Cell) { c.Qualifier = []byte("qq") },
+		"moved":     func(c *cell.Cell) { c.Family, c.Qualifier = []byte("fq"), nil },
+		"value":     func(c *cell.Cell) { c.Value = nil },
+		"type":      func(c *cell.Cell) { c.Type = cell.Delete },
 	}
 	for name, change := range changes {
 		if s := sum(change); s.Timed == same.Timed || s.Timeless == same.Timeless {
 			t.Errorf("%s: a changed cell has the same digest %v", name, s)
 		}
 	}
-	later := sum(func(c *keys.Cell) { c.Timestamp = 6 })
+	later := sum(func(c *cell.Cell) { c.Timestamp = 6 })
 	if later.Timed == same.Timed || later.Timeless != same.Timeless {
 		t.Errorf("another timestamp gives %v beside %v", later, same)
 	}

@@ -49,6 +49,7 @@ type Conn struct {
 	lastID  uint32
 	pending map[uint32]chan<- answer
 	broken  error // why no more calls can be made
+	retired bool  // to be closed with the end of the last call
 }
 
 // Reply is the answer to a call.
@@ -118,6 +119,18 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
+}
+
+// Retire closes the connection as soon as no call is under way. It is for one that gives no answers: a call that may take
+// long is not broken off for that.
+func (c *Conn) Retire() {
+	c.mu.Lock()
+	c.retired = true
+	idle := len(c.pending) == 0
+	c.mu.Unlock()
+	if idle {
+		c.fail(net.ErrClosed)
+	}
 }
 
 // Close ends the connection; calls under way fail.
@@ -211,8 +224,12 @@ func (c *Conn) register(answers chan<- answer) (uint32, error) {
 
 func (c *Conn) forget(id uint32) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.pending, id)
+	last := c.retired && len(c.pending) == 0
+	c.mu.Unlock()
+	if last {
+		c.fail(net.ErrClosed)
+	}
 }
 
 func (c *Conn) send(ctx context.Context, frame []byte) error {

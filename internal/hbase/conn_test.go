@@ -160,6 +160,45 @@ func TestDeadlineLeavesTheConnection(t *testing.T) {
 	}
 }
 
+// TestRetire: a connection that is given up lets the calls end that are under way.
+func TestRetire(t *testing.T) {
+	release := make(chan struct{})
+	server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+		<-release
+		return echo(r)
+	})
+	c := dial(t, server.Addr, Options{})
+	slow := make(chan string)
+	go func() {
+		answer, err := c.Call(context.Background(), "Slow", []byte("slow"))
+		slow <- fmt.Sprint(string(answer), err)
+	}()
+	for c.calls() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Retire()
+	if err := c.Err(); err != nil {
+		t.Errorf("with a call under way: %v", err)
+	}
+	close(release)
+	if got := <-slow; got != "slow<nil>" {
+		t.Errorf("slow call: %s", got)
+	}
+	if c.Err() == nil {
+		t.Error("open after the last call")
+	}
+	idle := dial(t, server.Addr, Options{})
+	if idle.Retire(); idle.Err() == nil {
+		t.Error("open without a call")
+	}
+}
+
+func (c *Conn) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending)
+}
+
 func TestDialErrors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,8 +19,10 @@ type RawGet struct {
 	Family    string
 	Qualifier []byte // nil: every column of the family; empty: the column without a name, where family markers are
 	From, To  int64  // timestamps from From to before To
-	Limit     int    // the most cells that are returned; 0: all
-	KeysOnly  bool   // values are left out; only with a Qualifier
+	// Markers adds the column without a name, where the family's delete markers are, to that of Qualifier.
+	Markers  bool
+	Limit    int  // the most cells that are returned; 0: all
+	KeysOnly bool // values are left out; only with a Qualifier
 }
 
 // StoredCell is a cell as a region stores it.
@@ -139,8 +141,10 @@ func (g *RawGet) message() (*pb.Get, error) {
 }
 
 func (g *RawGet) filter() (*pb.Filter, error) {
-	column, err := newFilter(columnRangeFilter, &pb.ColumnRangeFilter{MinColumn: g.Qualifier, MinColumnInclusive: proto.Bool(true),
-		MaxColumn: g.Qualifier, MaxColumnInclusive: proto.Bool(true)})
+	column, err := columnFilter(g.Qualifier)
+	if err == nil && g.Markers && len(g.Qualifier) > 0 {
+		column, err = withMarkers(column)
+	}
 	if err != nil || !g.KeysOnly {
 		return column, err
 	}
@@ -149,6 +153,21 @@ func (g *RawGet) filter() (*pb.Filter, error) {
 		return nil, err
 	}
 	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(), Filters: []*pb.Filter{column, keys}})
+}
+
+// columnFilter passes the cells of one column.
+func columnFilter(qualifier []byte) (*pb.Filter, error) {
+	return newFilter(columnRangeFilter, &pb.ColumnRangeFilter{MinColumn: qualifier, MinColumnInclusive: proto.Bool(true),
+		MaxColumn: qualifier, MaxColumnInclusive: proto.Bool(true)})
+}
+
+// withMarkers also passes the cells of the column without a name.
+func withMarkers(column *pb.Filter) (*pb.Filter, error) {
+	markers, err := columnFilter([]byte{})
+	if err != nil {
+		return nil, err
+	}
+	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ONE.Enum(), Filters: []*pb.Filter{markers, column}})
 }
 
 func newFilter(class string, m proto.Message) (*pb.Filter, error) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase/hbasetest"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -42,7 +42,7 @@ func counted(index uint32, cells int32) *pb.ResultOrException {
 func cellBlock(values ...string) []byte {
 	var b []byte
 	for _, v := range values {
-		b = hbasetest.AppendCell(b, &keys.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: keys.DeleteFamilyVersion, Value: []byte(v)})
+		b = hbasetest.AppendCell(b, &cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: cell.DeleteFamilyVersion, Value: []byte(v)})
 	}
 	return b
 }
@@ -55,7 +55,7 @@ func TestMultiAnswersInABlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := answers[0][1].Cells; len(a) != 2 || string(a[0].Value) != "one" || string(a[1].Value) != "two" || a[0].Type != byte(keys.DeleteFamilyVersion) {
+	if a := answers[0][1].Cells; len(a) != 2 || string(a[0].Value) != "one" || string(a[1].Value) != "two" || a[0].Type != byte(cell.DeleteFamilyVersion) {
 		t.Errorf("%+v", a)
 	}
 	if a, b := answers[0][0].Cells, answers[1][0].Cells; len(a) != 0 || len(b) != 1 || string(b[0].Value) != "three" || string(b[0].Qualifier) != "q" {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase/cellblock"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -14,7 +14,7 @@ import (
 
 // Row is what a Get gives: views of the answer.
 type Row struct {
-	Cells  []keys.Cell
+	Cells  []cell.Cell
 	Exists bool // with ExistenceOnly
 }
 
@@ -55,13 +55,13 @@ func parseGet(reply Reply) (Row, error) {
 }
 
 // resultCells are a result's cells: those in it, or as many of the block's next ones as it counts.
-func resultCells(result *pb.Result, block *cellblock.Reader) ([]keys.Cell, error) {
-	var cells []keys.Cell
+func resultCells(result *pb.Result, block *cellblock.Reader) ([]cell.Cell, error) {
+	var cells []cell.Cell
 	for _, m := range result.GetCell() {
 		cells = append(cells, fromMessage(m))
 	}
 	for range result.GetAssociatedCellCount() {
-		var c keys.Cell
+		var c cell.Cell
 		ok, err := block.Next(&c)
 		if err == nil && !ok {
 			err = errFewCells
@@ -88,9 +88,9 @@ func allRead(block *cellblock.Reader) error {
 
 // fromMessage reads a cell as a message has it. gohbase's CellType lacks HBase 2's DELETE_FAMILY_VERSION, so that this type
 // is 0 here; in a block it is right.
-func fromMessage(m *pb.Cell) keys.Cell {
-	return keys.Cell{Row: m.GetRow(), Family: m.GetFamily(), Qualifier: m.GetQualifier(),
-		Timestamp: int64(m.GetTimestamp()), Type: keys.CellType(m.GetCellType()), Value: m.GetValue()}
+func fromMessage(m *pb.Cell) cell.Cell {
+	return cell.Cell{Row: m.GetRow(), Family: m.GetFamily(), Qualifier: m.GetQualifier(),
+		Timestamp: int64(m.GetTimestamp()), Type: cell.Type(m.GetCellType()), Value: m.GetValue()}
 }
 
 // OpenScanner is a scanner's first request. rows bounds an answer's rows. It asks for answers that may end within rows, and
@@ -133,6 +133,10 @@ type Scanned struct {
 	messages []*pb.Result // of a server that gives no blocks
 }
 
+// ErrScannerClosed is the answer to a request to a scanner that the server has closed already: without rows, and without a
+// word whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
+var ErrScannerClosed = errors.New("the scanner is closed already")
+
 // Scan makes a request of a scanner.
 func (c *Conn) Scan(ctx context.Context, request *pb.ScanRequest) (*Scanned, error) {
 	const method = "Scan"
@@ -141,7 +145,10 @@ func (c *Conn) Scan(ctx context.Context, request *pb.ScanRequest) (*Scanned, err
 		return nil, err
 	}
 	answer, err := parseScan(reply)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrScannerClosed):
+		return nil, c.connError(method, true, err)
+	case err != nil:
 		return nil, c.malformed(method, err)
 	}
 	return answer, nil
@@ -151,6 +158,9 @@ func parseScan(reply Reply) (*Scanned, error) {
 	var response pb.ScanResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
 		return nil, err
+	}
+	if response.MoreResultsInRegion == nil {
+		return nil, ErrScannerClosed
 	}
 	s := &Scanned{
 		Scanner:      response.GetScannerId(),
@@ -174,7 +184,7 @@ func parseScan(reply Reply) (*Scanned, error) {
 }
 
 // Next reads the answer's next cell, as views of it; at the end it leaves c as it was. Its error is ErrMalformed.
-func (s *Scanned) Next(c *keys.Cell) (bool, error) {
+func (s *Scanned) Next(c *cell.Cell) (bool, error) {
 	if s.cells == 0 {
 		return s.nextMessage(c)
 	}
@@ -189,7 +199,7 @@ func (s *Scanned) Next(c *keys.Cell) (bool, error) {
 	return true, nil
 }
 
-func (s *Scanned) nextMessage(c *keys.Cell) (bool, error) {
+func (s *Scanned) nextMessage(c *cell.Cell) (bool, error) {
 	if err := allRead(&s.block); err != nil {
 		return false, fmt.Errorf("%w: scan: %w", ErrMalformed, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase/hbasetest"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -31,7 +31,7 @@ func cellMessage(value string) *pb.Cell {
 // values reads an answer to its end.
 func values(s *Scanned) (string, error) {
 	var all []string
-	var c keys.Cell
+	var c cell.Cell
 	for {
 		ok, err := s.Next(&c)
 		if err != nil || !ok {
@@ -56,8 +56,7 @@ func TestScanned(t *testing.T) {
 		"end of the scan":  {&pb.ScanResponse{MoreResults: no, MoreResultsInRegion: yes}, nil, "", "false true false"},
 		"sign of life":     {&pb.ScanResponse{ScannerId: proto.Uint64(7), MoreResultsInRegion: yes, HeartbeatMessage: yes}, nil, "", "true true false"},
 		"messages":         {&pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a"), cellMessage("b")}}, {}, {Cell: []*pb.Cell{cellMessage("c")}, Partial: yes}}, MoreResultsInRegion: yes}, nil, "a b c", "true true true"},
-		"already closed":   {&pb.ScanResponse{}, nil, "", "true false false"},
-		"messages, filled": {&pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}}, nil, "a", "true false false"},
+		"messages, filled": {&pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}, MoreResultsInRegion: no}, nil, "a", "true false false"},
 	} {
 		s, err := parseScan(Reply{Message: marshal(t, test.message), Cells: test.block})
 		if err != nil {
@@ -73,16 +72,18 @@ func TestScanned(t *testing.T) {
 
 // TestScannedRefused: an answer whose cells are not as many as it says is not believed.
 func TestScannedRefused(t *testing.T) {
+	more := proto.Bool(true)
 	for what, test := range map[string]struct {
 		message []byte
 		block   []byte
 		want    string
 	}{
-		"too few":    {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}}), cellBlock("a"), "fewer cells"},
-		"too many":   {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}}), cellBlock("a", "b"), "more cells"},
-		"none said":  {marshal(t, &pb.ScanResponse{}), cellBlock("a"), "more cells"},
-		"cut":        {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}}), cellBlock("a", "b")[:50], "byte 28"},
-		"both forms": {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, Results: []*pb.Result{{}}}), cellBlock("a"), "as messages"},
+		"too few":    {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}, MoreResultsInRegion: more}), cellBlock("a"), "fewer cells"},
+		"too many":   {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, MoreResultsInRegion: more}), cellBlock("a", "b"), "more cells"},
+		"none said":  {marshal(t, &pb.ScanResponse{MoreResultsInRegion: more}), cellBlock("a"), "more cells"},
+		"cut":        {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}, MoreResultsInRegion: more}), cellBlock("a", "b")[:50], "byte 28"},
+		"both forms": {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, Results: []*pb.Result{{}}, MoreResultsInRegion: more}), cellBlock("a"), "as messages"},
+		"closed":     {nil, nil, "closed already"},
 		"garbage":    {[]byte("\xff\xff"), nil, "proto"},
 	} {
 		s, err := parseScan(Reply{Message: test.message, Cells: test.block})
@@ -132,8 +133,8 @@ func TestGet(t *testing.T) {
 
 // FuzzScanned: no answer to a scan makes the reader panic, or go on for ever.
 func FuzzScanned(f *testing.F) {
-	f.Add(marshal(f, &pb.ScanResponse{CellsPerResult: []uint32{2, 1}, PartialFlagPerResult: []bool{false, true}}), cellBlock("a", "b", "c"))
-	f.Add(marshal(f, &pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}}), []byte{})
+	f.Add(marshal(f, &pb.ScanResponse{CellsPerResult: []uint32{2, 1}, PartialFlagPerResult: []bool{false, true}, MoreResultsInRegion: proto.Bool(true)}), cellBlock("a", "b", "c"))
+	f.Add(marshal(f, &pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}, MoreResultsInRegion: proto.Bool(true)}), []byte{})
 	f.Add(marshal(f, &pb.GetResponse{Result: &pb.Result{AssociatedCellCount: proto.Int32(2)}}), cellBlock("a", "b"))
 	f.Fuzz(func(t *testing.T, message, cells []byte) {
 		reply := Reply{Message: message, Cells: cells}
@@ -144,7 +145,7 @@ func FuzzScanned(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var c keys.Cell
+		var c cell.Cell
 		for n := 0; ; n++ {
 			if ok, err := s.Next(&c); !ok || err != nil {
 				return

@@ -24,6 +24,7 @@ type hdfsFS struct {
 	uri         string // hdfs://authority, as the job or fs.defaultFS has it
 	user        string // the full name
 	names       *rpcClient
+	blocks      *transfers
 	patience    patience
 	replication int
 	blockSize   int64
@@ -44,7 +45,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	}
 	names := &rpcClient{security: secured, addresses: addresses, user: user, dial: p.dialer(p.nameNode)}
 	blocks := &transfers{names: names, dial: p.packets()}
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, patience: p, replicas: &replicas{}}
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, patience: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
@@ -140,7 +141,7 @@ func (h *hdfsFS) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &hdfsFile{fs: h, name: name}
+	f := &hdfsFile{fs: h, name: name, examined: h.replicas.latest.Load()}
 	if err := f.open(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,12 +166,32 @@ func damagedOneOfTwo(t *testing.T, d *damaged) {
 		flip(t, replicas[i].Sums, metaLead+4*500)
 		d.wantRight(t, name, content)
 		d.wantRight(t, name, content)
+		d.wantReported(t, name, replicas[i])
 		check(t, d.fsys.Remove(name))
 	}
 	if n := len(d.said); n == 0 || n > 2 {
 		t.Errorf("%d notes on two damaged replicas: %q", n, d.said)
 	}
 	d.wantNotes(t, len(d.said), "is damaged and is not used: CRC32C of its bytes 149504 to 150015 is")
+}
+
+// wantReported wants the NameNode to know that a replica is damaged, if it was read at all: it does not give it out then.
+func (d *damaged) wantReported(t *testing.T, name string, bad testcluster.Replica) {
+	t.Helper()
+	h := d.fsys.(*hdfsFS)
+	if h.replicas.latest.Load() == 0 { // the other one was read
+		return
+	}
+	a, err := h.names.call(t.Context(), "getBlockLocations", message(nil).text(1, name).number(2, 0).number(3, 1<<30))
+	check(t, err)
+	blocks, err := parseLocations(a.body)
+	check(t, err)
+	found := h.replicas.newDamages(0)
+	for _, r := range blocks[0].replicas {
+		if slices.Contains(r.addresses, found[len(found)-1].address) && found[len(found)-1].block == blocks[0].block {
+			t.Errorf("the NameNode still gives out the damaged replica of %s on %v", bad.Block(), r.addresses)
+		}
+	}
 }
 
 func damagedBoth(t *testing.T, d *damaged) {
@@ -195,9 +216,11 @@ func damagedAndDown(t *testing.T, d *damaged) {
 	if errors.Is(err, ErrChecksum) {
 		t.Errorf("%v", err)
 	}
+	// The NameNode does not give out the damaged one any more once it is reported: then the note alone has it.
+	text := err.Error() + strings.Join(d.said, "")
 	for _, want := range []string{name, replicas[0].Block(), "CRC32C of its bytes", "connection refused"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q in it", err, want)
+		if !strings.Contains(text, want) {
+			t.Errorf("%v; want %q in it", text, want)
 		}
 	}
 	check(t, d.StartRole(t.Context(), replicas[1].DataNode))

@@ -20,6 +20,7 @@ type hdfsFile struct {
 	streaming bool
 	next      int64 // where Read goes on
 	closed    bool
+	examined  uint64 // the number of the last damaged replica that was looked at
 }
 
 // readOver is how far ahead the stream is read over rather than begun anew. The library would do so itself in Seek,
@@ -91,6 +92,9 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	begun := time.Now()
 	for again, pause := false, 100*time.Millisecond; ; again, pause = true, min(2*pause, 2*time.Second) {
 		n, err := f.readStream(p, off)
+		if f.fs.replicas.latest.Load() != f.examined {
+			f.reportDamages()
+		}
 		if n > 0 {
 			return n, nil
 		}

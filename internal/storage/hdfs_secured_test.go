@@ -2,7 +2,7 @@ package storage
 
 import (
 	"bytes"
-	"context"
+	"encoding/base64"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,32 +15,76 @@ import (
 
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/kdc"
 )
 
-// securedHDFS gives the site files of a cluster with Kerberos, and a login there.
-func securedHDFS(t *testing.T) (*siteconf.Conf, *kerberos.Login) {
-	t.Helper()
-	dir := os.Getenv("BULKLOAD_SECURED")
-	if dir == "" {
-		t.Skip("no secured cluster")
-	}
-	conf, err := siteconf.Load(filepath.Join(dir, "conf"))
-	check(t, err)
-	return conf, loginAs(t, dir, "loader")
+// secured is one HDFS with Kerberos, of two NameNodes and two DataNodes, of this test's own. It offers all protections,
+// and AES.
+type secured struct {
+	*testcluster.Cluster
+	loader *kerberos.Login
 }
 
-func loginAs(t *testing.T, dir, name string) *kerberos.Login {
+// TestSecuredHDFS takes about two minutes.
+func TestSecuredHDFS(t *testing.T) {
+	const all = "authentication,integrity,privacy"
+	s := startSecured(t, testcluster.Options{HA: true, DataNodes: 2, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, AES: true}})
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *secured)
+	}{
+		{"protections", securedProtections},
+		{"refusals", securedRefusals},
+		{"delegation tokens", delegationTokens},
+		{"damage", securedDamage},
+		{"permission", securedPermission},
+		{"failover", securedFailover},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// TestEncryptedHDFS has connections to DataNodes encrypted with keys of the NameNode, though the site files ask for
+// authentication only.
+func TestEncryptedHDFS(t *testing.T) {
+	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true}})
+	conf := siteOf(t, s.Cluster)
+	for _, encrypt := range []string{"true", ""} { // the NameNode decides
+		conf.Set(encryptProperty, encrypt)
+		fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+		readsAndWrites(t, fsys, root, noise(10<<20))
+		conforms(t, fsys, root)
+	}
+	t.Run("a key that ended", func(t *testing.T) { endedKey(t, s, conf) })
+	t.Run("damage", securedDamageOf(conf, s))
+}
+
+func startSecured(t *testing.T, o testcluster.Options) *secured {
 	t.Helper()
-	conf := filepath.Join(dir, "conf")
-	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: name, Keytab: filepath.Join(conf, name+".keytab"), Krb5Conf: filepath.Join(conf, "krb5.conf")})
+	testcluster.Use(t) // runs where a cluster is wanted at all
+	if testing.Short() {
+		t.Skip("starts a cluster of its own")
+	}
+	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips where the machine has none
+	o.Dir, o.HDFSOnly = t.TempDir(), true
+	c, err := testcluster.Start(t.Context(), o)
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Stop()) })
+	return &secured{c, loginAs(t, c, "loader")}
+}
+
+func loginAs(t *testing.T, c *testcluster.Cluster, name string) *kerberos.Login {
+	t.Helper()
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: name, Keytab: c.Keytab(name), Krb5Conf: c.Krb5Conf()})
 	check(t, err)
 	return login
 }
 
-// onSecured gives a new directory on a cluster with Kerberos.
-func onSecured(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root string) {
+// folder gives a new directory.
+func (s *secured) folder(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root string) {
 	t.Helper()
-	name := "hdfs:///secured-" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	name := "hdfs:///secured-" + strings.NewReplacer("/", "-", ",", "-", "+", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	fsys, root, err := ResolveAs(name, "/", conf, who)
 	check(t, err)
 	check(t, fsys.MkdirAll(root, 0))
@@ -53,29 +97,23 @@ func onSecured(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root s
 	return fsys, root
 }
 
-// A cluster that offers everything: each pair of what a client's site files may ask for.
-func TestSecuredProtections(t *testing.T) {
-	conf, login := securedHDFS(t)
+// Each protection of each connection, and some lists of them, by what a client's site files ask for.
+func securedProtections(t *testing.T, s *secured) {
 	content := noise(50 << 20)
-	if os.Getenv("X_RPC") != "" {
-		readsAndWritesWith(t, conf, login, content)
-		return
-	}
 	for _, c := range []struct{ rpc, transfer, suites string }{
 		{"authentication", "authentication", ""},
 		{"integrity", "privacy", ""},
 		{"privacy", "integrity", ""},
 		{"privacy,authentication", "privacy", aesSuite},
-		{"authentication,privacy", "integrity,privacy", ""},
+		{"authentication,privacy", "integrity,privacy", aesSuite},
 	} {
-		t.Run(strings.ReplaceAll(c.rpc+"+"+c.transfer+"+"+c.suites, "/", "-"), func(t *testing.T) {
+		t.Run(c.rpc+"+"+c.transfer+"+"+strconv.FormatBool(c.suites != ""), func(t *testing.T) {
+			conf := siteOf(t, s.Cluster)
 			conf.Set(rpcProtectionProperty, c.rpc)
 			conf.Set(transferProperty, c.transfer)
 			conf.Set(cipherSuitesProperty, c.suites)
-			fsys, root := onSecured(t, conf, Identity{Login: login})
-			begun := time.Now()
+			fsys, root := s.folder(t, conf, Identity{Login: s.loader})
 			readsAndWrites(t, fsys, root, content)
-			t.Log(time.Since(begun))
 			conforms(t, fsys, root)
 		})
 	}
@@ -106,31 +144,28 @@ func readsAndWrites(t *testing.T, fsys FS, root string, content []byte) {
 	}
 }
 
-// A client that does not log in, or to whom the site files say another name for the NameNode, learns why.
-func TestSecuredRefusals(t *testing.T) {
-	conf, login := securedHDFS(t)
-	dir := os.Getenv("BULKLOAD_SECURED")
+// A client that does not log in, or to whom the site files give the NameNode another name, learns why, and at once.
+func securedRefusals(t *testing.T, s *secured) {
+	as := Identity{Login: s.loader}
 	for name, c := range map[string]struct {
 		set  map[string]string
 		who  Identity
 		want []string
 	}{
-		"simple":     {map[string]string{authenticationProperty: "simple"}, Identity{User: "tina"}, []string{"SIMPLE authentication is not enabled"}},
+		"simple":     {map[string]string{authenticationProperty: "simple"}, Identity{User: "tina"}, []string{"SIMPLE authentication is not enabled", authenticationProperty}},
 		"no login":   {nil, Identity{}, []string{"kinit", tokenFileName}},
-		"principal":  {map[string]string{principalProperty: "nn/_HOST@LAB.TEST"}, Identity{Login: login}, []string{"hdfs/localhost", "nn/localhost@LAB.TEST", principalProperty}},
-		"host":       {map[string]string{principalProperty: "hdfs/other@LAB.TEST"}, Identity{Login: login}, []string{"hdfs/localhost", "hdfs/other@LAB.TEST", principalProperty}},
-		"not set":    {map[string]string{principalProperty: ""}, Identity{Login: login}, []string{principalProperty + " is not set"}},
-		"pattern":    {map[string]string{patternProperty: "nn/*@LAB.TEST"}, Identity{Login: login}, []string{patternProperty, "hdfs/localhost@LAB.TEST"}},
-		"encryption": {map[string]string{encryptProperty: "true"}, Identity{Login: login}, []string{encryptProperty}},
+		"service":    {map[string]string{principalProperty: "nn/_HOST@LAB.TEST"}, as, []string{"hdfs/localhost", "nn/localhost@LAB.TEST", principalProperty}},
+		"host":       {map[string]string{principalProperty: "hdfs/other@LAB.TEST"}, as, []string{"hdfs/localhost", "hdfs/other@LAB.TEST", principalProperty}},
+		"not set":    {map[string]string{principalProperty: ""}, as, []string{principalProperty + " is not set"}},
+		"pattern":    {map[string]string{patternProperty: "nn/*@LAB.TEST"}, as, []string{patternProperty, "hdfs/localhost@LAB.TEST"}},
+		"encryption": {map[string]string{encryptProperty: "true"}, as, []string{encryptProperty}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conf, err := siteconf.Load(filepath.Join(dir, "conf"))
-			check(t, err)
+			conf := siteOf(t, s.Cluster)
 			for property, value := range c.set {
 				conf.Set(property, value)
 			}
-			begun := time.Now()
-			_, _, err = ResolveAs("hdfs:///", "/", conf, c.who)
+			_, _, err := ResolveAs("hdfs:///", "/", conf, c.who)
 			if err == nil {
 				t.Fatal("it is let in")
 			}
@@ -139,24 +174,168 @@ func TestSecuredRefusals(t *testing.T) {
 					t.Errorf("%v\nwant %q", err, want)
 				}
 			}
-			t.Log(time.Since(begun), err)
+			if errors.Is(err, ErrUnavailable) {
+				t.Errorf("%v: as if it could be better later", err)
+			}
 		})
 	}
-	conf.Set(patternProperty, "hdfs/*@LAB.TEST")
+	conf := siteOf(t, s.Cluster)
+	conf.Set(patternProperty, "hd?s/*@LAB.TEST")
 	conf.Set(principalProperty, "")
-	fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: login})
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, as)
 	check(t, err)
 	check(t, fsys.Close())
 }
 
-var _ = context.Background
-var _ = errors.Is
-var _ fs.FileMode
+// A token is enough: for another program, without any ticket, until it is cancelled.
+func delegationTokens(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	delegator := mine.(Delegator)
+	if !delegator.Delegates() {
+		t.Error("no tokens")
+	}
+	token, err := delegator.DelegationToken(t.Context(), "loader")
+	check(t, err)
+	if token.Service != "ha-hdfs:bulkload" || token.Kind != hdfsTokenKind {
+		t.Errorf("%v", token)
+	}
+	d, err := token.Details()
+	check(t, err)
+	if d.Owner != "loader@LAB.TEST" || d.Renewer != "loader" || d.Max.Sub(d.Issued) < time.Hour {
+		t.Errorf("%+v", d)
+	}
+	until, err := delegator.RenewToken(t.Context(), token)
+	check(t, err)
+	if until.Before(d.Issued) || until.After(d.Max) {
+		t.Errorf("renewed until %v, of %+v", until, d)
+	}
 
-func readsAndWritesWith(t *testing.T, conf *siteconf.Conf, login *kerberos.Login, content []byte) {
-	fsys, root := onSecured(t, conf, Identity{Login: login})
-	begun := time.Now()
-	readsAndWrites(t, fsys, root, content)
-	t.Log(time.Since(begun))
-	conforms(t, fsys, root)
+	// As YARN does: a file, and its name in the environment.
+	file := filepath.Join(t.TempDir(), "tokens")
+	check(t, os.WriteFile(file, tokenFile(token), 0o600))
+	t.Setenv(tokenFileName, file)
+	for _, protection := range []string{"authentication", "integrity", "privacy"} {
+		conf.Set(rpcProtectionProperty, protection)
+		conf.Set(transferProperty, protection)
+		fsys, _, err := Resolve("hdfs:///", "/", conf, "")
+		check(t, err)
+		sub := path.Join(root, protection)
+		check(t, fsys.MkdirAll(sub, 0))
+		readsAndWrites(t, fsys, sub, noise(3<<20))
+		given, err := fsys.(Delegator).DelegationToken(t.Context(), "hbase")
+		check(t, err)
+		if !bytes.Equal(given.Identifier, token.Identifier) {
+			t.Error("not the token that was given")
+		}
+		check(t, fsys.(Delegator).CancelToken(t.Context(), given)) // the user's own stays
+		check(t, fsys.Close())
+	}
+	check(t, delegator.CancelToken(t.Context(), token))
+	_, _, err = Resolve("hdfs:///", "/", conf, "")
+	if err == nil || !strings.Contains(err.Error(), "can't be found in cache") || strings.Contains(err.Error(), base64.StdEncoding.EncodeToString(token.Password)) {
+		t.Errorf("with a token that is cancelled: %v", err)
+	}
+	other := token
+	other.Service = "ha-hdfs:elsewhere"
+	_, _, err = ResolveAs("hdfs:///", "/", conf, Identity{Tokens: []Token{other}})
+	if err == nil || !strings.Contains(err.Error(), "ha-hdfs:elsewhere") {
+		t.Errorf("with a token for another service: %v", err)
+	}
+}
+
+// tokenFile is a writable file of one token. All of its parts are shorter than 128 bytes.
+func tokenFile(t Token) []byte {
+	b := []byte("HDTS\x00\x01")
+	for _, part := range []string{t.Service, string(t.Identifier), string(t.Password), t.Kind, t.Service} {
+		b = append(append(b, byte(len(part))), part...)
+	}
+	return append(b, 0)
+}
+
+// A damaged replica is found under each protection, and the sound one read.
+func securedDamage(t *testing.T, s *secured) {
+	for _, protection := range []string{"authentication", "integrity", "privacy", "AES"} {
+		conf := siteOf(t, s.Cluster)
+		conf.Set(cipherSuitesProperty, "")
+		if protection == "AES" {
+			protection = "privacy"
+			conf.Set(cipherSuitesProperty, aesSuite)
+		}
+		conf.Set(transferProperty, protection)
+		t.Run(protection, securedDamageOf(conf, s))
+	}
+}
+
+func securedDamageOf(conf *siteconf.Conf, s *secured) func(t *testing.T) {
+	return func(t *testing.T) {
+		d := &damaged{Cluster: s.Cluster, conf: conf}
+		d.fsys, d.root = s.folder(t, conf, Identity{Login: s.loader})
+		Listen(d.fsys, func(s string) { d.said = append(d.said, s) })
+		d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+		name, content, replicas := d.file(t, 300_000, 2)
+		flip(t, replicas[0].Data, 150_000)
+		for range 3 { // both DataNodes are asked
+			d.wantRight(t, name, content)
+		}
+		d.wantReported(t, name, replicas[0])
+		check(t, d.fsys.Remove(name))
+		d.said = nil
+		name, content, replicas = d.file(t, 300_000, 1)
+		flip(t, replicas[0].Data, 150_000)
+		d.wantDamage(t, name, content, 150_000, replicas)
+	}
+}
+
+func securedPermission(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	check(t, mine.MkdirAll(path.Join(root, "locked"), 0o700))
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: loginAs(t, s.Cluster, "other")})
+	check(t, err)
+	defer fsys.Close()
+	_, err = fsys.Create(path.Join(root, "locked/f"), 0)
+	wants(t, err, fs.ErrPermission)
+	if err == nil || !strings.Contains(err.Error(), "other@LAB.TEST") {
+		t.Errorf("%v does not say who", err)
+	}
+}
+
+// The NameNodes change places, and all goes on: with a ticket and with a token, which is good at both.
+func securedFailover(t *testing.T, s *secured) {
+	conf := siteOf(t, s.Cluster)
+	conf.Set(rpcProtectionProperty, "privacy")
+	mine, root := s.folder(t, conf, Identity{Login: s.loader})
+	token, err := mine.(Delegator).DelegationToken(t.Context(), "loader")
+	check(t, err)
+	theirs, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Tokens: []Token{token}})
+	check(t, err)
+	defer theirs.Close()
+	for _, active := range []string{"nn2", "nn1"} {
+		check(t, s.Failover(t.Context(), active))
+		for i, fsys := range []FS{mine, theirs} {
+			sub := path.Join(root, active+strconv.Itoa(i))
+			check(t, fsys.MkdirAll(sub, 0))
+			readsAndWrites(t, fsys, sub, noise(1<<20))
+		}
+		if _, err := mine.(Delegator).RenewToken(t.Context(), token); err != nil {
+			t.Error(err)
+		}
+	}
+	check(t, mine.(Delegator).CancelToken(t.Context(), token))
+}
+
+// A key that the DataNodes do not know any more is got anew.
+func endedKey(t *testing.T, s *secured, conf *siteconf.Conf) {
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	readsAndWrites(t, fsys, root, noise(1<<20))
+	blocks := fsys.(*hdfsFS).blocks
+	blocks.key.key.id += 1000
+	unknown := blocks.key.key
+	if got := read(t, fsys, path.Join(root, "large")); len(got) != 1<<20 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if blocks.key.key == unknown {
+		t.Error("the key is the same")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrChecksum marks errors of a file of which HDFS has no sound replica: what its DataNodes have on their disks does not
@@ -20,6 +21,9 @@ type replicas struct {
 	bare   map[blockID]bool // read without checksums, since no replica has any
 	noted  map[string]bool  // what was reported, by what it is about
 	say    func(string)
+
+	damages []damage // the last ones, in the order of their numbers
+	latest  atomic.Uint64
 }
 
 // replicaFailure is why a DataNode did not give what was asked for.
@@ -80,14 +84,20 @@ func (r *replicas) failedAt(address string, request readRequest, err error) *blo
 	return &blockError{request, failures}
 }
 
-// reportDamage says that a replica is damaged: where another one is sound nobody else would.
+// reportDamage says that a replica is damaged: where another one is sound nobody else would. The reader of its file
+// reports it to the NameNode.
 func (r *replicas) reportDamage(address string, block blockID, err error) {
-	var damage *damagedError
-	if !errors.As(err, &damage) {
+	var wrong *damagedError
+	if !errors.As(err, &wrong) {
 		return
 	}
+	if len(r.damages) == maxDamages {
+		r.damages = append(r.damages[:0], r.damages[1:]...)
+	}
+	r.damages = append(r.damages, damage{r.latest.Load() + 1, block, address})
+	r.latest.Add(1)
 	r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used", block, block.pool, address),
-		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", damage, block))
+		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", wrong, block))
 }
 
 // reportBare says that a file has blocks without checksums.

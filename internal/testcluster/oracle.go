@@ -22,20 +22,24 @@ func toolJVM(conf, classes, jars, class string, args []string) jvm {
 
 const oracleClass = "oracle.Oracle"
 
-// Oracle runs the commands of java/Oracle.java in one JVM, which starts with the first and ends with this process. It may be used by many at once;
-// commands run one after the other.
+// Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first and ends with this process. It may be used by many at once:
+// a command that comes while all of its JVMs are busy starts another, up to oracleJVMs, or waits.
 type Oracle struct {
-	jvm jvm
+	jvm   jvm
+	turns chan struct{} // holds an entry for each command that runs
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd // nil where none runs
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr *tail
+	mu   sync.Mutex
+	idle []*oracleProcess // the one that was used last comes last
 }
 
+// oracleJVMs is how many JVMs an oracle may have: most commands wait for a cluster.
+const oracleJVMs = 3
+
 func newOracle(conf, classes, jars string) *Oracle {
-	return &Oracle{jvm: toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, "hbase")}
+	return &Oracle{
+		jvm:   toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, "hbase"),
+		turns: make(chan struct{}, oracleJVMs),
+	}
 }
 
 // Run runs a command of the oracle, such as "diff", a, b, and gives what it printed. The error is the oracle's, which for diff and check also means
@@ -46,31 +50,83 @@ func (o *Oracle) Run(args ...string) (string, error) {
 			return "", fmt.Errorf("oracle %s: an argument with a TAB or a line break: %q", args[0], a)
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.start(); err != nil {
+	o.turns <- struct{}{}
+	defer func() { <-o.turns }()
+	p, err := o.process()
+	if err != nil {
 		return "", fmt.Errorf("oracle: start the JVM: %w", err)
 	}
-	answer, failed, err := o.ask(strings.Join(args, "\t"))
+	answer, failed, err := p.ask(strings.Join(args, "\t"))
 	if err != nil {
-		err = fmt.Errorf("oracle %s: the JVM has gone: %w\n%s", strings.Join(args, " "), err, o.stderr)
-		o.stop()
+		err = fmt.Errorf("oracle %s: the JVM has gone: %w\n%s", strings.Join(args, " "), err, p.stderr)
+		p.kill()
 		return answer, err
 	}
+	o.mu.Lock()
+	o.idle = append(o.idle, p)
+	o.mu.Unlock()
 	if failed != "" {
 		return answer, fmt.Errorf("oracle %s: %s", strings.Join(args, " "), failed)
 	}
 	return answer, nil
 }
 
+// process gives a JVM that runs no command.
+func (o *Oracle) process() (*oracleProcess, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last := len(o.idle) - 1; last >= 0 {
+		p := o.idle[last]
+		o.idle = o.idle[:last]
+		return p, nil
+	}
+	return startOracle(o.jvm)
+}
+
+// Close ends the JVMs, once they run no command. A test process need not: they end with it.
+func (o *Oracle) Close() (err error) {
+	for range cap(o.turns) {
+		o.turns <- struct{}{}
+		defer func() { <-o.turns }()
+	}
+	for _, p := range o.idle {
+		err = errors.Join(err, p.in.Close(), p.cmd.Wait())
+	}
+	o.idle = nil
+	return err
+}
+
+// oracleProcess is one JVM of an oracle.
+type oracleProcess struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr *tail
+}
+
+func startOracle(j jvm) (*oracleProcess, error) {
+	p := &oracleProcess{cmd: j.command(), stderr: &tail{}}
+	p.cmd.Stderr = p.stderr
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReaderSize(out, 1<<16)
+	return p, p.cmd.Start()
+}
+
 // ask sends a line and reads the answer up to ".ok" or ".err MESSAGE"; failed is that message.
-func (o *Oracle) ask(line string) (answer, failed string, err error) {
-	if _, err := io.WriteString(o.in, line+"\n"); err != nil {
+func (p *oracleProcess) ask(line string) (answer, failed string, err error) {
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
 		return "", "", err
 	}
 	var b strings.Builder
 	for {
-		line, err := o.out.ReadString('\n')
+		line, err := p.out.ReadString('\n')
 		if err != nil {
 			return b.String(), "", err
 		}
@@ -84,46 +140,10 @@ func (o *Oracle) ask(line string) (answer, failed string, err error) {
 	}
 }
 
-func (o *Oracle) start() error {
-	if o.cmd != nil {
-		return nil
-	}
-	cmd := o.jvm.command()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	errs := &tail{}
-	cmd.Stderr = errs
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	o.cmd, o.in, o.out, o.stderr = cmd, in, bufio.NewReaderSize(out, 1<<16), errs
-	return nil
-}
-
-// stop ends the JVM; the next Run starts another.
-func (o *Oracle) stop() {
-	_ = o.in.Close()
-	_ = o.cmd.Process.Kill()
-	_ = o.cmd.Wait()
-	o.cmd = nil
-}
-
-// Close ends the JVM, if one runs. A test process need not: the JVM ends with it.
-func (o *Oracle) Close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.cmd == nil {
-		return nil
-	}
-	err := errors.Join(o.in.Close(), o.cmd.Wait())
-	o.cmd = nil
-	return err
+func (p *oracleProcess) kill() {
+	_ = p.in.Close()
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
 }
 
 // tail keeps the end of what is written to it.

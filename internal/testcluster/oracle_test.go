@@ -176,12 +176,15 @@ func TestRunByMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if n := len(o.idle); n == 0 || n > oracleJVMs {
+		t.Errorf("%d JVMs, want at most %d", n, oracleJVMs)
+	}
 }
 
 func TestJVMThatEnds(t *testing.T) {
 	o := ownOracle(t)
 	file := run(t, o, "write", tempFile(t, someCells), "file://"+t.TempDir())
-	if err := o.cmd.Process.Kill(); err != nil {
+	if err := o.idle[0].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Run("cells", file); err == nil || !strings.Contains(err.Error(), "the JVM has gone") {
@@ -196,7 +199,7 @@ func TestJVMThatEnds(t *testing.T) {
 func ownOracle(t *testing.T) *Oracle {
 	t.Helper()
 	shared := Java(t)
-	o := &Oracle{jvm: shared.jvm}
+	o := &Oracle{jvm: shared.jvm, turns: make(chan struct{}, 1)}
 	t.Cleanup(func() {
 		if err := o.Close(); err != nil {
 			t.Errorf("end the JVM: %v", err)

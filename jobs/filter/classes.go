@@ -3,8 +3,7 @@ package filter
 import (
 	"slices"
 
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // comparison parses the right side of a comparison; the operator is ahead.
@@ -97,7 +96,7 @@ func (p *parser) textAsNumber(left, right side) string {
 	if left.kind == tokenNumber {
 		left, right = right, left
 	}
-	if right.kind == tokenNumber && left.column >= 0 && p.columns[left.column].Type.Kind == keys.KindText {
+	if right.kind == tokenNumber && left.column >= 0 && p.columns[left.column].Type.Kind == values.KindText {
 		return left.value + " is text: put " + right.value + " in quotes to compare the texts, or declare the column's type"
 	}
 	return ""
@@ -115,13 +114,13 @@ func (p *parser) classesOf(s side) []class {
 		return []class{classText, classNumber, classMoment, classBoolean}
 	}
 	switch kind := p.columns[s.column].Type.Kind; {
-	case kind == keys.KindUnknown:
+	case kind == values.KindUnknown:
 		return []class{classText, classNumber, classBoolean}
 	case kind.Number():
 		return []class{classNumber}
 	case kind.Moment():
 		return []class{classMoment}
-	case kind == keys.KindBoolean:
+	case kind == values.KindBoolean:
 		return []class{classBoolean}
 	}
 	return []class{classText}
@@ -129,7 +128,7 @@ func (p *parser) classesOf(s side) []class {
 
 func (p *parser) typeText(s side) string {
 	switch {
-	case s.column >= 0 && p.columns[s.column].Type.Kind == keys.KindUnknown:
+	case s.column >= 0 && p.columns[s.column].Type.Kind == values.KindUnknown:
 		return "of no declared type"
 	case s.column >= 0:
 		return "of type " + p.columns[s.column].Type.Kind.String()
@@ -165,7 +164,7 @@ func (p *parser) operandOf(s, other side, c class) (operand, error) {
 
 // momentLiteral reads a date or moment as it is written in a filter: what a clock shows, in the column's zone.
 func momentLiteral(text []byte, t values.Type) (values.Moment, string) {
-	r, err := values.NewReader(values.Type{Kind: keys.KindTimestamp, Zone: t.Zone})
+	r, err := values.NewReader(values.Type{Kind: values.KindTimestamp, Zone: t.Zone})
 	if err != nil {
 		return values.Moment{}, err.Error()
 	}

@@ -3,8 +3,7 @@ package filter
 import (
 	"bytes"
 
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // class is as what two operands are compared.
@@ -41,7 +40,7 @@ var operatorsHold = map[string][3]bool{
 	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
 }
 
-func (n *compareNode) eval(v *Evaluator, fields []keys.Value) truth {
+func (n *compareNode) eval(v *Evaluator, fields []values.Value) truth {
 	if n.left.null(fields) || n.right.null(fields) {
 		return unknown
 	}
@@ -79,16 +78,16 @@ func (n *compareNode) eval(v *Evaluator, fields []keys.Value) truth {
 	return truthOf(n.matches[order+1])
 }
 
-func (o *operand) null(fields []keys.Value) bool { return o.column >= 0 && fields[o.column].Null() }
+func (o *operand) null(fields []values.Value) bool { return o.column >= 0 && fields[o.column].Null() }
 
-func (o *operand) bytes(fields []keys.Value) []byte {
+func (o *operand) bytes(fields []values.Value) []byte {
 	if o.column < 0 {
 		return o.text
 	}
 	return fields[o.column].Bytes()
 }
 
-func (o *operand) asNumber(v *Evaluator, fields []keys.Value) (values.Number, bool) {
+func (o *operand) asNumber(v *Evaluator, fields []values.Value) (values.Number, bool) {
 	if o.column < 0 {
 		return o.number, true
 	}
@@ -100,7 +99,7 @@ func (o *operand) asNumber(v *Evaluator, fields []keys.Value) (values.Number, bo
 	return n, true
 }
 
-func (o *operand) asMoment(v *Evaluator, fields []keys.Value) (values.Moment, bool) {
+func (o *operand) asMoment(v *Evaluator, fields []values.Value) (values.Moment, bool) {
 	if o.column < 0 {
 		return o.moment, true
 	}
@@ -112,7 +111,7 @@ func (o *operand) asMoment(v *Evaluator, fields []keys.Value) (values.Moment, bo
 	return m, true
 }
 
-func (o *operand) asBoolean(v *Evaluator, fields []keys.Value) (bool, bool) {
+func (o *operand) asBoolean(v *Evaluator, fields []values.Value) (bool, bool) {
 	if o.column < 0 {
 		return o.truth, true
 	}
@@ -132,7 +131,7 @@ type inNode struct {
 	any    []compareNode   // of others
 }
 
-func (n *inNode) eval(v *Evaluator, fields []keys.Value) truth {
+func (n *inNode) eval(v *Evaluator, fields []values.Value) truth {
 	x := fields[n.column]
 	if x.Null() {
 		return unknown
@@ -153,7 +152,7 @@ type prefixNode struct {
 	prefix []byte
 }
 
-func (n *prefixNode) eval(_ *Evaluator, fields []keys.Value) truth {
+func (n *prefixNode) eval(_ *Evaluator, fields []values.Value) truth {
 	if x := fields[n.column]; !x.Null() {
 		return truthOf(bytes.HasPrefix(x.Bytes(), n.prefix))
 	}

@@ -1,8 +1,7 @@
 package filter
 
 import (
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // Column is an input column as a filter sees it.
@@ -48,7 +47,7 @@ func (e *Expr) Evaluator() *Evaluator {
 }
 
 // Wanted tells whether the filter takes a record, given its columns' texts or nulls. The error is a *Fault.
-func (v *Evaluator) Wanted(fields []keys.Value) (bool, error) {
+func (v *Evaluator) Wanted(fields []values.Value) (bool, error) {
 	v.fault = nil
 	t := v.root.eval(v, fields)
 	if v.fault != nil {
@@ -83,12 +82,12 @@ func truthOf(b bool) truth {
 
 // node is a part of a filter.
 type node interface {
-	eval(v *Evaluator, fields []keys.Value) truth
+	eval(v *Evaluator, fields []values.Value) truth
 }
 
 type andNode struct{ all []node }
 
-func (n *andNode) eval(v *Evaluator, fields []keys.Value) truth {
+func (n *andNode) eval(v *Evaluator, fields []values.Value) truth {
 	least := yes
 	for _, part := range n.all {
 		if least = min(least, part.eval(v, fields)); least == no {
@@ -100,7 +99,7 @@ func (n *andNode) eval(v *Evaluator, fields []keys.Value) truth {
 
 type orNode struct{ all []node }
 
-func (n *orNode) eval(v *Evaluator, fields []keys.Value) truth {
+func (n *orNode) eval(v *Evaluator, fields []values.Value) truth {
 	greatest := no
 	for _, part := range n.all {
 		if greatest = max(greatest, part.eval(v, fields)); greatest == yes {
@@ -112,13 +111,13 @@ func (n *orNode) eval(v *Evaluator, fields []keys.Value) truth {
 
 type notNode struct{ of node }
 
-func (n *notNode) eval(v *Evaluator, fields []keys.Value) truth { return yes - n.of.eval(v, fields) }
+func (n *notNode) eval(v *Evaluator, fields []values.Value) truth { return yes - n.of.eval(v, fields) }
 
 type nullNode struct{ column int }
 
-func (n *nullNode) eval(_ *Evaluator, fields []keys.Value) truth {
+func (n *nullNode) eval(_ *Evaluator, fields []values.Value) truth {
 	return truthOf(fields[n.column].Null())
 }
 
 // floating says whether values of a kind may be NaN or infinite.
-func floating(k keys.Kind) bool { return k == keys.KindFloat32 || k == keys.KindFloat64 }
+func floating(k values.Kind) bool { return k == values.KindFloat32 || k == values.KindFloat64 }

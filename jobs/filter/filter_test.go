@@ -5,32 +5,31 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/values"
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // columns are those of all tests, a kind each.
 var columns = []Column{
 	{"any", values.Type{}},
-	{"name", values.Type{Kind: keys.KindText}},
-	{"n", values.Type{Kind: keys.KindInt64}},
-	{"amount", values.Type{Kind: keys.KindDecimal}},
-	{"ratio", values.Type{Kind: keys.KindFloat64}},
-	{"flag", values.Type{Kind: keys.KindBoolean}},
-	{"day", values.Type{Kind: keys.KindDate}},
-	{"at", values.Type{Kind: keys.KindTimestamp, Zone: "Asia/Shanghai"}},
-	{"epoch", values.Type{Kind: keys.KindTimestamp, Format: values.FormatSeconds}},
-	{"城 市", values.Type{Kind: keys.KindText}},
+	{"name", values.Type{Kind: values.KindText}},
+	{"n", values.Type{Kind: values.KindInt64}},
+	{"amount", values.Type{Kind: values.KindDecimal}},
+	{"ratio", values.Type{Kind: values.KindFloat64}},
+	{"flag", values.Type{Kind: values.KindBoolean}},
+	{"day", values.Type{Kind: values.KindDate}},
+	{"at", values.Type{Kind: values.KindTimestamp, Zone: "Asia/Shanghai"}},
+	{"epoch", values.Type{Kind: values.KindTimestamp, Format: values.FormatSeconds}},
+	{"城 市", values.Type{Kind: values.KindText}},
 	{"in", values.Type{}},
 }
 
 // record sets columns by name; the others are null.
-func record(t testing.TB, set map[string]string) []keys.Value {
+func record(t testing.TB, set map[string]string) []values.Value {
 	t.Helper()
-	fields := make([]keys.Value, len(columns))
+	fields := make([]values.Value, len(columns))
 	for i, c := range columns {
 		if v, ok := set[c.Name]; ok {
-			fields[i] = keys.ValueOf([]byte(v))
+			fields[i] = values.ValueOf([]byte(v))
 			delete(set, c.Name)
 		}
 	}
@@ -226,7 +225,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	v := parsed(t, "name in ('a', 'b') and n > 3 and amount <= 10.5 and at < '2027-01-01' and any like '%x_' and flag = true").Evaluator()
 	fields := record(t, map[string]string{"name": "b", "n": "12", "amount": "10.50", "at": "2026-11-20 01:02:03.0", "any": "wxyz", "flag": "Y"})
-	fields[0] = keys.ValueOf([]byte("wwxy"))
+	fields[0] = values.ValueOf([]byte("wwxy"))
 	if wanted, err := v.Wanted(fields); !wanted || err != nil {
 		t.Fatalf("%v, %v", wanted, err)
 	}
@@ -251,16 +250,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %q", text, e)
 		}
 		v := e.Evaluator()
-		fields := make([]keys.Value, len(columns))
+		fields := make([]values.Value, len(columns))
 		for i := range fields {
-			fields[i] = keys.ValueOf([]byte([]string{a, b}[i%2]))
+			fields[i] = values.ValueOf([]byte([]string{a, b}[i%2]))
 		}
 		wanted, err1 := v.Wanted(fields)
 		again, err2 := v.Wanted(fields)
 		if wanted != again || (err1 == nil) != (err2 == nil) || wanted && err1 != nil {
 			t.Errorf("%q: %v, %v and then %v, %v", text, wanted, err1, again, err2)
 		}
-		if _, err := v.Wanted(make([]keys.Value, len(columns))); err != nil {
+		if _, err := v.Wanted(make([]values.Value, len(columns))); err != nil {
 			t.Errorf("%q finds fault with nulls: %v", text, err)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"bulkload/keys"
+	"bulkload/values"
 )
 
 // likeNode is SQL's LIKE: % stands for any text, _ for one character; a backslash takes that from what follows it.
@@ -51,7 +51,7 @@ func parseLike(pattern string) (*likeNode, error) {
 	return n, nil
 }
 
-func (n *likeNode) eval(_ *Evaluator, fields []keys.Value) truth {
+func (n *likeNode) eval(_ *Evaluator, fields []values.Value) truth {
 	x := fields[n.column]
 	if x.Null() {
 		return unknown

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/jobs/values"
 	"bulkload/keys"
+	"bulkload/values"
 )
 
 // maxDepth bounds how deep a filter's parts nest.

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // Codec is the class that a client names in ConnectionHeader.cell_block_codec_class to get blocks of this form. It leaves
@@ -35,7 +35,7 @@ func NewReader(block []byte) Reader { return Reader{rest: block, size: len(block
 
 // Next reads the next cell, as views of the block. It returns false at the block's end, and with an error that says where
 // in the block something is not a cell.
-func (r *Reader) Next(c *keys.Cell) (bool, error) {
+func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	b := r.rest
 	if len(b) < shortest {
 		if len(b) == 0 {
@@ -65,7 +65,7 @@ func (r *Reader) Next(c *keys.Cell) (bool, error) {
 	c.Family = key[3+row : qualifier : qualifier]
 	c.Qualifier = key[qualifier:end:end]
 	c.Timestamp = int64(binary.BigEndian.Uint64(key[end:]))
-	c.Type = keys.CellType(key[keySize-1])
+	c.Type = cell.Type(key[keySize-1])
 	c.Value = b[lengthSize+lengthsSize+keySize : lengthSize+size : lengthSize+size]
 	r.rest = b[lengthSize+size:]
 	return true, nil

@@ -6,23 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase/cellblock"
 	"bulkload/internal/hbase/hbasetest"
-	"bulkload/keys"
 
 	"github.com/tsuna/gohbase/hrpc"
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
 )
 
-var cells = []keys.Cell{
-	{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: keys.Put, Value: []byte("value")},
-	{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte{}, Timestamp: -1, Type: keys.DeleteFamilyVersion, Value: []byte{}},
+var cells = []cell.Cell{
+	{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: cell.Put, Value: []byte("value")},
+	{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte{}, Timestamp: -1, Type: cell.DeleteFamilyVersion, Value: []byte{}},
 	{Row: bytes.Repeat([]byte("k"), 32767), Family: bytes.Repeat([]byte("f"), 127), Qualifier: bytes.Repeat([]byte("q"), 70000),
-		Timestamp: 1, Type: keys.Put, Value: make([]byte, 1<<20)},
+		Timestamp: 1, Type: cell.Put, Value: make([]byte, 1<<20)},
 }
 
-func block(cells []keys.Cell) []byte {
+func block(cells []cell.Cell) []byte {
 	var b []byte
 	for i := range cells {
 		b = hbasetest.AppendCell(b, &cells[i])
@@ -30,12 +30,12 @@ func block(cells []keys.Cell) []byte {
 	return b
 }
 
-func read(t testing.TB, b []byte) []keys.Cell {
+func read(t testing.TB, b []byte) []cell.Cell {
 	t.Helper()
-	var got []keys.Cell
+	var got []cell.Cell
 	r := cellblock.NewReader(b)
 	for {
-		var c keys.Cell
+		var c cell.Cell
 		ok, err := r.Next(&c)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func read(t testing.TB, b []byte) []keys.Cell {
 	}
 }
 
-func equal(a, b *keys.Cell) bool {
+func equal(a, b *cell.Cell) bool {
 	return bytes.Equal(a.Row, b.Row) && bytes.Equal(a.Family, b.Family) && bytes.Equal(a.Qualifier, b.Qualifier) &&
 		a.Timestamp == b.Timestamp && a.Type == b.Type && bytes.Equal(a.Value, b.Value)
 }
@@ -69,7 +69,7 @@ func TestCells(t *testing.T) {
 
 // TestAsGohbase: gohbase's decoder reads the same cells in the same bytes.
 func TestAsGohbase(t *testing.T) {
-	some := []keys.Cell{cells[0], cells[2]}
+	some := []cell.Cell{cells[0], cells[2]}
 	scan, err := hrpc.NewScan(t.Context(), []byte("t"))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestMalformed(t *testing.T) {
 		"family longer than key":   change(15, 100),
 	} {
 		r := cellblock.NewReader(b)
-		var c keys.Cell
+		var c cell.Cell
 		if ok, err := r.Next(&c); !ok || err != nil {
 			t.Errorf("%s: first cell: %v", what, err)
 		}
@@ -119,7 +119,7 @@ func TestMalformed(t *testing.T) {
 	}
 	for cut := 1; cut < len(whole); cut++ {
 		r := cellblock.NewReader(whole[:cut])
-		if ok, err := r.Next(new(keys.Cell)); ok || err == nil {
+		if ok, err := r.Next(new(cell.Cell)); ok || err == nil {
 			t.Errorf("%d of %d bytes are a cell", cut, len(whole))
 		}
 	}
@@ -127,7 +127,7 @@ func TestMalformed(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	b := bytes.Repeat(block(cells[:1]), 1000)
-	var c keys.Cell
+	var c cell.Cell
 	allocs := testing.AllocsPerRun(10, func() {
 		r := cellblock.NewReader(b)
 		for ok := true; ok; {
@@ -148,7 +148,7 @@ func FuzzBlock(f *testing.F) {
 		r := cellblock.NewReader(b)
 		var again []byte
 		for {
-			var c keys.Cell
+			var c cell.Cell
 			ok, err := r.Next(&c)
 			if err != nil {
 				break
@@ -170,7 +170,7 @@ func FuzzBlock(f *testing.F) {
 func BenchmarkCells(b *testing.B) {
 	blocks := bytes.Repeat(block(cells[:1]), 1<<15)
 	b.SetBytes(int64(len(blocks)))
-	var c keys.Cell
+	var c cell.Cell
 	for b.Loop() {
 		r := cellblock.NewReader(blocks)
 		for ok := true; ok; {

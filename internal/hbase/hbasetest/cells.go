@@ -3,11 +3,11 @@ package hbasetest
 import (
 	"encoding/binary"
 
-	"bulkload/keys"
+	"bulkload/cell"
 )
 
 // AppendCell appends a cell to a cell block as KeyValueCodec does.
-func AppendCell(b []byte, c *keys.Cell) []byte {
+func AppendCell(b []byte, c *cell.Cell) []byte {
 	keySize := 2 + len(c.Row) + 1 + len(c.Family) + len(c.Qualifier) + 8 + 1
 	b = binary.BigEndian.AppendUint32(b, uint32(8+keySize+len(c.Value)))
 	b = binary.BigEndian.AppendUint32(b, uint32(keySize))

@@ -1,0 +1,26 @@
+// Package cell is HBase's cell: its fields, their limits, the order of cells, and how bytes are shown.
+//
+// It imports nothing of the program, and everything may import it.
+package cell
+
+// Type is HBase's KeyValue.Type code, as stored in the last byte of a cell's key.
+type Type uint8
+
+// The cell types that a store file holds (org.apache.hadoop.hbase.KeyValue.Type).
+const (
+	Put                 Type = 4
+	Delete              Type = 8
+	DeleteFamilyVersion Type = 10
+	DeleteColumn        Type = 12
+	DeleteFamily        Type = 14
+)
+
+// Cell is one HBase cell as views of somebody else's bytes.
+type Cell struct {
+	Row       []byte // 1 to 32,767 bytes
+	Family    []byte // up to 127 bytes
+	Qualifier []byte // may be empty
+	Timestamp int64  // epoch milliseconds
+	Type      Type
+	Value     []byte // may be empty
+}

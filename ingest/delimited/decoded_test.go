@@ -1,0 +1,130 @@
+package delimited
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/ingest/charset"
+)
+
+func charsetNamed(t testing.TB, name string) *charset.Charset {
+	t.Helper()
+	c, err := charset.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestOtherCharsets: records of other charsets are cut where their characters are, and offsets are those of the file.
+func TestOtherCharsets(t *testing.T) {
+	bars := func(name string) *Form {
+		return &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"),
+			Null: []byte("空"), Charset: charsetNamed(t, name)}
+	}
+	for _, c := range []struct {
+		name    string
+		form    *Form
+		content string
+		want    []got
+	}{
+		{"a second byte like the delimiter", bars("gbk"), "\x81\x7c|\xd6\xd0\nx|\xbf\xd5\n", []got{
+			{0, 1, "\x81\x7c|\xd6\xd0", []string{"亅", "中"}, ""},
+			{6, 2, "x|\xbf\xd5", []string{"x", "<nil>"}, ""}}},
+		{"columns are counted in characters", bars("gbk"), "\x81\x7c\x81\x7c\n", []got{{0, 1, "\x81\x7c\x81\x7c", nil, "1 column, want 2"}}},
+		{"no character", bars("gbk"), "a|b\xff\xd6\xd0c\nd|e\n", []got{
+			{0, 1, "a|b\xff\xd6\xd0c", nil, "not gbk: ff d6 d0 63 at byte 3 of the record"},
+			{8, 2, "d|e", []string{"d", "e"}, ""}}},
+		{"cut off at the end", bars("gb18030"), "a|\x81\x30\x81\n", []got{{0, 1, "a|\x81\x30\x81", nil, "not gb18030: 81 30 81 at byte 2 of the record"}}},
+		{"single bytes", bars("windows-1252"), "\x80|\xdf\n", []got{{0, 1, "\x80|\xdf", []string{"€", "ß"}, ""}}},
+		{"a delimiter that is not ASCII", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("\xa7"), RecordDelimiter: []byte("\n"),
+			Charset: charsetNamed(t, "iso-8859-1")}, "x\xa7\xe9", []got{{0, 1, "x\xa7\xe9", []string{"x", "é"}, ""}}},
+	} {
+		if got := read(t, c.form, c.content); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCharsetSplits: cut anywhere, a file in GBK gives the records it gives as a whole.
+func TestCharsetSplits(t *testing.T) {
+	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
+	content := strings.Repeat("\x81\x7c\x95\x5c|\xd6\xd0\n|\xc0\xff\nabc|\x81\n", 20)
+	whole := read(t, form, content)
+	m := memory{content: []byte(content)}
+	for size := int64(1); size < 40; size += 3 {
+		splits, err := form.Splits(m, []ingest.File{m.file()}, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []got
+		for _, s := range splits {
+			all = append(all, readAll(t, form, m, s)...)
+		}
+		for i := range all {
+			all[i].number = whole[i].number // known only in the first split
+		}
+		if !reflect.DeepEqual(all, whole) {
+			t.Fatalf("size %d: %+v", size, all)
+		}
+	}
+}
+
+func TestBadCharacterColumn(t *testing.T) {
+	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
+	m := memory{content: []byte("\x81\x7c|\xff\n")}
+	r, err := form.Open(m, ingest.Split{File: m.file(), End: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, err = r.Next()
+	if bad, ok := err.(*ingest.BadRecord); !ok || bad.Column != "b" || bad.Offset != 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCharsetOfDelimiters(t *testing.T) {
+	for _, c := range []struct{ field, record, want string }{
+		{"|", "\n", ""},
+		{"\x01", "\x10", ""},
+		{",", "|", "the record delimiter | may be the second byte"},
+		{"\xff", "\n", `the field delimiter \xff is no text in gbk`},
+	} {
+		form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, "gbk")}
+		if err := form.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q %q: %v", c.field, c.record, err)
+		}
+	}
+}
+
+// TestMarks: a file that begins with another charset's mark is refused as a whole.
+func TestMarks(t *testing.T) {
+	for _, c := range []struct{ charset, head, want string }{
+		{"gbk", "\xef\xbb\xbf", "UTF-8"}, {"gbk", "\xff\xfe", "UTF-16"}, {"utf-8", "\xfe\xff", "UTF-16"}, {"utf-8", "\xef\xbb\xbf", ""},
+	} {
+		form := sqoop("a")
+		form.Charset = charsetNamed(t, c.charset)
+		m := memory{content: []byte(c.head + "x")}
+		_, err := form.Open(m, ingest.Split{File: m.file(), End: int64(len(m.content))})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %x: %v", c.charset, c.head, err)
+		}
+	}
+}
+
+// TestEmptyFirstValue: the first record's value is empty, and its file has nothing else: that is no null, whatever the
+// buffers have held before.
+func TestEmptyFirstValue(t *testing.T) {
+	for _, charset := range []string{"utf-8", "gbk", "windows-1252"} {
+		for _, escape := range []byte{0, '\\'} {
+			d := &Form{Columns: []string{"a"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, charset), Escape: escape}
+			want := []got{{0, 1, "", []string{""}, ""}, {1, 2, "x", []string{"x"}, ""}}
+			if all := read(t, d, "\nx\n"); !reflect.DeepEqual(all, want) {
+				t.Errorf("%s, escape %q: %v", charset, escape, all)
+			}
+		}
+	}
+}

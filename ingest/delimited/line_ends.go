@@ -1,0 +1,111 @@
+package delimited
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"bulkload/ingest"
+	"bulkload/ingest/compressed"
+	"bulkload/internal/storage"
+)
+
+// mostUnended bounds how many files are named that may have been cut short.
+const mostUnended = 10
+
+// Doubts are about how records end: see LineEnds and Unended.
+func (d *Form) Doubts(fsys storage.FS, files []ingest.File) (doubts []string) {
+	if doubt := d.LineEnds(fsys, files); doubt != "" {
+		doubts = append(doubts, doubt)
+	}
+	unended := d.Unended(fsys, files)
+	for i, f := range unended {
+		if i == mostUnended {
+			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
+		}
+		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
+			ingest.FormatDelimiter(d.RecordDelimiter)))
+	}
+	return doubts
+}
+
+// LineEnds says whether the records of an input look as if they ended with CR LF, where the form has LF: the CR would become
+// a part of the last column. It looks at the start of the first file that holds something; "" where all is well, and where
+// it can't be read, which those say who have to.
+func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
+	if string(d.RecordDelimiter) != "\n" {
+		return ""
+	}
+	for _, f := range files {
+		if f.Size == 0 {
+			continue
+		}
+		in, err := d.Open(fsys, ingest.Split{File: f, End: f.Size})
+		if err != nil {
+			return ""
+		}
+		n := endingWithCR(in)
+		if err := in.Close(); err != nil || n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
+			n, f.Path, d.Columns[len(d.Columns)-1])
+	}
+	return ""
+}
+
+// Unended are the files of plain text whose last record has no delimiter after it: the only sign of a file that was cut
+// short, since Sqoop and SQL*Plus write one after every record. Files that can't be read are none of them; those say so who
+// have to read them.
+func (d *Form) Unended(fsys storage.FS, files []ingest.File) (unended []ingest.File) {
+	for _, f := range files {
+		if d.unended(fsys, f) {
+			unended = append(unended, f)
+		}
+	}
+	return unended
+}
+
+func (d *Form) unended(fsys storage.FS, file ingest.File) bool {
+	if file.Size < int64(len(d.RecordDelimiter)) {
+		return file.Size > 0
+	}
+	in, err := fsys.Open(file.Path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	head, end := make([]byte, min(file.Size, 512)), make([]byte, len(d.RecordDelimiter))
+	if _, err := in.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	codec := d.Compression
+	if codec == compressed.Auto {
+		if codec, err = compressed.Detect(file.Path, head); err != nil {
+			return false
+		}
+	}
+	if _, err := in.ReadAt(end, file.Size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	return codec == compressed.None && !bytes.Equal(end, d.RecordDelimiter)
+}
+
+// endingWithCR is how many records at the start of a file were looked at; 0 where one of them has no CR at its end.
+func endingWithCR(in ingest.Records) (seen int) {
+	for seen < hintRecords {
+		rec, err := in.Next()
+		if bad := new(ingest.BadRecord); errors.As(err, &bad) {
+			continue
+		}
+		if err != nil {
+			return seen // the end
+		}
+		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1].Bytes(), []byte{'\r'}) {
+			return 0
+		}
+		seen++
+	}
+	return seen
+}

@@ -1,0 +1,403 @@
+package delimited
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+	"bulkload/values"
+)
+
+// got is a record or a bad record, copied.
+type got struct {
+	offset, number int64
+	raw            string
+	fields         []string // "<nil>" for a null
+	reason         string
+}
+
+// readAll reads a split to its end.
+func readAll(t testing.TB, d *Form, fsys storage.FS, split ingest.Split) []got {
+	t.Helper()
+	r, err := d.Open(fsys, split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all []got
+	for {
+		rec, err := r.Next()
+		var bad *ingest.BadRecord
+		switch {
+		case errors.Is(err, io.EOF):
+			if r.Bytes() != split.End-split.Start {
+				t.Errorf("at the end of %d-%d Bytes is %d", split.Start, split.End, r.Bytes())
+			}
+			return all
+		case errors.As(err, &bad):
+			all = append(all, got{bad.Offset, bad.Number, string(bad.Raw), nil, bad.Reason})
+		case err != nil:
+			t.Fatal(err)
+		default:
+			all = append(all, got{rec.Offset, rec.Number, string(rec.Raw), texts(rec.Fields), ""})
+		}
+	}
+}
+
+func texts(fields []values.Value) []string {
+	var s []string
+	for _, f := range fields {
+		if f.Null() {
+			s = append(s, "<nil>")
+		} else {
+			s = append(s, string(f.Bytes()))
+		}
+	}
+	return s
+}
+
+func read(t testing.TB, d *Form, content string) []got {
+	t.Helper()
+	return readNamed(t, d, "/memory", content)
+}
+
+func readNamed(t testing.TB, d *Form, name, content string) []got {
+	t.Helper()
+	m := memory{content: []byte(content)}
+	file := m.file()
+	file.Path = name
+	return readAll(t, d, m, ingest.Split{File: file, End: file.Size})
+}
+
+func sqoop(columns ...string) *Form {
+	return &Form{Columns: columns, FieldDelimiter: []byte{1}, RecordDelimiter: []byte{0x10}, Null: []byte(`\N`)}
+}
+
+func TestRecords(t *testing.T) {
+	two, one := sqoop("a", "b"), sqoop("a")
+	wide := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("||"), RecordDelimiter: []byte("\r\n")}
+	for _, c := range []struct {
+		name    string
+		form    *Form
+		content string
+		want    []got
+	}{
+		{"nothing", two, "", nil},
+		{"one record", two, "x\x01y\x10", []got{{0, 1, "x\x01y", []string{"x", "y"}, ""}}},
+		{"no last delimiter", two, "x\x01y\x10z\x01", []got{{0, 1, "x\x01y", []string{"x", "y"}, ""}, {4, 2, "z\x01", []string{"z", ""}, ""}}},
+		{"nulls and empties", two, "\\N\x01\x10\x01\\N\x10\\Nx\x01\\n\x10", []got{
+			{0, 1, "\\N\x01", []string{"<nil>", ""}, ""}, {4, 2, "\x01\\N", []string{"", "<nil>"}, ""}, {8, 3, "\\Nx\x01\\n", []string{"\\Nx", "\\n"}, ""}}},
+		{"newlines and Chinese", two, "规\n则\x01\r\n\x10", []got{{0, 1, "规\n则\x01\r\n", []string{"规\n则", "\r\n"}, ""}}},
+		{"a column too many and too few", two, "a\x01b\x01c\x10d\x10e\x01f\x10", []got{
+			{0, 1, "a\x01b\x01c", nil, "3 columns, want 2"}, {6, 2, "d", nil, "1 column, want 2"}, {8, 3, "e\x01f", []string{"e", "f"}, ""}}},
+		{"an empty record between", two, "a\x01b\x10\x10c\x01d\x10", []got{
+			{0, 1, "a\x01b", []string{"a", "b"}, ""}, {4, 2, "", nil, "1 column, want 2"}, {5, 3, "c\x01d", []string{"c", "d"}, ""}}},
+		{"an empty record of one column", one, "\x10a\x10\x10", []got{
+			{0, 1, "", []string{""}, ""}, {1, 2, "a", []string{"a"}, ""}, {3, 3, "", []string{""}, ""}}},
+		{"byte order mark", two, "\xef\xbb\xbfa\x01b\x10\xef\xbb\xbfc\x01d\x10", []got{
+			{3, 1, "a\x01b", []string{"a", "b"}, ""}, {7, 2, "\xef\xbb\xbfc\x01d", []string{"\xef\xbb\xbfc", "d"}, ""}}},
+		{"a byte order mark alone", two, "\xef\xbb\xbf", nil},
+		{"delimiters of several bytes", wide, "a|b||c\nd\r\n|||\r\n\re||f", []got{
+			{0, 1, "a|b||c\nd", []string{"a|b", "c\nd"}, ""}, {10, 2, "|||", []string{"", "|"}, ""}, {15, 3, "\re||f", []string{"\re", "f"}, ""}}},
+		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns, want 2"}}},
+		{"bytes that are not UTF-8", two, "规\x01ab\xc3\x10x\x01\xef\xbf\xbd\x10\xed\xa0\x80\x01\x10", []got{
+			{0, 1, "规\x01ab\xc3", nil, "not UTF-8: c3 at byte 2 of the value"}, {8, 2, "x\x01\xef\xbf\xbd", []string{"x", "\ufffd"}, ""},
+			{14, 3, "\xed\xa0\x80\x01", nil, "not UTF-8: ed a0 80 at byte 0 of the value"}}},
+		{"delimiters that are not UTF-8", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte{0xfe}, RecordDelimiter: []byte{0xff}}, "规\xfeb\xff", []got{
+			{0, 1, "规\xfeb", []string{"规", "b"}, ""}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if all := read(t, c.form, c.content); !reflect.DeepEqual(all, c.want) {
+				t.Errorf("got  %+v\nwant %+v", all, c.want)
+			}
+		})
+	}
+}
+
+// Whatever the content, the delimiters and the size of the splits: all splits together hold each record once, in order.
+func TestSplitsHoldEachRecordOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 7))
+	delimiters := []string{"\x10", "\n", "ab", "abc", "||", "\r\n", "aab", "\xbf", "\xbb\xbf", "abab"}
+	alphabet := []string{"a", "b", "c", "|", "\r", "\n", "\x10", "\x01", "\xbf", "ab", "||", "\r\n", "xyz"}
+	for round := range 4000 {
+		d := &Form{Columns: []string{"x", "y"}, FieldDelimiter: []byte{1}, RecordDelimiter: []byte(delimiters[r.IntN(len(delimiters))])}
+		var content strings.Builder
+		if r.IntN(3) == 0 {
+			content.WriteString("\xef\xbb\xbf")
+		}
+		for range r.IntN(60) {
+			content.WriteString(alphabet[r.IntN(len(alphabet))])
+		}
+		m := memory{content: []byte(content.String())}
+		whole := ingest.Split{File: m.file(), End: int64(len(m.content))}
+		want := readAll(t, d, m, whole)
+		var all []got
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(1+r.IntN(20))) {
+			all = append(all, readAll(t, d, m, s)...)
+		}
+		for i := range want {
+			want[i].number = 0
+		}
+		for i := range all {
+			all[i].number = 0
+		}
+		if !reflect.DeepEqual(all, want) {
+			t.Fatalf("round %d, delimiter %q, content %q\ngot  %+v\nwant %+v", round, d.RecordDelimiter, content.String(), all, want)
+		}
+	}
+}
+
+// The same with every boundary of a content that is longer than a chunk.
+func TestSplitAcrossChunks(t *testing.T) {
+	d := &Form{Columns: []string{"x", "y"}, FieldDelimiter: []byte("<>"), RecordDelimiter: []byte("<|>")}
+	var content bytes.Buffer
+	for i := 0; content.Len() < 3*chunkSize; i++ {
+		fmt.Fprintf(&content, "%d<>%s<|>", i, strings.Repeat("x", i*7919%3000))
+	}
+	m := memory{content: content.Bytes()}
+	want := readAll(t, d, m, ingest.Split{File: m.file(), End: int64(content.Len())})
+	for _, size := range []int64{chunkSize - 1, chunkSize, 2*chunkSize + 1} {
+		var all []got
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, size) {
+			all = append(all, readAll(t, d, m, s)...)
+		}
+		if len(all) != len(want) {
+			t.Fatalf("size %d: %d records, want %d", size, len(all), len(want))
+		}
+		for i := range all {
+			if all[i].offset != want[i].offset || all[i].raw != want[i].raw {
+				t.Fatalf("size %d: record %d is at %d, want %d", size, i, all[i].offset, want[i].offset)
+			}
+		}
+	}
+}
+
+func TestSplits(t *testing.T) {
+	files := []ingest.File{{Path: "/a", Size: 10}, {Path: "/b"}, {Path: "/c", Size: 3, Ordinal: 2}}
+	type part struct {
+		path       string
+		start, end int64
+	}
+	for _, c := range []struct {
+		delimiter string
+		size      int64
+		want      []part
+	}{
+		{"\n", 4, []part{{"/a", 0, 4}, {"/a", 4, 10}, {"/c", 0, 3}}},
+		{"\n", 3, []part{{"/a", 0, 3}, {"/a", 3, 6}, {"/a", 6, 10}, {"/c", 0, 3}}},
+		{"\n", 100, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
+		{"\n", 0, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
+		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
+	} {
+		var all []part
+		for _, s := range splitsOf(t, memory{content: []byte("0123456789")}, &Form{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
+			all = append(all, part{s.File.Path, s.Start, s.End})
+		}
+		if !reflect.DeepEqual(all, c.want) {
+			t.Errorf("%q by %d: %v, want %v", c.delimiter, c.size, all, c.want)
+		}
+	}
+}
+
+func TestLongRecords(t *testing.T) {
+	for _, size := range []int{chunkSize - 3, chunkSize, 5 * chunkSize} {
+		long := strings.Repeat("v", size)
+		all := read(t, sqoop("a", "b"), "1\x012\x10"+long+"\x01"+long+"\x10"+"3\x014\x10")
+		if len(all) != 3 || all[1].fields[1] != long || all[2].fields[1] != "4" {
+			t.Errorf("%d bytes: %d records", size, len(all))
+		}
+	}
+}
+
+func TestRecordTooLong(t *testing.T) {
+	m := memory{content: []byte("a\x01b\x10" + strings.Repeat("c\x01d\n", 2*chunkSize))}
+	r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.(*Reader).maxRecord = 3 * chunkSize
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Next()
+	if err == nil || !strings.Contains(err.Error(), `/memory: the record at byte 4 is longer than`) || !strings.Contains(err.Error(), `\n: is that it?`) {
+		t.Errorf("got %v", err)
+	}
+	if _, again := r.Next(); again != err {
+		t.Errorf("then %v", again)
+	}
+}
+
+func TestHints(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"drift", strings.Repeat("a\x01b\x01c\x10", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
+		{"a long drift", strings.Repeat("a\x01b\x01c\x10", 5000), "every one of the first 1000 records has 3 columns, the job file names 2"},
+		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times ,: is that it?`},
+		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times |: is that it?`},
+		{"no field delimiter", strings.Repeat("ab\x10", 5), `none of the first 5 records has the field delimiter \x01`},
+		{"no text", strings.Repeat("a\x00\x00\x07\x10", 20), "40 of the first 100 bytes are zero: is the file text?"},
+		{"only the first", "a\x10b\x01c\x10", ""},
+		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but 9 times \n: is that it?`},
+		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but 262144 times \n: is that it?`},
+	} {
+		m := memory{content: []byte(c.content)}
+		r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Next()
+		var bad *ingest.BadRecord
+		if !errors.As(err, &bad) || bad.Hint != c.want {
+			t.Errorf("%s: %v, hint %q; want %q", c.name, err, bad.Hint, c.want)
+		}
+		if _, err = r.Next(); errors.As(err, &bad) && bad.Hint != "" {
+			t.Errorf("%s: said twice", c.name)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	good := sqoop("a")
+	for _, c := range []struct {
+		name    string
+		form    *Form
+		content string
+		split   ingest.Split
+		want    string
+	}{
+		{"no columns", &Form{FieldDelimiter: []byte{1}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "no columns"},
+		{"no record delimiter", &Form{Columns: []string{"a"}}, "", ingest.Split{}, "record delimiter is empty"},
+		{"no field delimiter", &Form{Columns: []string{"a", "b"}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "field delimiter is empty"},
+		{"equal delimiters", &Form{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "never end"},
+		{"file grown", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 2}, End: 2}, "had 2 bytes when it was listed and has 3 now"},
+		{"beyond the end", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 3}, End: 4}, "no bytes 0 to 4"},
+		{"gzip", good, "\x1f\x8b\x08\x00\x10", ingest.Split{File: ingest.File{Path: "/f", Size: 5}, End: 5}, "gzip data end too early"},
+		{"bzip2", good, "BZh91AY&SY\x00\x10", ingest.Split{File: ingest.File{Path: "/f", Size: 12}, End: 12}, "bzip2 data end too early"},
+		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
+		{"snappy by name", good, "abc", ingest.Split{File: ingest.File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
+	} {
+		_, err := c.form.Open(memory{content: []byte(c.content)}, c.split)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q in it", c.name, err, c.want)
+		}
+	}
+}
+
+// Text may begin as bzip2 does.
+func TestTextThatBeginsLikeBzip2(t *testing.T) {
+	for _, text := range []string{"BZh", "BZh9 is a name\x01b\x10", "BZh01AY&SY\x10"} {
+		if _, err := sqoop("a").Open(memory{content: []byte(text)}, ingest.Split{File: ingest.File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A file that is cut short while it is read is an error, never a short input.
+func TestFileCutShort(t *testing.T) {
+	m := memory{content: bytes.Repeat([]byte("a\x10"), chunkSize)}
+	r, err := sqoop("a").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.(*Reader).file = memoryFile{bytes.NewReader(m.content[:chunkSize+1])}
+	for {
+		if _, err = r.Next(); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReadersSideBySide(t *testing.T) {
+	d := sqoop("a", "b")
+	dir := tree(t, map[string]string{"f": strings.Repeat("abc\x01def\x10", 200_000)})
+	files, err := ingest.List(storage.Local, filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	total := 0
+	for _, s := range splitsOf(t, storage.Local, d, files, files[0].Size/2) {
+		wg.Go(func() {
+			n := len(readAll(t, d, storage.Local, s))
+			mu.Lock()
+			defer mu.Unlock()
+			total += n
+		})
+	}
+	wg.Wait()
+	if total != 200_000 {
+		t.Errorf("%d records", total)
+	}
+}
+
+func TestNextAllocatesNothing(t *testing.T) {
+	m := memory{content: bytes.Repeat([]byte("abc\x01\\N\x01def\x10"), 300_000)}
+	r, err := sqoop("a", "b", "c").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(200_000, func() {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("a\x01b\x10c\x01d\x10"), []byte{1}, []byte{0x10}, uint8(2), uint8(3))
+	f.Add([]byte("\xef\xbb\xbfa||b\r\n\r\n"), []byte("||"), []byte("\r\n"), uint8(2), uint8(1))
+	f.Add([]byte("aaaa"), []byte("b"), []byte("aa"), uint8(1), uint8(1))
+	f.Fuzz(func(t *testing.T, content, field, record []byte, columns, size uint8) {
+		d := &Form{Columns: make([]string, columns), FieldDelimiter: field, RecordDelimiter: record}
+		if d.Check() != nil || size == 0 {
+			return
+		}
+		m := memory{content: content}
+		if r, err := d.Open(m, ingest.Split{File: m.file(), End: m.file().Size}); err != nil {
+			return // compressed
+		} else {
+			r.Close()
+		}
+		want := readAll(t, d, m, ingest.Split{File: m.file(), End: m.file().Size})
+		if n := bytes.Count(bytes.TrimPrefix(content, byteOrderMark), record); len(want) != n && len(want) != n+1 {
+			t.Fatalf("%d records, %d delimiters", len(want), n)
+		}
+		var all []got
+		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(size)) {
+			all = append(all, readAll(t, d, m, s)...)
+		}
+		if len(all) != len(want) {
+			t.Fatalf("in splits %+v, whole %+v", all, want)
+		}
+		for i := range all {
+			if all[i].offset != want[i].offset || all[i].raw != want[i].raw {
+				t.Fatalf("in splits %+v, whole %+v", all[i], want[i])
+			}
+		}
+	})
+}
+
+// splitsOf are the splits of delimited files.
+func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.File, size int64) []ingest.Split {
+	t.Helper()
+	splits, err := d.Splits(fsys, files, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return splits
+}

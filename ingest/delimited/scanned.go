@@ -1,0 +1,181 @@
+package delimited
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"bulkload/ingest"
+	"bulkload/values"
+)
+
+// nextScanned is Next where the form has escapes or enclosures.
+func (r *Reader) nextScanned() (*ingest.Record, error) {
+	if err := r.skipSeparators(); err != nil {
+		return nil, err
+	}
+	if n, plain := r.plainRecord(); plain {
+		r.take(n, r.pos+n+1)
+		return r.cutPlain()
+	}
+	length, next, err := r.scanRecord()
+	if err != nil {
+		return nil, r.unreadable(err)
+	}
+	if r.take(length, next); r.scan.rejects && len(r.rec.Raw) < length {
+		if err := r.scan.whole(r.rec.Raw); err != nil { // the spans are those of the record itself
+			return nil, r.unreadableWhole(err)
+		}
+	}
+	if r.scan.columns != len(r.form.Columns) {
+		return nil, r.bad()
+	}
+	if err := r.fillFields(); err != nil {
+		return nil, err
+	}
+	r.good = true
+	return &r.rec, nil
+}
+
+// skipSeparators goes to the next record that is no separator of rejects.
+func (r *Reader) skipSeparators() error {
+	d := r.form.RecordDelimiter
+	for r.scan.rejects {
+		for r.fill-r.pos < 1+len(d) && !r.eof {
+			if err := r.more(); err != nil {
+				r.err = err
+				return err
+			}
+		}
+		text := r.buf[r.pos:r.fill]
+		if len(text) == 0 || text[0] != ingest.RejectSeparator || len(text) > 1 && !bytes.HasPrefix(text[1:], d) {
+			return nil
+		}
+		r.pos = min(r.pos+1+len(d), r.fill)
+	}
+	return nil
+}
+
+// plainRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
+// where it is not worth looking.
+func (r *Reader) plainRecord() (length int, plain bool) {
+	d := r.form
+	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
+		return 0, false
+	}
+	text := r.buf[r.pos:r.fill]
+	n := bytes.IndexByte(text, d.RecordDelimiter[0])
+	if n < 0 || r.scan.rejects || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 && bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
+		return 0, false
+	}
+	return n, true
+}
+
+// unreadable answers an error of the scanner: a record with bad syntax is passed over, all else ends the reading.
+func (r *Reader) unreadable(err error) error {
+	var wrong *badSyntax
+	if errors.As(err, &wrong) {
+		var length, next int
+		if length, next, err = r.scanEnd(); err == nil {
+			r.take(length, next)
+			return r.badSyntax(wrong)
+		}
+	}
+	r.err = err
+	return err
+}
+
+// unreadableWhole is the same for a record whose end is known.
+func (r *Reader) unreadableWhole(err error) error {
+	var wrong *badSyntax
+	if errors.As(err, &wrong) {
+		return r.badSyntax(wrong)
+	}
+	r.err = err
+	return err
+}
+
+// scanRecord finds the end of the record at pos, and where the next one begins.
+func (r *Reader) scanRecord() (length, next int, err error) {
+	for {
+		window := r.buf[r.pos:r.fill]
+		if len(window) == 0 && r.eof {
+			return 0, 0, io.EOF
+		}
+		end, behind, err := r.scan.record(window, r.eof)
+		if !errors.Is(err, errMore) {
+			return end, r.pos + behind, err
+		}
+		if err := r.more(); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// scanEnd is the same for a record that can't be read.
+func (r *Reader) scanEnd() (length, next int, err error) {
+	for {
+		end, behind, err := r.scan.end(r.buf[r.pos:r.fill], r.eof)
+		if !errors.Is(err, errMore) {
+			return end, r.pos + behind, err
+		}
+		if err := r.more(); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// fillFields makes the record's values of what was scanned: decoded, without escapes.
+func (r *Reader) fillFields() error {
+	rec := &r.rec
+	r.plain = r.plain[:0]
+	for i, field := range r.scan.spans {
+		value := rec.Raw[field.start:field.end:field.end]
+		if !r.form.Charset.IsUTF8() {
+			begin := len(r.plain)
+			text, valid := r.form.Charset.Append(r.plain, value)
+			if r.plain = text; valid < len(value) {
+				return r.badCharacterIn(i, field.start+valid)
+			}
+			value = text[begin:len(text):len(text)]
+		}
+		rec.Fields[i] = r.unescaped(i, value, field.escaped)
+	}
+	if r.form.Charset.IsUTF8() && !validUTF8(rec.Raw) {
+		if i, at := invalidField(rec.Fields); i >= 0 {
+			return r.badText(i, at)
+		}
+	}
+	return nil
+}
+
+// unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
+// \\N, and others leave it as it is. In strict text what has escapes is a value.
+func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value {
+	if r.form.isNull(column, value) {
+		return values.Value{}
+	}
+	if !escaped {
+		return values.ValueOf(value)
+	}
+	begin := len(r.plain)
+	r.plain = unescape(r.plain, value, r.form.Escape)
+	value = r.plain[begin:len(r.plain):len(r.plain)]
+	if !r.form.Strict && r.form.isNull(column, value) {
+		return values.Value{}
+	}
+	return values.ValueOf(value)
+}
+
+// badSyntax makes the BadRecord of a record that can't be read.
+func (r *Reader) badSyntax(wrong *badSyntax) error {
+	// In the file the fault may be behind the record's end; said is what is wrong with the record alone.
+	if err := r.scan.whole(r.rec.Raw); err != nil {
+		errors.As(err, &wrong)
+	}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}
+	if wrong.column < len(r.form.Columns) {
+		b.Column = r.form.Columns[wrong.column]
+	}
+	return b
+}

@@ -1,0 +1,45 @@
+package delimited
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// validUTF8 is utf8.Valid for text that is mixed of ASCII and characters of three bytes, as Chinese is: it goes back to
+// eight bytes at a time behind each of them.
+func validUTF8(b []byte) bool {
+	for len(b) >= 8 {
+		word := binary.LittleEndian.Uint64(b)
+		if high := word & highBits; high != 0 {
+			b = b[bits.TrailingZeros64(high)/8:]
+		} else {
+			b = b[8:]
+			continue
+		}
+		for len(b) >= 4 && b[0] >= utf8.RuneSelf {
+			n := wideRune(binary.LittleEndian.Uint32(b))
+			if n == 0 {
+				if _, n = utf8.DecodeRune(b); n == 1 {
+					return false
+				}
+			}
+			b = b[n:]
+		}
+		if len(b) < 4 {
+			break
+		}
+	}
+	return utf8.Valid(b)
+}
+
+const highBits = 0x80 * ones
+
+// wideRune is 3 where a character of three bytes begins the word, little-endian, and certainly a valid one: its first byte
+// is neither E0, of which some are longer than they need be, nor ED, of which some are surrogates. Else 0.
+func wideRune(word uint32) int {
+	if first := byte(word); word&0xc0c0f0 != 0x8080e0 || first == 0xe0 || first == 0xed {
+		return 0
+	}
+	return 3
+}

@@ -1,0 +1,63 @@
+package delimited
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzValidUTF8 holds it against the standard library.
+func FuzzValidUTF8(f *testing.F) {
+	for _, s := range []string{"", "ascii only, long enough", "中文中文中文", "a中bc文defg1234567\x80", "12345678\xe0\x80\x80abc",
+		"\xed\xa0\x80 surrogate", "\xf0\x9f\x98\x80 four and more", "é two bytes ééé", "1234567中", "12345中文", "中\xe4\xb8", "中文ab\xe4"} {
+		f.Add([]byte(s), 0)
+		f.Add(bytes.Repeat([]byte(s), 5), 7)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, ascii int) {
+		text = append(bytes.Repeat([]byte{'x'}, ascii&15), text...)
+		if got, want := validUTF8(text), utf8.Valid(text); got != want {
+			t.Errorf("%v for % x", got, text)
+		}
+	})
+}
+
+// TestEveryRuneIsValid: each character alone, with others about it, and cut.
+func TestEveryRuneIsValid(t *testing.T) {
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		char := utf8.AppendRune(nil, r)
+		text := slices.Concat([]byte("1234"), char, []byte("5678中"))
+		if got, want := validUTF8(text), utf8.Valid(text); got != want {
+			t.Fatalf("%U: %v", r, got)
+		}
+		cut := slices.Concat([]byte("1234"), char[:len(char)-1], []byte("56789"))
+		if got, want := validUTF8(cut), utf8.Valid(cut); got != want {
+			t.Fatalf("%U cut: %v", r, got)
+		}
+	}
+	for first := range 256 { // all of two bytes, and of three that begin so
+		for second := range 256 {
+			for _, third := range []byte{0, 0x7f, 0x80, 0xbf, 0xc0, 0xff} {
+				text := []byte{'a', byte(first), byte(second), third, 'b', 'c', 'd', 'e', 'f'}
+				if got, want := validUTF8(text), utf8.Valid(text); got != want {
+					t.Fatalf("% x: %v", text, got)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkValidUTF8(b *testing.B) {
+	text := []byte("1234567890123456\x01A000000012\x01手机号命中黑名单\x0100\x012024-01-01 10:00:00\x01审核通过,人工复核\x01note text of some length")
+	for _, c := range []struct {
+		name  string
+		valid func([]byte) bool
+	}{{"ours", validUTF8}, {"library", utf8.Valid}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				c.valid(text)
+			}
+		})
+	}
+}

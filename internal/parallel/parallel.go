@@ -1,0 +1,7 @@
+// Package parallel shares work out to goroutines.
+package parallel
+
+import "runtime"
+
+// Workers is how many goroutines compute side by side.
+func Workers() int { return runtime.GOMAXPROCS(0) }

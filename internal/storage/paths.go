@@ -1,0 +1,8 @@
+package storage
+
+import "strings"
+
+// IsHDFS tells whether a path is in HDFS.
+func IsHDFS(path string) bool { return strings.HasPrefix(path, "hdfs:") }
+
+func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+)
+
+const (
+	DirPerm  fs.FileMode = 0o755
+	FilePerm fs.FileMode = 0o644
+)
+
+// ReadFile is a whole file of at most limit bytes.
+func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are expected", fsys.URI(name), f.Size(), limit)
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// CreateFile makes a new file with that content; fs.ErrExist where it is there.
+func CreateFile(fsys FS, name string, content []byte) error {
+	w, err := fsys.Create(name, FilePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, bytes.NewReader(content)); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return nil
+}
+
+// ReplaceFile puts a file with that content in the place of another, atomically. temp is a name in the same file
+// system that nobody else uses.
+func ReplaceFile(fsys FS, name, temp string, content []byte) error {
+	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := CreateFile(fsys, temp, content); err != nil {
+		return err
+	}
+	return fsys.Replace(temp, name)
+}
+
+// List is a directory's content; nothing where there is none.
+func List(fsys FS, dir string) ([]Info, error) {
+	infos, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return infos, err
+}
+
+// RemoveIfThere deletes a file or an empty directory.
+func RemoveIfThere(fsys FS, elements ...string) error {
+	err := fsys.Remove(path.Join(elements...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"bulkload/internal/bytesize"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
+)
+
+// UsageError makes an error one of the command line.
+func UsageError(err error) error { return failure.New(failure.Usage, err) }
+
+// Differs is failure.Differs.
+const Differs = failure.Differs
+
+// Interrupted is failure.Interrupted.
+const Interrupted = failure.Interrupted
+
+// KindOf is failure.KindOf.
+var KindOf = failure.KindOf
+
+// Later is failure.Later.
+const Later = failure.Later
+
+// Refused is failure.Refused.
+const Refused = failure.Refused
+
+// Rejects is failure.Rejects.
+const Rejects = failure.Rejects
+
+// Usage is failure.Usage.
+const Usage = failure.Usage
+
+// FormatSize is bytesize.Format.
+var FormatSize = bytesize.Format
+
+// ParseSize is bytesize.Parse.
+var ParseSize = bytesize.Parse
+
+// Printable is printable.Bytes.
+var Printable = printable.Bytes
+
+// Progress is progress.Progress.
+type Progress = progress.Progress
+
+// Options is options.Options.
+type Options = options.Options
+
+// Outcome is outcome.Outcome.
+type Outcome = outcome.Outcome
+
+// StatusDone is outcome.Done.
+const StatusDone = outcome.Done
+
+// StatusEmpty is outcome.Empty.
+const StatusEmpty = outcome.Empty
+
+// StatusFailed is outcome.Failed.
+const StatusFailed = outcome.Failed
+
+// StatusNothing is outcome.Nothing.
+const StatusNothing = outcome.Nothing
+
+// SummarySchema is outcome.Schema.
+const SummarySchema = outcome.Schema
+
+// Job is jobfile.Job.
+type Job = jobfile.Job
+
+// ParseDate is jobfile.ParseDate.
+var ParseDate = jobfile.ParseDate
+
+// Read is jobfile.Read.
+var Read = jobfile.Read
+
+// ReadOptions is jobfile.ReadOptions.
+type ReadOptions = jobfile.ReadOptions

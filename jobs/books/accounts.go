@@ -1,0 +1,57 @@
+package books
+
+import "bulkload/internal/digest"
+
+// Region is what was read for one region, duplicates too.
+type Region struct {
+	Digest digest.Sum
+	Keys   int64 // bytes of row keys
+	Bytes  int64 // of row keys and packed columns
+}
+
+func (r *Region) Add(o *Region) {
+	r.Digest.Add(o.Digest)
+	r.Keys += o.Keys
+	r.Bytes += o.Bytes
+}
+
+func (r *Region) Sub(o *Region) {
+	r.Digest.Sub(o.Digest)
+	r.Keys -= o.Keys
+	r.Bytes -= o.Bytes
+}
+
+// Content is what an input file holds for one output: how many records, and the digest of their cells. It tells a file
+// that was touched, copied or packed anew from one that says something else.
+type Content struct {
+	Read     int64      `json:"records"`
+	Rejected int64      `json:"rejected,omitempty"`
+	Filtered int64      `json:"filtered,omitempty"`
+	Digest   digest.Sum `json:"digest"` // of the cells of all other records, duplicates too
+}
+
+func (c *Content) Add(o *Content) {
+	c.Read += o.Read
+	c.Rejected += o.Rejected
+	c.Filtered += o.Filtered
+	c.Digest.Add(o.Digest)
+}
+
+// Contents are those of all input files, by their ordinals.
+type Contents map[int]*Content
+
+// Of is a file's content, to be added to.
+func (c Contents) Of(file int) *Content {
+	f := c[file]
+	if f == nil {
+		f = new(Content)
+		c[file] = f
+	}
+	return f
+}
+
+func (c Contents) Add(o Contents) {
+	for file, content := range o {
+		c.Of(file).Add(content)
+	}
+}

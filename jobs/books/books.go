@@ -1,0 +1,60 @@
+// Package books holds the accounts of a run: of its rows and cells, of each region, and of each input file. It says whether they
+// add up.
+package books
+
+import (
+	"fmt"
+
+	"bulkload/jobs/failure"
+)
+
+// Books account for every row and cell of a run.
+type Books struct {
+	Read         int64 `json:"rows_read"`
+	Written      int64 `json:"rows_written"`
+	Rejected     int64 `json:"rows_rejected"`
+	Duplicates   int64 `json:"rows_duplicate"` // identical and differing ones
+	Differing    int64 `json:"rows_differing"` // of the duplicates, those whose columns differ from the winner's
+	Filtered     int64 `json:"rows_filtered"`
+	CellsWritten int64 `json:"cells_written"`
+	Nulls        int64 `json:"nulls_omitted"`
+	Columns      int   `json:"columns"`              // that become cells
+	TableRows    int64 `json:"table_rows,omitempty"` // of a wide table: where the records that are counted above met
+}
+
+// Written are a region's share.
+type Written struct {
+	Rows       int64 `json:"rows"`
+	Duplicates int64 `json:"rows_duplicate"`
+	Differing  int64 `json:"rows_differing"`
+	Cells      int64 `json:"cells"`
+	Nulls      int64 `json:"nulls"`
+	TableRows  int64 `json:"table_rows,omitempty"`
+}
+
+func (b *Books) Add(r Written) {
+	b.Written += r.Rows
+	b.Duplicates += r.Duplicates
+	b.Differing += r.Differing
+	b.CellsWritten += r.Cells
+	b.Nulls += r.Nulls
+	b.TableRows += r.TableRows
+}
+
+// Check says what does not add up.
+func (b Books) Check() error {
+	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
+		return failure.Differsf("the books do not balance: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
+	}
+	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
+		return failure.Differsf("the books do not balance: %d cells written + %d nulls are not %d rows × %d columns",
+			b.CellsWritten, b.Nulls, b.Written, b.Columns)
+	}
+	return nil
+}
+
+func (b Books) String() string {
+	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
+		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)
+}

@@ -1,0 +1,223 @@
+package jobfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/ingest"
+	"bulkload/values"
+)
+
+// The texts from which a job's hash is made, and those that a manifest keeps of a family's settings, are frozen here. Their
+// names and numbers are those of the first version's Go code, and stay whatever the code calls a thing later: with another
+// text every output that was written before would be a foreign one, and no run would go on. So nothing of this is left to
+// the names, the order or the number of the fields of a Go struct. A new setting gets a new name at the end, and no text
+// where it is not set.
+
+// columnIdentity is a column as a job's hash has it.
+type columnIdentity struct {
+	Name      string       `json:"Name"`
+	Family    string       `json:"Family"`
+	Qualifier string       `json:"Qualifier"`
+	Skip      bool         `json:"Skip"`
+	Width     int          `json:"Width"`
+	Type      typeIdentity `json:"Type,omitzero"`
+	Binary    bool         `json:"Binary,omitempty"`
+	Null      string       `json:"Null,omitempty"`
+}
+
+type typeIdentity struct {
+	Kind   int    `json:"Kind"`
+	Format string `json:"Format"`
+	Zone   string `json:"Zone"`
+}
+
+type constantIdentity struct {
+	columnIdentity
+	Value []byte `json:"Value"`
+}
+
+// acceptIdentity is what decides whether an output can use a record.
+type acceptIdentity struct {
+	Columns []columnIdentity `json:"Columns"`
+	RowKey  string           `json:"RowKey"`
+	Wide    string           `json:"Wide,omitempty"`
+	Rules   rulesIdentity    `json:"Rules,omitzero"`
+}
+
+// rulesIdentity holds the rules that most jobs do without.
+type rulesIdentity struct {
+	Constants *[]constantIdentity `json:"Constants"`
+	Moments   string              `json:"Moments"`
+	Filter    string              `json:"Filter"`
+}
+
+type jobIdentity struct {
+	Table     string           `json:"Table"`
+	Columns   []columnIdentity `json:"Columns"`
+	Timestamp int64            `json:"Timestamp"`
+	RowKey    string           `json:"RowKey"`
+	Wide      string           `json:"Wide,omitempty"`
+	Form      string           `json:"Form"`
+	Regions   regionsIdentity  `json:"Regions"`
+	HFile     hfileIdentity    `json:"HFile"`
+	Strict    bool             `json:"Strict"`
+	Accepts   []string         `json:"Accepts"`
+	Rules     rulesIdentity    `json:"Rules,omitzero"`
+}
+
+type regionsIdentity struct {
+	From   string   `json:"From"`
+	Splits [][]byte `json:"Splits"`
+}
+
+type hfileIdentity struct {
+	Settings  settingsIdentity `json:"Settings"`
+	Given     map[string]bool  `json:"Given"`
+	MaxSize   int64            `json:"MaxSize"`
+	SliceSize int64            `json:"SliceSize"`
+}
+
+type settingsIdentity struct {
+	Compression      int     `json:"Compression"`
+	Encoding         int     `json:"Encoding"`
+	Bloom            int     `json:"Bloom"`
+	BloomPrefix      int     `json:"BloomPrefix"`
+	BlockSize        int     `json:"BlockSize"`
+	IndexBlockSize   int     `json:"IndexBlockSize"`
+	IndexMinEntries  int     `json:"IndexMinEntries"`
+	BloomBlockSize   int     `json:"BloomBlockSize"`
+	BloomErrorRate   float32 `json:"BloomErrorRate"`
+	BloomMaxFold     int     `json:"BloomMaxFold"`
+	Checksum         int     `json:"Checksum"`
+	BytesPerChecksum int     `json:"BytesPerChecksum"`
+	Helpers          int     `json:"Helpers"` // always 0: how many goroutines compress decides no byte
+}
+
+// The numbers of what is counted in Go. Those of codecs and encodings are HBase's own, which files hold.
+var (
+	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2, values.KindInt32: 3, values.KindInt64: 4,
+		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8, values.KindDate: 9, values.KindTimestamp: 10,
+		values.KindBytes: 11, values.KindHex: 12}
+	bloomNumbers = map[hfilewriter.Bloom]int{hfilewriter.BloomNone: 0, hfilewriter.BloomRow: 1, hfilewriter.BloomRowCol: 2,
+		hfilewriter.BloomRowPrefix: 3}
+	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1, hfilewriter.ChecksumNull: 2}
+)
+
+// identify gives the job, or each of its outputs, its hash.
+func (j *Job) identify() error {
+	var accepts []string
+	if j.Outputs != nil { // a record that one of them refuses goes into none
+		for _, out := range j.Feeds() {
+			text, err := json.Marshal(acceptIdentity{identityOf(out.Columns), out.RowKey.String(), out.Wide.String(), out.rules()})
+			if err != nil {
+				return fmt.Errorf("hash the job: %w", err)
+			}
+			accepts = append(accepts, string(text))
+		}
+	}
+	for _, out := range j.Feeds() {
+		text, err := out.identity(accepts)
+		if err != nil {
+			return fmt.Errorf("hash the job: %w", err)
+		}
+		sum := sha256.Sum256(text)
+		out.hash = hex.EncodeToString(sum[:])
+	}
+	return nil
+}
+
+// identity is all that the job file says of the files' content. What decides only whether and how the job runs
+// (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose files a
+// run names one by one. accepts is what decides on a record beside the output itself.
+func (j *Job) identity(accepts []string) ([]byte, error) {
+	form, err := j.Input.Form.Identity()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
+		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits}, HFile: j.HFile.identity(),
+		Strict: j.Strict, Accepts: accepts, Rules: j.rules()})
+}
+
+func (j *Job) rules() rulesIdentity {
+	r := rulesIdentity{Moments: j.Moments}
+	if j.Constants != nil {
+		constants := make([]constantIdentity, len(j.Constants))
+		for i, c := range j.Constants {
+			constants[i] = constantIdentity{c.identity(), c.Value}
+		}
+		r.Constants = &constants
+	}
+	if j.Filter != nil {
+		r.Filter = j.Filter.String()
+	}
+	return r
+}
+
+func identityOf(columns []Column) []columnIdentity {
+	if columns == nil {
+		return nil
+	}
+	all := make([]columnIdentity, len(columns))
+	for i := range columns {
+		all[i] = columns[i].identity()
+	}
+	return all
+}
+
+func (c *Column) identity() columnIdentity {
+	return columnIdentity{Name: c.Name, Family: c.Family, Qualifier: c.Qualifier, Skip: c.Skip, Width: c.Width,
+		Type: typeIdentity{kindNumbers[c.Type.Kind], c.Type.Format, c.Type.Zone}, Binary: c.Binary, Null: string(c.Null)}
+}
+
+func (h *HFile) identity() hfileIdentity {
+	s := &h.Settings
+	return hfileIdentity{Given: h.Given, MaxSize: h.MaxSize, SliceSize: h.SliceSize, Settings: settingsIdentity{
+		Compression: int(s.Compression), Encoding: int(s.Encoding), Bloom: bloomNumbers[s.Bloom], BloomPrefix: s.BloomPrefix,
+		BlockSize: s.BlockSize, IndexBlockSize: s.IndexBlockSize, IndexMinEntries: s.IndexMinEntries, BloomBlockSize: s.BloomBlockSize,
+		BloomErrorRate: s.BloomErrorRate, BloomMaxFold: s.BloomMaxFold, Checksum: checksumNumbers[s.Checksum],
+		BytesPerChecksum: s.BytesPerChecksum}}
+}
+
+// SettingsText is a family's settings as a manifest keeps them, to be compared with those of the table.
+func SettingsText(s hfilewriter.Settings) string {
+	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d IndexMinEntries:%d "+
+		"BloomBlockSize:%d BloomErrorRate:%v BloomMaxFold:%d Checksum:%v BytesPerChecksum:%d Helpers:0}",
+		s.Compression, s.Encoding, s.Bloom, s.BloomPrefix, s.BlockSize, s.IndexBlockSize, s.IndexMinEntries,
+		s.BloomBlockSize, s.BloomErrorRate, s.BloomMaxFold, s.Checksum, s.BytesPerChecksum)
+}
+
+// InputFile is an input file as a run's ID and its manifest have it.
+type InputFile struct {
+	Path    string `json:"path"`
+	Size    int64  `json:"size"` // bytes
+	ModTime string `json:"mtime"`
+}
+
+// InputFiles are the files of an input as a run's ID and its manifest have them.
+func InputFiles(files []ingest.File) []InputFile {
+	all := make([]InputFile, len(files))
+	for i, f := range files {
+		all[i] = InputFile{Path: f.Path, Size: f.Size, ModTime: f.ModTime.UTC().Format(time.RFC3339Nano)}
+	}
+	return all
+}
+
+// RunID names a run: the job, the logical date, and the input files with their sizes and times.
+func (j *Job) RunID(inputs []InputFile) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n", j.hash, j.DateText())
+	for _, f := range inputs {
+		fmt.Fprintf(h, "%q %d %s\n", f.Path, f.Size, f.ModTime)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Hash is that of all that decides the content of the files, in hex. It is "" for a job with several outputs, each of which
+// has its own.
+func (j *Job) Hash() string { return j.hash }

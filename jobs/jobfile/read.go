@@ -1,0 +1,135 @@
+package jobfile
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"bulkload/jobs/failure"
+)
+
+// ReadOptions say with what a job file is read.
+type ReadOptions struct {
+	Date         time.Time                        // the logical date; zero: none
+	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
+	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
+	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
+}
+
+// Read reads and checks a job file. Every error names the file and the line.
+func Read(path string, o ReadOptions) (*Job, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, failure.Usagef("read the job file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return Parse(path, f, o)
+}
+
+// Parse reads a job file's text; path is its name.
+func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
+	if o.Environment == nil {
+		o.Environment = os.LookupEnv
+	}
+	s, err := readDocument(path, in, variables{o.Date, o.Environment, o.DateOptional})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, failure.Usagef("find the folder of %s: %w", path, err)
+	}
+	s.doc.anyQuery = o.AnyQuery
+	j := &Job{Path: path, Dir: dir, Date: o.Date}
+	readJobFile(j, s)
+	if err := s.doc.err(); err != nil {
+		return nil, err
+	}
+	return j, j.identify()
+}
+
+// The keys of a job file, by where they may stand.
+var (
+	jobKeys    = []string{"input", "hbase", "outputs"}                                                                       // only at the top
+	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
+	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
+)
+
+func readJobFile(j *Job, s *section) {
+	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
+	s.require("input")
+	in := s.section("input")
+	readInput(j, in)
+	if in != nil {
+		readTypedNulls(j, in, nonStrings(s))
+	}
+	readHBase(j, s.section("hbase"))
+	if s.has("outputs") {
+		readOutputs(j, s)
+	} else {
+		readOutput(j, s)
+	}
+}
+
+// readOutput reads what is of one table; the input is read already.
+func readOutput(j *Job, s *section) {
+	s.require("table", "rowkey", "regions", "output")
+	readTable(j, s)
+	readColumnsMap(j, s)
+	readWide(j, s.section("wide"))
+	checkCells(j, s)
+	readFilter(j, s)
+	readTimestamp(j, s)
+	readRowKey(j, s)
+	readQueries(j, s)
+	readRegions(j, s.section("regions"))
+	readHFile(j, s, s.section("hfile"))
+	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+	j.Output = s.undated("output")
+	s.checkPlace("output", j.Output)
+	j.Load = s.flag("load")
+	if j.Load && j.Regions.From == "plan" {
+		s.fail("load", "true hands the files to a table, whose boundaries they must have; regions.from is plan: use table")
+	}
+	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
+		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
+	}
+}
+
+// tableName follows TableName.isLegalFullyQualifiedTableName.
+var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// ValidTable tells whether a table may have the name: namespace:name, or name.
+func ValidTable(name string) bool { return tableName.MatchString(name) }
+
+func readTable(j *Job, s *section) {
+	j.Table = s.text("table")
+	if j.Table != "" && !ValidTable(j.Table) {
+		s.fail("table", "%q is not a table's name; write namespace:name or name", j.Table)
+	}
+	if family := s.text("family"); family != "" {
+		checkFamily(s, "family", family)
+	}
+}
+
+func checkFamily(s *section, key, name string) {
+	switch {
+	case name == "" || len(name) > 127:
+		s.fail(key, "a family's name has 1 to 127 bytes")
+	case strings.ContainsAny(name, ":/") || name[0] == '.' || name[0] == '_':
+		s.fail(key, "family %q can't be a folder of the output: it must hold no : or / and not begin with . or _", name)
+	}
+}
+
+func readHBase(j *Job, s *section) {
+	if s == nil {
+		return
+	}
+	s.known("conf", "kerberos")
+	j.HBase.Conf = s.path("conf", j.Dir)
+	j.readKerberos(s.section("kerberos"))
+}

@@ -1,0 +1,50 @@
+package jobfile
+
+import (
+	"bulkload/ingest"
+	"bulkload/ingest/csv"
+)
+
+var csvKeys = []string{"field_delimiter", "quote", "header", "null", "quoted_empty", "skip_noise", "skip_errors", "compression"}
+
+// readCSV reads what a job file says of CSV files. The columns are those of the heading that are to be read, by name.
+func readCSV(s *section, columns []string) ingest.Form {
+	form := &csv.Form{Columns: columns, NoHeading: s.has("header") && !s.flag("header"), Quote: quoteOf(s),
+		QuotedEmpty: quotedEmpty(s), SkipNoise: s.flag("skip_noise"), SkipErrors: s.flag("skip_errors"),
+		Charset: charsetOf(s), Compression: compressionOf(s)}
+	delimiter := delimiterOf(s, "field_delimiter", ",")
+	if len(delimiter) != 1 {
+		s.fail("field_delimiter", "%s has %d bytes; in CSV it is one ASCII character", ingest.FormatDelimiter(delimiter), len(delimiter))
+	}
+	form.Delimiter = delimiter[0]
+	if texts := nullTexts(s, "null"); len(texts) == 1 {
+		form.Null = texts[0]
+	} else {
+		form.Nulls = texts
+	}
+	return form
+}
+
+// quotedEmpty is what a quoted empty value is. The word null is YAML's null where it stands without quotes, and means
+// itself here.
+func quotedEmpty(s *section) string {
+	if n, ok := s.values["quoted_empty"]; ok && resolve(n).Tag == "!!null" && resolve(n).Value != "" {
+		return "null"
+	}
+	return s.oneOf("quoted_empty", "value", "null")
+}
+
+// quoteOf is the quote: one character, or none.
+func quoteOf(s *section) byte {
+	switch quote := s.text("quote"); {
+	case quote == "":
+		return '"'
+	case quote == "none":
+		return 0
+	case len(quote) == 1:
+		return quote[0]
+	default:
+		s.fail("quote", "%q is neither one ASCII character nor none", quote)
+		return '"'
+	}
+}

@@ -1,0 +1,208 @@
+package jobfile
+
+import (
+	"path"
+
+	"bulkload/ingest"
+	"bulkload/ingest/compressed"
+	"bulkload/ingest/delimited"
+	"bulkload/values"
+
+	"gopkg.in/yaml.v3"
+)
+
+var delimitedKeys = []string{"field_delimiter", "record_delimiter", "escaped_by", "enclosed_by", "optionally_enclosed_by",
+	"compression", "null", "null_string", "null_non_string"}
+
+func readDelimited(s *section, columns []string) ingest.Form {
+	form := &delimited.Form{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
+		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s), Compression: compressionOf(s)}
+	form.Escape = markOf(s, "escaped_by")
+	form.Enclosure = markOf(s, "optionally_enclosed_by")
+	if s.has("enclosed_by") {
+		if s.has("optionally_enclosed_by") {
+			s.fail("enclosed_by", "stands beside optionally_enclosed_by; an export has one of them")
+		}
+		form.Enclosure = markOf(s, "enclosed_by")
+		form.EncloseAll = form.Enclosure != 0
+	}
+	readNull(s, form)
+	return form
+}
+
+func delimiterOf(s *section, key, def string) []byte {
+	if !s.has(key) {
+		return []byte(def)
+	}
+	text, ok := s.scalar(key, s.values[key])
+	if !ok {
+		return []byte(def)
+	}
+	d, err := ingest.ParseDelimiter(text)
+	if err != nil {
+		s.fail(key, "%v", err)
+		return []byte(def)
+	}
+	return d
+}
+
+// markOf is an escape character or an enclosure; 0 where there is none, which \0 says as in Sqoop's arguments.
+func markOf(s *section, key string) byte {
+	if !s.has(key) {
+		return 0
+	}
+	text, ok := s.scalar(key, s.values[key])
+	if !ok {
+		return 0
+	}
+	if text == `\` {
+		return '\\'
+	}
+	mark, err := ingest.ParseDelimiter(text)
+	switch {
+	case err != nil:
+		s.fail(key, "%v", err)
+	case len(mark) != 1 || mark[0] >= 0x80:
+		s.fail(key, "%q is not one character of ASCII", text)
+	default:
+		return mark[0]
+	}
+	return 0
+}
+
+// namesRejects says whether the input is what another run has rejected.
+func namesRejects(s *section) bool { return path.Base(s.undated("path")) == ingest.RejectsFile }
+
+// compressionOf is how the files are compressed; by default each file tells. Rejects are plain text, whatever the files
+// were that they come from.
+func compressionOf(s *section) compressed.Codec {
+	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
+	if namesRejects(s) {
+		return compressed.None
+	}
+	return codec
+}
+
+// readNull reads null, the text of a null in all columns, or a list of such texts.
+func readNull(s *section, form *delimited.Form) {
+	texts := nullTexts(s, "null")
+	if len(texts) == 1 {
+		form.Null = texts[0]
+	} else if texts != nil {
+		form.ColumnNulls = make([][][]byte, len(form.Columns))
+		for i := range form.ColumnNulls {
+			form.ColumnNulls[i] = texts
+		}
+	}
+	if form.Escape == 0 && !isList(s, "null") {
+		refuseDoubled(s, "null", texts)
+	}
+}
+
+// readTypedNulls reads null_string and null_non_string, as of Sqoop's arguments of these names: a column is no string
+// where it has a type other than text.
+func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
+	form, ok := j.Input.Form.(*delimited.Form)
+	if !ok || !s.has("null_string") && !s.has("null_non_string") {
+		return
+	}
+	for _, pair := range [][2]string{{"null_string", "null_non_string"}, {"null_non_string", "null_string"}} {
+		switch {
+		case s.has("null"):
+			s.fail(pair[0], "stands beside null, which is short for both; take null, or null_string and null_non_string")
+			return
+		case !s.has(pair[1]):
+			s.fail(pair[0], "stands without %s, for which Sqoop writes null if it is not told otherwise; say both, or null where they are the same", pair[1])
+			return
+		}
+	}
+	strings, others := nullTexts(s, "null_string"), nullTexts(s, "null_non_string")
+	if form.Escape == 0 && !isList(s, "null_string") {
+		refuseDoubled(s, "null_string", strings)
+	}
+	if form.Escape == 0 && !isList(s, "null_non_string") {
+		refuseDoubled(s, "null_non_string", others)
+	}
+	form.ColumnNulls = make([][][]byte, len(form.Columns))
+	for i, name := range form.Columns {
+		form.ColumnNulls[i] = strings
+		if nonString(name) {
+			form.ColumnNulls[i] = others
+		}
+	}
+}
+
+// nonStrings tells the columns that columns_map, at the top or of an output, gives a type other than text.
+func nonStrings(top *section) func(column string) bool {
+	maps := []*yaml.Node{top.values["columns_map"]}
+	if outputs, ok := top.values["outputs"]; ok {
+		for _, output := range resolve(outputs).Content {
+			maps = append(maps, valueOf(output, "columns_map"))
+		}
+	}
+	return func(column string) bool {
+		for _, m := range maps {
+			if n := valueOf(valueOf(m, column), "type"); n != nil && n.Value != values.KindText.String() {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// valueOf is what a mapping has for a key; nil where it has none or is no mapping.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	if mapping == nil || resolve(mapping).Kind != yaml.MappingNode {
+		return nil
+	}
+	content := resolve(mapping).Content
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
+			return resolve(content[i+1])
+		}
+	}
+	return nil
+}
+
+// nullTexts are a text or a list of texts; nil where the key is missing.
+func nullTexts(s *section, key string) [][]byte {
+	switch {
+	case !s.has(key):
+		return nil
+	case !isList(s, key):
+		return [][]byte{nullText(s, key, s.values[key])}
+	}
+	var texts [][]byte
+	for _, n := range resolve(s.values[key]).Content {
+		texts = append(texts, nullText(s, key, n))
+	}
+	if len(texts) == 0 {
+		s.fail(key, "is an empty list; leave it out where there is no text of a null")
+	}
+	return texts
+}
+
+// nullText is one text of a null. The word null is YAML's null where it stands without quotes, and means itself here.
+func nullText(s *section, key string, n *yaml.Node) []byte {
+	if n = resolve(n); n.Tag == "!!null" && n.Value != "" {
+		return []byte(n.Value)
+	}
+	text, _ := s.scalar(key, n)
+	return []byte(text)
+}
+
+// isList says whether a key's value is a list.
+func isList(s *section, key string) bool {
+	n, ok := s.values[key]
+	return ok && resolve(n).Kind == yaml.SequenceNode
+}
+
+// refuseDoubled answers the text that Sqoop's argument has two backslashes in, because it goes through Java source: the
+// files have one.
+func refuseDoubled(s *section, key string, texts [][]byte) {
+	for _, text := range texts {
+		if string(text) == `\\N` {
+			s.fail(key, `\\N has two backslashes; Sqoop's --null-string '\\N' writes one: write '\N', or ['\\N'] where the files really have two`)
+		}
+	}
+}

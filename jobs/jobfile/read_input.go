@@ -1,0 +1,128 @@
+package jobfile
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"bulkload/ingest"
+)
+
+// inputKeys are those that every format has.
+var inputKeys = []string{"path", "format", "columns", "charset", "max_rejects", "require_success", "expect_rows", "empty", "check_space"}
+
+// format is one way to write an input: the keys that only it has, and how they are read into a form of the named columns.
+type format struct {
+	keys []string
+	read func(s *section, columns []string) ingest.Form
+}
+
+var formats = map[string]format{
+	"delimited": {delimitedKeys, readDelimited},
+	"csv":       {csvKeys, readCSV},
+	"parquet":   {parquetKeys, readParquet},
+}
+
+func readInput(j *Job, s *section) {
+	if s == nil {
+		return
+	}
+	format := s.format()
+	s.known(append(inputKeys, format.keys...)...)
+	s.require("path", "columns")
+	in := &j.Input
+	in.Path = s.undated("path")
+	s.checkPlace("path", in.Path)
+	in.Dated = s.dated("path")
+	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
+		s.fail("path", "%q is no glob: a [ without its ]", in.Path)
+	}
+	readColumns(j, s)
+	in.Form = format.read(s, j.columnNames())
+	if err := in.Form.Check(); err != nil && s.has("columns") {
+		s.doc.fail(s.node, "input: %v", err)
+	}
+	in.MaxRejects = s.limit("max_rejects")
+	in.RequireSuccess = s.flag("require_success")
+	in.Rows, in.RowsAtLeast = s.rows("expect_rows")
+	in.EmptyFails = s.oneOf("empty", "ok", "fail") == "fail"
+	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
+}
+
+// format is the input's; where the file names one that there is not, and says so, delimited text with the keys of all.
+func (s *section) format() format {
+	name := s.oneOf("format", "delimited", "csv", "parquet")
+	if f, known := formats[name]; known {
+		return f
+	}
+	unknown := format{read: readDelimited}
+	for _, f := range formats {
+		unknown.keys = append(unknown.keys, f.keys...)
+	}
+	return unknown
+}
+
+func readColumns(j *Job, s *section) {
+	j.places = map[string]int{}
+	for i, c := range s.texts("columns") {
+		if c.text == "" {
+			s.doc.fail(c.node, "input.columns: column %d has no name", i+1)
+		} else if _, twice := j.places[c.text]; twice {
+			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
+		} else {
+			j.places[c.text] = i
+		}
+		j.Columns = append(j.Columns, Column{Name: c.text})
+	}
+}
+
+func (j *Job) columnNames() []string {
+	names := make([]string, len(j.Columns))
+	for i, c := range j.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// checkPlace wants a path that some file system has.
+func (s *section) checkPlace(key, text string) {
+	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
+		s.fail(key, "%s: is no file system this program knows; use a local path, file:///… or hdfs://…", m[1])
+	}
+}
+
+// limit is max_rejects: a count or a percentage.
+func (s *section) limit(key string) ingest.Limit {
+	if !s.has(key) {
+		return ingest.Limit{}
+	}
+	text := s.text(key)
+	if text == "" {
+		return ingest.Limit{}
+	}
+	limit, err := ingest.ParseLimit(text)
+	if err != nil {
+		s.fail(key, "%v", err)
+	}
+	return limit
+}
+
+// rows is expect_rows: a count, or a minimum such as ">= 1000".
+func (s *section) rows(key string) (int64, bool) {
+	if !s.has(key) {
+		return -1, false
+	}
+	whole := s.text(key)
+	if whole == "" {
+		return -1, false
+	}
+	text, atLeast := strings.CutPrefix(whole, ">=")
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		s.fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", whole)
+	}
+	return n, atLeast
+}

@@ -1,0 +1,25 @@
+package jobfile
+
+import "bulkload/internal/kerberos"
+
+// Kerberos says by which principal and keytab a job logs in. Where both are empty it uses the ticket cache.
+type Kerberos struct {
+	Principal string // NAME, NAME/HOST or either with @REALM
+	Keytab    string // a file
+}
+
+// readKerberos reads hbase.kerberos.
+func (j *Job) readKerberos(s *section) {
+	if s == nil {
+		return
+	}
+	s.known("principal", "keytab")
+	s.require("principal", "keytab")
+	k := Kerberos{s.text("principal"), s.path("keytab", j.Dir)}
+	if k.Principal != "" {
+		if err := kerberos.CheckPrincipal(k.Principal); err != nil {
+			s.fail("principal", "%v", err)
+		}
+	}
+	j.HBase.Kerberos = k
+}

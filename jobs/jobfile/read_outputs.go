@@ -1,0 +1,104 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bulkload/internal/storage"
+
+	"gopkg.in/yaml.v3"
+)
+
+// readOutputs reads the tables that one reading feeds, each as a job of its own that shares the input.
+func readOutputs(j *Job, s *section) {
+	for _, key := range outputKeys {
+		if s.has(key) {
+			s.doc.fail(s.keys[key], "%s stands beside outputs; where there are several, each has its own %s", key, key)
+		}
+	}
+	list := resolve(s.values["outputs"])
+	const form = "an entry a table: [{table: …, rowkey: …, output: …}, …]"
+	if list.Kind != yaml.SequenceNode {
+		s.fail("outputs", "is %s; a list is wanted, %s", kindName(list), form)
+		return
+	}
+	if len(list.Content) == 0 {
+		s.fail("outputs", "names no table; write %s", form)
+	}
+	var tables []string
+	for i, n := range list.Content {
+		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
+		own.known(slices.Concat(outputKeys, commonKeys)...)
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
+		readOutput(out, own.over(s))
+		checkApart(out, s, own, j.Outputs)
+		j.Outputs = append(j.Outputs, out)
+		j.Load = j.Load || out.Load
+		tables = append(tables, out.Table)
+	}
+	j.Table = strings.Join(tables, ", ")
+}
+
+// over is a section that takes from the one above it what holds for all outputs and it does not say itself. Of
+// columns_map it takes the columns that it does not name.
+func (s *section) over(top *section) *section {
+	merged := &section{doc: s.doc, node: s.node, keys: maps.Clone(s.keys), values: maps.Clone(s.values)}
+	for _, key := range commonKeys {
+		value, given := top.values[key]
+		own, said := s.values[key]
+		switch {
+		case !given:
+		case !said:
+			merged.keys[key], merged.values[key] = top.keys[key], value
+		case key == "columns_map":
+			merged.values[key] = overMapping(resolve(own), resolve(value))
+		}
+	}
+	return merged
+}
+
+// overMapping is a mapping with what another one has beside it.
+func overMapping(own, top *yaml.Node) *yaml.Node {
+	if own.Kind != yaml.MappingNode || top.Kind != yaml.MappingNode {
+		return own
+	}
+	merged := *own
+	merged.Content = slices.Clone(own.Content)
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		has := false
+		for k := 0; k+1 < len(own.Content); k += 2 {
+			has = has || own.Content[k].Value == top.Content[i].Value
+		}
+		if !has {
+			merged.Content = append(merged.Content, top.Content[i], top.Content[i+1])
+		}
+	}
+	return &merged
+}
+
+// checkApart wants a directory of its own for every output: HBase's loader would take another one's for a family.
+func checkApart(j *Job, s, own *section, others []*Job) {
+	for _, other := range others {
+		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
+			own.fail("output", "%s is the directory of another output, %s, or inside it, or around it; give each a directory of its own", j.Output, other.Output)
+			return
+		}
+	}
+}
+
+// Location is the output as it can be compared with others of the job file.
+func (j *Job) Location() string {
+	switch {
+	case strings.Contains(j.Output, ":"):
+		return path.Clean(j.Output)
+	case filepath.IsAbs(j.Output):
+		return "file:" + path.Clean(j.Output)
+	}
+	return "file:" + filepath.Join(j.Dir, j.Output)
+}
+
+func overlap(a, b string) bool { return a == b || storage.Below(a, b) || storage.Below(b, a) }

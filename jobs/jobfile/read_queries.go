@@ -1,0 +1,40 @@
+package jobfile
+
+import (
+	"fmt"
+
+	"bulkload/keys"
+
+	"gopkg.in/yaml.v3"
+)
+
+// readQueries reads the list of queries that plan weighs: [{columns: […], per_day: N}, …].
+func readQueries(j *Job, s *section) {
+	if !s.has("queries") {
+		return
+	}
+	list := resolve(s.values["queries"])
+	if list.Kind != yaml.SequenceNode {
+		s.fail("queries", "is %s; a list is wanted: [{columns: [a, b], per_day: 1000}, …]", kindName(list))
+		return
+	}
+	for i, n := range list.Content {
+		q := s.doc.section(fmt.Sprintf("queries[%d].", i), n)
+		q.known("columns", "per_day")
+		q.require("columns", "per_day")
+		query := Query{PerDay: q.number("per_day", 1, 1)}
+		for _, c := range q.list("columns") {
+			if _, ok := j.Column(c.text); !ok {
+				s.doc.fail(c.node, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Meant(c.text, j.columnNames()))
+			}
+			query.Columns = append(query.Columns, c.text)
+		}
+		j.Queries = append(j.Queries, query)
+	}
+}
+
+// dated tells whether a key's text names the logical date.
+func (s *section) dated(key string) bool {
+	n, ok := s.values[key]
+	return ok && resolve(n).Kind == yaml.ScalarNode && namesDate(resolve(n).Value)
+}

@@ -1,0 +1,90 @@
+package jobfile
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/printable"
+)
+
+func readRegions(j *Job, s *section) {
+	if s == nil {
+		return
+	}
+	s.known("from", "splits", "file")
+	s.require("from")
+	j.Regions.From = s.oneOf("from", "splits", "table", "file", "plan")
+	switch j.Regions.From {
+	case "splits":
+		s.require("splits")
+		for _, split := range s.texts("splits") {
+			addSplit(j, s, split.node.Line, split.text)
+		}
+	case "file":
+		s.require("file")
+		readSplitsFile(j, s)
+	case "plan":
+		// The boundaries follow from the input, when it is read.
+	}
+	for _, key := range []string{"splits", "file"} {
+		if s.has(key) && j.Regions.From != key {
+			s.fail(key, "is given, but regions.from is %s", j.Regions.From)
+		}
+	}
+}
+
+func addSplit(j *Job, s *section, line int, text string) {
+	b, err := printable.Parse(text)
+	if err == nil && len(b) == 0 {
+		err = fmt.Errorf("a split must not be empty: the first region begins at the empty row by itself")
+	}
+	if n := len(j.Regions.Splits); err == nil && n > 0 && bytes.Compare(j.Regions.Splits[n-1], b) >= 0 {
+		err = fmt.Errorf("split %q does not come behind %q; splits ascend", text, printable.Bytes(j.Regions.Splits[n-1]))
+	}
+	if err != nil {
+		s.doc.failAt(line, "regions.%s: %v", j.Regions.From, err)
+		return
+	}
+	j.Regions.Splits = append(j.Regions.Splits, b)
+}
+
+// maxSplitsFile bounds the bytes of a file of splits: more regions than any table has.
+const maxSplitsFile = 64 << 20
+
+// readSplitsFile reads a split a line, in the form of the HBase shell's SPLITS_FILE.
+func readSplitsFile(j *Job, s *section) {
+	name := s.text("file")
+	if name == "" {
+		return
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(j.Dir, name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		s.fail("file", "%v", err)
+		return
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil {
+		s.fail("file", "%v", err)
+		return
+	} else if info.Size() > maxSplitsFile {
+		s.fail("file", "%s has %s; a file of splits has %s at most", name, bytesize.Format(info.Size()), bytesize.Format(maxSplitsFile))
+		return
+	}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			addSplit(j, s, s.values["file"].Line, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		s.fail("file", "read %s: %v", name, err)
+	}
+}

@@ -1,0 +1,120 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/keys"
+	"bulkload/values"
+)
+
+// readTimestamp takes a date (midnight UTC), RFC 3339, epoch milliseconds or a column that holds such; ${date} where the
+// key is missing.
+func readTimestamp(j *Job, s *section) {
+	text := s.undated("timestamp")
+	if !s.has("timestamp") && !s.doc.variables.dateOptional {
+		if j.Date.IsZero() {
+			s.doc.fail(s.node, "timestamp is ${date} where it is not given, which %v", errNoDate)
+			return
+		}
+		text = j.DateText()
+	}
+	if text == "" {
+		return
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil && s.dated("timestamp") {
+		s.fail("timestamp", "${date:…} gives %s, which would be milliseconds since 1970; write ${date}", text)
+		return
+	}
+	if name, ok := strings.CutPrefix(text, "column:"); ok {
+		readMoments(j, s, strings.TrimSpace(name))
+		return
+	}
+	ms, err := parseTimestamp(text)
+	if err != nil {
+		s.fail("timestamp", "%v", err)
+	}
+	j.Timestamp = ms
+}
+
+// readMoments takes the rows' timestamps from a column.
+func readMoments(j *Job, s *section, name string) {
+	i, ok := j.Column(name)
+	switch {
+	case name == "":
+		s.fail("timestamp", "column: names no column; write column:NAME")
+		return
+	case !ok:
+		s.fail("timestamp", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		return
+	}
+	if _, err := TimestampType(&j.Columns[i]); err != nil {
+		s.fail("timestamp", "%v", err)
+		return
+	}
+	j.Moments = name
+}
+
+// TimestampType is as what a column's values are read where they are the rows' timestamps: a long is milliseconds, as
+// everywhere in HBase; a clock must have a zone.
+func TimestampType(c *Column) (values.Type, error) {
+	t := c.Type
+	switch {
+	case t.Kind == values.KindInt64:
+		return values.Type{Kind: values.KindTimestamp, Format: values.FormatMillis}, nil
+	case !t.Kind.Moment():
+		return t, fmt.Errorf("column %s has no type that tells a moment; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
+			"or {type: timestamp, format: millis}", c.Name, c.Name)
+	case zoneMissing(t):
+		return t, fmt.Errorf("column %s is read as a clock's date and time: say in which zone, such as zone: Asia/Shanghai or zone: UTC, in columns_map; "+
+			"or what else it is, such as format: millis", c.Name)
+	}
+	return t, nil
+}
+
+func parseTimestamp(text string) (int64, error) {
+	ms, err := parseMoment(text)
+	switch {
+	case err != nil:
+	case ms <= 0:
+		err = fmt.Errorf("%s is not after 1970-01-01T00:00:00Z, from which HBase's timestamps count", text)
+	case ms > EndOf9999:
+		err = fmt.Errorf("%s is after the year 9999; it is most likely in microseconds, and milliseconds are wanted", text)
+	}
+	return ms, err
+}
+
+// digitLayouts are dates and times of digits alone, which nobody means as milliseconds, and how to write them instead.
+var digitLayouts = map[string]string{
+	"20060102":       time.DateOnly,
+	"2006010215":     time.RFC3339,
+	"200601021504":   time.RFC3339,
+	"20060102150405": time.RFC3339,
+}
+
+func parseMoment(text string) (int64, error) {
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t.UnixMilli(), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UnixMilli(), nil
+	}
+	for layout, meant := range digitLayouts {
+		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {
+			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
+		}
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%s is out of range; HBase counts milliseconds from 1970 on, and the year 9999 is the last", text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is neither a date such as 2026-11-20, nor RFC 3339, nor epoch milliseconds", text)
+	}
+	return ms, nil
+}
+
+const EndOf9999 = 253402300799999

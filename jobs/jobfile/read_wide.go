@@ -1,0 +1,102 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/keys"
+)
+
+// Wide says that many records meet in a row, each with cells under qualifiers of its own.
+type Wide struct {
+	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
+}
+
+// readWide reads how a record's cells are told from those of the other records of its row.
+func readWide(j *Job, s *section) {
+	if s == nil {
+		return
+	}
+	s.known("qualifier", "value")
+	s.require("qualifier")
+	readWideValue(j, s)
+	text := s.text("qualifier")
+	if text == "" || len(j.Columns) == 0 {
+		return
+	}
+	expr, err := keys.Parse(text, j.KeyColumns())
+	if err != nil {
+		s.fail("qualifier", "%s", OfQualifier(err.Error()))
+		return
+	}
+	j.Wide = &Wide{expr}
+	checkWide(j, s)
+}
+
+// readWideValue takes one column or constant for the only cell of a record: its qualifier is then that of the record alone.
+func readWideValue(j *Job, s *section) {
+	if !s.has("value") {
+		return
+	}
+	name := s.text("value")
+	if name == "" {
+		return
+	}
+	at, isColumn := j.Column(name)
+	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
+	if !isColumn && constant < 0 {
+		s.fail("value", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		return
+	}
+	for i := range j.Columns {
+		j.Columns[i].Skip = true
+	}
+	if isColumn {
+		j.Columns[at].Skip, j.Columns[at].Qualifier = false, ""
+		j.Constants = nil
+		return
+	}
+	j.Constants = []Constant{j.Constants[constant]}
+	j.Constants[0].Qualifier = ""
+}
+
+// checkWide wants a record's cells to stand side by side: with qualifiers of several widths, 1 and 12, the cells 1:a, 12:a
+// and 1:b of two records would stand among each other.
+func checkWide(j *Job, s *section) {
+	if j.Wide.Qualifier.Width().Fixed() {
+		return
+	}
+	first := map[string]string{}
+	for _, c := range j.CellColumns() {
+		if other, several := first[c.Family]; several {
+			s.fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
+				j.Wide.Qualifier, c.Family, other, c.Name)
+			return
+		}
+		first[c.Family] = c.Name
+	}
+}
+
+// OfQualifier puts what the key language says of a row key in words that suit a qualifier.
+func OfQualifier(text string) string {
+	return strings.ReplaceAll(text, "row key", "qualifier")
+}
+
+// KeyColumns are the columns as the key language sees them.
+func (j *Job) KeyColumns() []keys.Column {
+	columns := make([]keys.Column, len(j.Columns))
+	for i, c := range j.Columns {
+		columns[i] = keys.Column{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
+		columns[i].Zone, _ = c.Type.Location() // readType has told of an error
+	}
+	return columns
+}
+
+// String is for the hash of a job.
+func (w *Wide) String() string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("qualifier: %s", w.Qualifier)
+}

@@ -1,0 +1,396 @@
+package jobfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"bulkload/internal/bytesize"
+	"bulkload/jobs/failure"
+	"bulkload/keys"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document reads a job file and collects what is wrong with it, each with its line.
+type document struct {
+	path      string
+	variables variables
+	anyQuery  bool // see ReadOptions
+	problems  []problem
+}
+
+type problem struct {
+	line int
+	text string
+}
+
+// section is one mapping of the file.
+type section struct {
+	doc    *document
+	name   string // "" for the whole file, else "input."
+	node   *yaml.Node
+	keys   map[string]*yaml.Node
+	values map[string]*yaml.Node
+}
+
+// readDocument parses a job file into its outermost mapping.
+func readDocument(path string, in io.Reader, v variables) (*section, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
+	switch {
+	case err != nil:
+		return nil, failure.Usagef("read the job file %s: %w", path, err)
+	case len(text) > maxJobFile:
+		return nil, failure.Usagef("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(maxJobFile))
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	root, err := decodeYAML(decoder)
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
+		return nil, failure.Usagef("%s:1: the job file is empty", path)
+	case err != nil:
+		return nil, failure.Usagef("%s", yamlMessage(path, text, err))
+	}
+	d := &document{path: path, variables: v}
+	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
+		d.fail(root, "holds more than one YAML document; a job file is one")
+	}
+	s := d.section("", root.Content[0])
+	return s, d.err()
+}
+
+// maxJobFile bounds a job file's bytes: a job over thousands of columns has less.
+const maxJobFile = 4 << 20
+
+// decodeYAML reads the next document. What the library panics at is an error of the document.
+func decodeYAML(d *yaml.Decoder) (root *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: it can't be read as YAML (%v)", p)
+		}
+	}()
+	root = new(yaml.Node)
+	return root, d.Decode(root)
+}
+
+var (
+	yamlLine    = regexp.MustCompile(`^yaml: line (\d+): `)
+	yamlUnknown = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
+
+// yamlMessage puts a syntax error into the form of our own.
+func yamlMessage(path string, text []byte, err error) string {
+	message := err.Error()
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		return path + ":" + m[1] + ": " + strings.TrimPrefix(message, m[0])
+	}
+	return fmt.Sprintf("%s:%d: %s", path, faultyLine(text, message), strings.TrimPrefix(message, "yaml: "))
+}
+
+// faultyLine is the line of an error for which the YAML library names none: that of an alias without its anchor, that of
+// bytes that are no text, or the first one.
+func faultyLine(text []byte, message string) int {
+	var at int
+	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
+		at = bytes.Index(text, []byte("*"+m[1]))
+	} else {
+		at = bytes.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) })
+	}
+	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
+}
+
+// longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
+const longestProblem = 2000
+
+func (d *document) fail(n *yaml.Node, format string, args ...any) { d.failAt(n.Line, format, args...) }
+
+func (d *document) failAt(line int, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if len(text) > longestProblem {
+		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
+	}
+	d.problems = append(d.problems, problem{line, text})
+}
+
+// mostProblems bounds how many problems are listed.
+const mostProblems = 100
+
+// err joins the problems, by line.
+func (d *document) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
+	var lines []string
+	seen := map[problem]bool{}
+	for _, p := range d.problems {
+		if seen[p] { // what holds for several outputs is read for each
+			continue
+		}
+		seen[p] = true
+		if len(seen) <= mostProblems {
+			lines = append(lines, fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text))
+		}
+	}
+	if more := len(seen) - mostProblems; more > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more errors", d.path, more))
+	}
+	return failure.Usagef("%s", strings.Join(lines, "\n"))
+}
+
+// section takes a node as a mapping.
+func (d *document) section(name string, n *yaml.Node) *section {
+	n = resolve(n)
+	s := &section{doc: d, name: name, node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "%s is %s; a mapping of keys to values is wanted", s.title(), kindName(n))
+		return s
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if first, twice := s.keys[key.Value]; twice {
+			d.fail(key, "%s%s stands twice; first in line %d", name, key.Value, first.Line)
+			continue
+		}
+		s.keys[key.Value], s.values[key.Value] = key, n.Content[i+1]
+	}
+	return s
+}
+
+func (s *section) title() string {
+	if s.name == "" {
+		return "the job file"
+	}
+	return strings.TrimSuffix(s.name, ".")
+}
+
+// resolve follows an alias to what it stands for.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func kindName(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Tag == "!!null":
+		return "empty"
+	}
+	return fmt.Sprintf("%q", n.Value)
+}
+
+// known reports every key that is not one of names.
+func (s *section) known(names ...string) {
+	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
+		if !slices.Contains(names, key) {
+			s.doc.fail(s.keys[key], "unknown key %s%s%s", s.name, key, keys.Meant(key, names))
+		}
+	}
+}
+
+// at is the node that an error about a key points to: its value, or the section where it is missing.
+func (s *section) at(key string) *yaml.Node {
+	if n, ok := s.values[key]; ok {
+		return n
+	}
+	return s.node
+}
+
+func (s *section) has(key string) bool { _, ok := s.values[key]; return ok }
+
+func (s *section) fail(key, format string, args ...any) {
+	s.doc.fail(s.at(key), "%s%s: %s", s.name, key, fmt.Sprintf(format, args...))
+}
+
+// require reports keys that are missing.
+func (s *section) require(keys ...string) {
+	for _, key := range keys {
+		if !s.has(key) {
+			s.doc.fail(s.node, "%s%s is missing", s.name, key)
+		}
+	}
+}
+
+// scalar is the text of a node with its variables expanded; false where it is something else, which is reported.
+func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
+	n = resolve(n)
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		s.doc.fail(n, "%s%s is %s; a text is wanted", s.name, key, kindName(n))
+		return "", false
+	}
+	text, err := s.doc.variables.expand(n.Value)
+	if err != nil {
+		s.doc.fail(n, "%s%s: %v", s.name, key, err)
+		return "", false
+	}
+	return text, true
+}
+
+// text is a key's value, which must not be empty; "" where it is missing, or where something is wrong with it.
+func (s *section) text(key string) string {
+	n, ok := s.values[key]
+	if !ok {
+		return ""
+	}
+	text, ok := s.scalar(key, n)
+	if ok && text == "" {
+		s.fail(key, "is empty%s", emptyAdvice[key])
+	}
+	return text
+}
+
+// emptyAdvice says by key what to write in the place of an empty text.
+var emptyAdvice = map[string]string{
+	"path":      "; write a local path, file:///… or hdfs://…",
+	"output":    "; write a local path, file:///… or hdfs://…",
+	"timestamp": "; write a date, epoch milliseconds or column:NAME, or leave it out for ${date}",
+	"filter":    "; write a condition such as \"status = 'A'\", or leave it out",
+	"to":        "; write family:qualifier, a qualifier, or family: for the empty qualifier",
+	"quote":     "; write none where values have no quotes",
+	"conf":      "; name the folder of the site files, or leave it out",
+}
+
+// path is a file's or folder's name; a relative one is taken from dir.
+func (s *section) path(key, dir string) string {
+	name := s.text(key)
+	if name != "" && !filepath.IsAbs(name) {
+		return filepath.Join(dir, name)
+	}
+	return name
+}
+
+// undated is a text that may lack its ${date} where the caller can do without: it is "" then.
+func (s *section) undated(key string) string {
+	if s.lacksDate(key) {
+		return ""
+	}
+	return s.text(key)
+}
+
+// lacksDate tells whether a text needs the date, which is not given and may be left out.
+func (s *section) lacksDate(key string) bool {
+	return s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() && s.dated(key)
+}
+
+// oneOf is a text from a fixed choice; the first one where the key is missing.
+func (s *section) oneOf(key string, choice ...string) string {
+	if !s.has(key) {
+		return choice[0]
+	}
+	text := s.text(key)
+	if text != "" && !slices.Contains(choice, text) {
+		s.fail(key, "%q is none of %s%s", text, strings.Join(choice, ", "), keys.Meant(text, choice))
+	}
+	return text
+}
+
+// flag is true or false.
+func (s *section) flag(key string) bool {
+	if !s.has(key) {
+		return false
+	}
+	text, ok := s.scalar(key, s.values[key])
+	if n := resolve(s.values[key]); ok && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && n.Value == text {
+		s.fail(key, "%q is a text; write %s without quotes", text, text)
+	} else if ok && text != "true" && text != "false" {
+		s.fail(key, "%q is neither true nor false", text)
+	}
+	return text == "true"
+}
+
+// number is a whole number of at least least; def where the key is missing.
+func (s *section) number(key string, def, least int64) int64 {
+	if !s.has(key) {
+		return def
+	}
+	text, ok := s.scalar(key, s.values[key])
+	if !ok {
+		return def
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least {
+		s.fail(key, "%q is not a whole number of at least %d", text, least)
+		return def
+	}
+	return n
+}
+
+// size is a number of bytes such as 64KiB; def where the key is missing.
+func (s *section) size(key string, def int64) int64 {
+	if !s.has(key) {
+		return def
+	}
+	text, ok := s.scalar(key, s.values[key])
+	if !ok {
+		return def
+	}
+	n, err := bytesize.Parse(text)
+	if err != nil {
+		s.fail(key, "%v", err)
+		return def
+	}
+	return n
+}
+
+// item is one value of a list and where it stands.
+type item struct {
+	text string
+	node *yaml.Node
+}
+
+// list is a list of texts, none of them empty; nil where the key is missing.
+func (s *section) list(key string) []item {
+	var items []item
+	for i, it := range s.texts(key) {
+		if it.text == "" {
+			s.doc.fail(it.node, "%s%s: entry %d is empty", s.name, key, i+1)
+			continue
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// texts is a list of texts; nil where the key is missing.
+func (s *section) texts(key string) []item {
+	n, ok := s.values[key]
+	if !ok {
+		return nil
+	}
+	n = resolve(n)
+	if n.Kind != yaml.SequenceNode {
+		s.doc.fail(n, "%s%s is %s; a list is wanted, such as [a, b]", s.name, key, kindName(n))
+		return nil
+	}
+	var items []item
+	for _, element := range n.Content {
+		if text, ok := s.scalar(key, element); ok {
+			items = append(items, item{text, resolve(element)})
+		}
+	}
+	return items
+}
+
+// section is a mapping below this one; nil where the key is missing.
+func (s *section) section(key string) *section {
+	n, ok := s.values[key]
+	if !ok {
+		return nil
+	}
+	return s.doc.section(s.name+key+".", n)
+}

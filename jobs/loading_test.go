@@ -1,0 +1,101 @@
+package jobs
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/jobfile"
+	"bulkload/load"
+)
+
+// countedSaves counts how often a manifest is saved, and its bytes.
+type countedSaves struct {
+	storage.FS
+	saves int
+	bytes int64
+}
+
+func (c *countedSaves) Replace(from, to string) error {
+	info, err := c.Stat(from)
+	if err != nil {
+		return err
+	}
+	c.saves++
+	c.bytes += info.Size
+	return c.FS.Replace(from, to)
+}
+
+// loadOf is a load of n files, one in each region, into no table.
+func loadOf(t *testing.T, n int) (*workplace, *countedSaves) {
+	t.Helper()
+	fsys := &countedSaves{FS: storage.Local}
+	o, err := Options{}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manifest{Schema: manifestSchema, State: stateLoading, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
+	for i := range n {
+		row := fmt.Sprintf("%06d", i)
+		if i > 0 {
+			m.Splits = append(m.Splits, row)
+		}
+		f := FileSummary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1}
+		f.Digest.Cells = 1
+		m.Slices = append(m.Slices, sliceRecord{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []FileSummary{f}})
+	}
+	return &workplace{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}, fsys
+}
+
+// TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
+// regions after each request; in the end it is saved.
+func TestSavesOfALoad(t *testing.T) {
+	var bytes []int64
+	for _, n := range []int{1, 63, 1000, 2000, 4000} {
+		w, counted := loadOf(t, n)
+		hooks := w.recordLoad(n)
+		for _, f := range w.manifest.files() {
+			if err := hooks.Done([]load.HFile{{URI: w.uri(f.Path)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.saveLoaded(); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readManifest(w.fsys, w.dir)
+		if err != nil || m.notLoaded() != nil {
+			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.notLoaded()), err)
+		}
+		if want := min(n, savesALoad+1); counted.saves > want || n < savesALoad && counted.saves != n {
+			t.Errorf("%d files: %d saves, want %d", n, counted.saves, want)
+		}
+		bytes = append(bytes, counted.bytes/int64(n))
+	}
+	if bytes[4] > bytes[2]*3/2 {
+		t.Errorf("bytes saved for each file: %d", bytes)
+	}
+}
+
+// TestServedBeforeIsSaved: that the table had a file's cells before is on the disk before the first request, also where the
+// manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
+func TestServedBeforeIsSaved(t *testing.T) {
+	w, _ := loadOf(t, 2)
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	second := w.manifest.files()[1]
+	if err := w.recordLoad(2).Known([]load.HFile{{URI: w.uri(second.Path)}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(w.fsys, w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := m.files(); files[0].ServedBefore || !files[1].ServedBefore {
+		text, _ := storage.ReadFile(w.fsys, path.Join(w.dir, manifestName), 1<<20)
+		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
+	}
+}

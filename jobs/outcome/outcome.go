@@ -1,0 +1,28 @@
+// Package outcome is how a command ended, as every report begins.
+package outcome
+
+// Outcome is how a command ended: every report begins with it.
+type Outcome struct {
+	Schema int    `json:"schema"`
+	Status string `json:"status"`
+	Exit   int    `json:"exit"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Result gives a report's outcome to fill in.
+func (o *Outcome) Result() *Outcome { return o }
+
+func New() Outcome { return Outcome{Schema: Schema, Status: Failed} }
+
+// Schema is the version of the summary's JSON form.
+const Schema = 1
+
+// The values of Summary.Status.
+const (
+	Done    = "done"
+	Nothing = "nothing to do" // the run was finished before
+	Empty   = "empty input"
+	Failed  = "failed"
+	Written = "written"  // of one of several outputs: its files wait for the load, which another one's failure has prevented
+	Undone  = "not done" // of one of several outputs, likewise
+)

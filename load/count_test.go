@@ -1,0 +1,97 @@
+package load
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"bulkload/internal/hbase"
+)
+
+// operations counts what asking for files costs.
+type operations struct {
+	mu     sync.Mutex
+	gets   int
+	multis map[string]int // of each server
+	scans  int64          // of all the table's regions in hbase:meta
+}
+
+// count counts what do asks for.
+func (l *lab) count(do func()) *operations {
+	o := &operations{multis: map[string]int{}}
+	l.asking = func(server string, regions []hbase.RegionGets) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.multis[server]++
+		for _, r := range regions {
+			o.gets += len(r.Gets)
+		}
+	}
+	before := l.reader.metaScans.Load()
+	do()
+	o.scans = l.reader.metaScans.Load() - before
+	l.asking = nil
+	return o
+}
+
+// want checks what n files in n regions may cost: gets for each file, calls of each server, and scans of hbase:meta.
+func (o *operations) want(t *testing.T, what string, n, getsAFile, multis int, scans int64) {
+	t.Helper()
+	if o.gets > getsAFile*n || o.scans > scans {
+		t.Errorf("%s of %d files: %d gets and %d scans of hbase:meta, want %d and %d", what, n, o.gets, o.scans, getsAFile*n, scans)
+	}
+	for server, calls := range o.multis {
+		if calls > multis {
+			t.Errorf("%s of %d files: %d calls of %s, want %d", what, n, calls, server, multis)
+		}
+	}
+}
+
+// TestCostOfProbes: a load asks for one cell of each file before the first request, and at its end for two, which their
+// regions answer in one call of each server. How often the table's regions are read does not depend on their number.
+func TestCostOfProbes(t *testing.T) {
+	l := newLab(t)
+	for _, n := range []int{8, 16} {
+		var splits []string
+		var files []HFile
+		for i := range n {
+			row := fmt.Sprintf("%02d", i)
+			if i > 0 {
+				splits = append(splits, row)
+			}
+			files = append(files, l.write(fmt.Sprintf("%d-%02d", n, i), "f", row+"a", row+"b"))
+		}
+		name := l.newTable(splits...)
+		again := make([]HFile, n) // the same rows with the same cells in other files
+		for i, f := range files {
+			again[i] = l.write(fmt.Sprintf("again-%d-%02d", n, i), "f", fmt.Sprintf("%02da", i), fmt.Sprintf("%02db", i))
+			again[i].Probes = f.Probes
+		}
+		l.count(func() { l.mustLoad(name, files) }).want(t, "the load", n, 1, 1, 2)
+		table, err := l.Table(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probe := func() {
+			findings, err := l.ProbeTable(t.Context(), table, files)
+			for _, f := range findings {
+				if f.Serving != Served {
+					t.Error(f.String())
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		l.count(probe).want(t, "the probe", n, 2, 1, 1)
+		l.count(func() { l.mustLoad(name, again) }).want(t, "the load of known rows", n, 2, 2, 3)
+	}
+}
+
+func (l *lab) mustLoad(table string, files []HFile) {
+	l.Helper()
+	report, err := l.LoadFrom(l.Context(), l.fs, table, files, Hooks{})
+	if err != nil || report.Files != len(files) {
+		l.Fatal(report, err)
+	}
+}

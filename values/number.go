@@ -1,0 +1,127 @@
+package values
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// parseWhole reads a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
+func parseWhole(x []byte, kind Kind) (n int64, problem string) {
+	n, problem = parseInt64(x)
+	switch {
+	case problem != "":
+	case kind == KindInt32 && n != int64(int32(n)):
+		problem = "number outside int32"
+	case kind == KindInt16 && n != int64(int16(n)):
+		problem = "number outside int16"
+	}
+	return n, problem
+}
+
+func parseInt64(x []byte) (n int64, problem string) {
+	negative, digits := sign(x)
+	if len(digits) == 0 {
+		return 0, "no whole number"
+	}
+	limit := uint64(math.MaxInt64)
+	if negative {
+		limit++
+	}
+	var u uint64
+	for _, c := range digits {
+		d := uint64(c - '0')
+		if d > 9 {
+			return 0, "no whole number"
+		}
+		if u > (limit-d)/10 {
+			problem = "number outside int64" // unless something that is no digit follows
+			continue
+		}
+		u = 10*u + d
+	}
+	if negative {
+		return -int64(u), problem
+	}
+	return int64(u), problem
+}
+
+// sign takes the sign off a number.
+func sign(x []byte) (negative bool, unsigned []byte) {
+	if len(x) > 0 && (x[0] == '-' || x[0] == '+') {
+		return x[0] == '-', x[1:]
+	}
+	return false, x
+}
+
+// appendWhole is Bytes.toBytes of a short, an int or a long.
+func appendWhole(dst, x []byte, kind Kind) ([]byte, string) {
+	n, problem := parseWhole(x, kind)
+	switch {
+	case problem != "":
+		return dst, problem
+	case kind == KindInt16:
+		return binary.BigEndian.AppendUint16(dst, uint16(n)), ""
+	case kind == KindInt32:
+		return binary.BigEndian.AppendUint32(dst, uint32(n)), ""
+	}
+	return binary.BigEndian.AppendUint64(dst, uint64(n)), ""
+}
+
+// parseFloat reads what Float.toString and Double.toString write, and other decimal numbers with or without an exponent.
+// As in Java, what is too small becomes 0; what is too large is none, since it would silently become Infinity.
+func parseFloat(x []byte, bits int) (float64, string) {
+	if f, special := specialFloat(x); special {
+		return f, ""
+	}
+	if _, problem := parseDecimal(x); problem != "" {
+		return 0, "no number"
+	}
+	f, err := strconv.ParseFloat(string(x), bits)
+	if err != nil {
+		if bits == 32 {
+			return 0, "number outside float32"
+		}
+		return 0, "number outside float64"
+	}
+	return f, ""
+}
+
+// specialFloat knows NaN and the infinities as Java and as SQL*Plus write them.
+func specialFloat(x []byte) (float64, bool) {
+	switch string(x) {
+	case "NaN", "Nan":
+		return math.NaN(), true
+	case "Infinity", "+Infinity", "Inf":
+		return math.Inf(1), true
+	case "-Infinity", "-Inf":
+		return math.Inf(-1), true
+	}
+	return 0, false
+}
+
+// appendFloat32 is Bytes.toBytes(float).
+func appendFloat32(dst, x []byte) ([]byte, string) {
+	f, problem := parseFloat(x, 32)
+	if problem != "" {
+		return dst, problem
+	}
+	bits := math.Float32bits(float32(f))
+	if math.IsNaN(f) {
+		bits = 0x7fc00000 // Float.NaN
+	}
+	return binary.BigEndian.AppendUint32(dst, bits), ""
+}
+
+// appendFloat64 is Bytes.toBytes(double).
+func appendFloat64(dst, x []byte) ([]byte, string) {
+	f, problem := parseFloat(x, 64)
+	if problem != "" {
+		return dst, problem
+	}
+	bits := math.Float64bits(f)
+	if math.IsNaN(f) {
+		bits = 0x7ff8000000000000 // Double.NaN
+	}
+	return binary.BigEndian.AppendUint64(dst, bits), ""
+}

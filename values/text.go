@@ -1,0 +1,82 @@
+package values
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+)
+
+// AppendText appends for people what a value stands for that AppendBinary has made; false where it can't have. Moments are
+// written in the type's zone, with their offset.
+func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
+	if size := binarySizes[r.kind]; size > 0 && len(stored) != size {
+		return dst, false
+	}
+	switch r.kind {
+	case KindInt16:
+		return strconv.AppendInt(dst, int64(int16(binary.BigEndian.Uint16(stored))), 10), true
+	case KindInt32:
+		return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(stored))), 10), true
+	case KindInt64:
+		return strconv.AppendInt(dst, int64(binary.BigEndian.Uint64(stored)), 10), true
+	case KindFloat32:
+		return strconv.AppendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(stored))), 'g', -1, 32), true
+	case KindFloat64:
+		return strconv.AppendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(stored)), 'g', -1, 64), true
+	case KindDecimal:
+		return appendDecimalText(dst, stored)
+	case KindBoolean:
+		return strconv.AppendBool(dst, stored[0] != 0), true // as Bytes.toBoolean
+	case KindDate, KindTimestamp:
+		return r.appendMomentText(dst, int64(binary.BigEndian.Uint64(stored))), true
+	case KindHex:
+		return hex.AppendEncode(dst, stored), true
+	}
+	return append(dst, stored...), true
+}
+
+// binarySizes are the bytes of what AppendBinary makes, where it is always as many.
+var binarySizes = map[Kind]int{KindInt16: 2, KindInt32: 4, KindInt64: 8, KindFloat32: 4, KindFloat64: 8,
+	KindBoolean: 1, KindDate: 8, KindTimestamp: 8}
+
+func (r *Reader) appendMomentText(dst []byte, millis int64) []byte {
+	t := time.UnixMilli(millis).UTC()
+	if r.zone.location != nil {
+		t = t.In(r.zone.location)
+	}
+	if r.kind == KindDate {
+		return t.AppendFormat(dst, time.DateOnly)
+	}
+	return t.AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+}
+
+// appendDecimalText writes a BigDecimal with its digits behind the point, and with an exponent where there are too many.
+func appendDecimalText(dst, stored []byte) ([]byte, bool) {
+	if len(stored) < 5 {
+		return dst, false
+	}
+	scale, size := int(int32(binary.BigEndian.Uint32(stored))), len(stored)-4
+	n := new(big.Int).SetBytes(stored[4:])
+	if stored[4] >= 0x80 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*size)))
+	}
+	if scale < 0 || scale > maxDigits {
+		dst = n.Append(dst, 10)
+		return strconv.AppendInt(append(dst, 'E'), -int64(scale), 10), true
+	}
+	if n.Sign() < 0 {
+		dst = append(dst, '-')
+	}
+	digits := n.Abs(n).Append(nil, 10)
+	for len(digits) <= scale {
+		digits = append([]byte{'0'}, digits...)
+	}
+	dst = append(dst, digits[:len(digits)-scale]...)
+	if scale > 0 {
+		dst = append(append(dst, '.'), digits[len(digits)-scale:]...)
+	}
+	return dst, true
+}

@@ -1,0 +1,116 @@
+// Package values knows what the values of a column with a declared type may be, and the bytes that Java's programs store
+// for them (org.apache.hadoop.hbase.util.Bytes.toBytes).
+//
+// All sources give text; a value is looked at where it is, without making another one of it. Nothing here allocates for a
+// value, save decimals of more than 38 digits.
+package values
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
+)
+
+// Type is the declared type of a column. The zero Type is that of a column of which nothing is declared: any bytes.
+type Type struct {
+	Kind   Kind
+	Format string // of a date or a moment: one of Formats; "" is FormatClock
+	Zone   string // in which a clock was read that tells none, by its name in the IANA's database; "" is UTC
+}
+
+// The formats of dates and moments.
+const (
+	FormatClock   = "datetime" // 2026-11-20, 2026-11-20 01:02:03.0, 2026-11-20T01:02:03Z
+	FormatMillis  = "millis"   // since 1970-01-01T00:00:00Z
+	FormatSeconds = "seconds"  // likewise
+)
+
+// Formats lists the formats of dates and moments.
+func Formats() []string { return []string{FormatClock, FormatMillis, FormatSeconds} }
+
+// Reader reads the values of one column. It belongs to one goroutine, since it remembers the time zone's offset.
+type Reader struct {
+	kind   Kind
+	format string
+	zone   zone
+}
+
+// NewReader makes a reader of values of a type; an error where its zone is not known.
+func NewReader(t Type) (*Reader, error) {
+	r := &Reader{kind: t.Kind, format: t.Format}
+	var err error
+	r.zone.location, err = t.Location()
+	return r, err
+}
+
+// Location is the type's zone, nil for UTC; an error where it is not known.
+func (t Type) Location() (*time.Location, error) {
+	if t.Zone == "" || t.Zone == "UTC" {
+		return nil, nil
+	}
+	location, err := time.LoadLocation(t.Zone)
+	if err != nil || t.Zone == "Local" {
+		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", t.Zone)
+	}
+	return location, nil
+}
+
+// Unit is that in which a moment is counted from 1970 on; 0 where a clock is written.
+func (t Type) Unit() time.Duration {
+	switch t.Format {
+	case FormatMillis:
+		return time.Millisecond
+	case FormatSeconds:
+		return time.Second
+	}
+	return 0
+}
+
+// Check says what is wrong with a value, without the value; "" where it is of the type.
+func (r *Reader) Check(x []byte) (problem string) {
+	switch r.kind {
+	case KindInt16, KindInt32, KindInt64:
+		_, problem = parseWhole(x, r.kind)
+	case KindDecimal:
+		_, problem = parseDecimal(x)
+	case KindFloat32:
+		_, problem = parseFloat(x, 32)
+	case KindFloat64:
+		_, problem = parseFloat(x, 64)
+	case KindBoolean:
+		_, problem = ParseBoolean(x)
+	case KindDate, KindTimestamp:
+		_, problem = r.Moment(x)
+	case KindHex:
+		problem = checkHex(x)
+	}
+	return problem
+}
+
+// AppendBinary appends a value as Bytes.toBytes of its Java type has it: the big-endian bytes of short, int, long, float
+// and double; -1 or 0 for a boolean; the scale (4 bytes) and the unscaled value of a BigDecimal; a date or moment as the
+// long of its epoch milliseconds; text and bytes as they are; hex text as the bytes that it stands for.
+func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
+	switch r.kind {
+	case KindInt16, KindInt32, KindInt64:
+		return appendWhole(dst, x, r.kind)
+	case KindDecimal:
+		return appendDecimal(dst, x)
+	case KindFloat32:
+		return appendFloat32(dst, x)
+	case KindFloat64:
+		return appendFloat64(dst, x)
+	case KindBoolean:
+		return appendBoolean(dst, x)
+	case KindDate, KindTimestamp:
+		return r.appendMoment(dst, x)
+	case KindHex:
+		return appendHex(dst, x)
+	}
+	return append(dst, x...), ""
+}
+
+// Checked tells whether there are values that are not of the type.
+func (t Type) Checked() bool {
+	return t.Kind != KindUnknown && t.Kind != KindText && t.Kind != KindBytes
+}
