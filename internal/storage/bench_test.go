@@ -43,6 +43,7 @@ func benchmark(b *testing.B, fsys FS, dir string) {
 		block := noise(30_000)
 		b.SetBytes(benchmarkSize)
 		b.ReportAllocs()
+		begun := cpuTime(b)
 		for b.Loop() {
 			if err := fsys.RemoveAll(name); err != nil {
 				b.Fatal(err)
@@ -58,6 +59,7 @@ func benchmark(b *testing.B, fsys FS, dir string) {
 				b.Fatal(err)
 			}
 		}
+		b.ReportMetric(float64((cpuTime(b)-begun).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	})
 	b.Run("read", func(b *testing.B) {
 		b.SetBytes(benchmarkSize)

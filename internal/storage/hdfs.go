@@ -153,7 +153,7 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.refuseErasureCoded(path.Dir(name)); err != nil {
+	if err := h.refuseFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	var w *hdfs.FileWriter
@@ -167,15 +167,23 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 	return newHDFSWriter(h, name, w), nil
 }
 
-// refuseErasureCoded keeps us from directories where the library would write what nobody can read.
-func (h *hdfsFS) refuseErasureCoded(dir string) error {
+// flagEncrypted is HdfsFileStatusProto.Flags.HAS_CRYPT.
+const flagEncrypted = 2
+
+// refuseFolder keeps us from directories where the library would write what nobody can read.
+func (h *hdfsFS) refuseFolder(dir string) error {
 	info, err := h.stat("create", dir)
 	if err != nil {
 		return err
 	}
-	if policy := status(info).GetEcPolicy(); policy != nil {
-		return &fs.PathError{Op: "create", Path: dir, Err: errors.New(
-			"the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")}
+	switch s := status(info); {
+	case s.GetEcPolicy() != nil:
+		err = errors.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
+	case s.GetFlags()&flagEncrypted != 0:
+		err = errors.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
+	}
+	if err != nil {
+		return &fs.PathError{Op: "create", Path: dir, Err: err}
 	}
 	return nil
 }

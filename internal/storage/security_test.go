@@ -1,0 +1,139 @@
+package storage
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"bulkload/internal/sasl"
+)
+
+// Each property that asks for protection is honoured, or refused by its name, the file and what to do. docs/security.md has
+// a row for each.
+func TestSiteProperties(t *testing.T) {
+	document, err := os.ReadFile("../../docs/security.md")
+	check(t, err)
+	_, hdfs, _ := strings.Cut(string(document), "\n## HDFS\n")
+	hdfs, _, _ = strings.Cut(hdfs, "\n## ")
+	var rows []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9._-]+)` \\|").FindAllStringSubmatch(hdfs, -1) {
+		rows = append(rows, m[1])
+	}
+	var tested []string
+	for _, c := range siteProperties {
+		tested = append(tested, c.property)
+		conf := site(append([]string{authenticationProperty, "kerberos"}, c.others...)...)
+		conf.Set(c.property, c.value)
+		s, err := readSecurity(conf)
+		switch {
+		case c.refused == "" && err != nil:
+			t.Errorf("%s=%s: %v", c.property, c.value, err)
+		case c.refused == "":
+			if c.holds != nil && !c.holds(s) {
+				t.Errorf("%s=%s is not honoured: %+v", c.property, c.value, s)
+			}
+		case err == nil:
+			t.Errorf("%s=%s is not refused", c.property, c.value)
+		case !strings.Contains(err.Error(), c.property) || !strings.Contains(err.Error(), c.refused):
+			t.Errorf("%s=%s: %v; want the property and %q", c.property, c.value, err, c.refused)
+		}
+		if !slices.Contains(rows, c.property) {
+			t.Errorf("docs/security.md has no row for %s", c.property)
+		}
+	}
+	for _, row := range rows {
+		if !slices.Contains(tested, row) && testedElsewhere[row] == "" {
+			t.Errorf("docs/security.md has a row for %s, of which there is no test", row)
+		}
+	}
+}
+
+// testedElsewhere are the tests of properties that need more than a site file.
+var testedElsewhere = map[string]string{
+	"dfs.namenode.kerberos.principal": "TestSecuredHDFS/refusals",
+	"dfs.block.access.token.enable":   "TestTransferRefuses",
+	"dfs.datanode.address":            "TestTransferDecision",
+	"dfs.encryption.zones":            "TestEncryptionZone",
+	"fs.permissions.umask-mode":       "TestUmask",
+}
+
+var siteProperties = []struct {
+	property, value string
+	others          []string // name, value …
+	refused         string   // what the refusal says; "": honoured
+	holds           func(*security) bool
+}{
+	{authenticationProperty, "Kerberos", nil, "", func(s *security) bool { return s.kerberos }},
+	{authenticationProperty, "simple", nil, "", func(s *security) bool { return !s.kerberos }},
+	{authenticationProperty, "token", nil, "known are simple and kerberos", nil},
+	{rpcProtectionProperty, "privacy,integrity", nil, "", func(s *security) bool { return slices.Equal(s.rpc, []sasl.Protection{sasl.Privacy, sasl.Integrity}) }},
+	{rpcProtectionProperty, "", nil, "", func(s *security) bool { return slices.Equal(s.rpc, []sasl.Protection{sasl.Authentication}) }},
+	{rpcProtectionProperty, "secret", nil, "unknown protection", nil},
+	{rpcProtectionProperty, "privacy", []string{authenticationProperty, "simple"}, "set hadoop.security.authentication to kerberos", nil},
+	{rpcProtectionProperty, "integrity,authentication", []string{authenticationProperty, "simple"}, "", nil},
+	{transferProperty, "Integrity", nil, "", func(s *security) bool { return slices.Equal(s.transfer, []sasl.Protection{sasl.Integrity}) }},
+	{transferProperty, "", nil, "", func(s *security) bool { return s.transfer == nil }},
+	{transferProperty, "privacy;integrity", nil, "unknown protection", nil},
+	{transferProperty, "integrity", []string{authenticationProperty, "simple"}, "without Kerberos", nil},
+	{encryptProperty, "true", nil, "", func(s *security) bool { return s.encrypt }},
+	{encryptProperty, "false", nil, "", func(s *security) bool { return !s.encrypt }},
+	{cipherSuitesProperty, aesSuite, nil, "", func(s *security) bool { return s.aes }},
+	{cipherSuitesProperty, "SM4/CTR/NoPadding", nil, aesSuite, nil},
+	{patternProperty, "hd?s/*.lab@LAB", nil, "", func(s *security) bool {
+		return s.pattern.MatchString("hdfs/nn.x.lab@LAB") && !s.pattern.MatchString("hdfs/nn_lab@LAB") && !s.pattern.MatchString("hdfs/nn.lab@LAB.TEST")
+	}},
+	{patternProperty, "{hdfs,nn}/*", nil, "* and ? only", nil},
+	{fallbackProperty, "true", nil, "", func(s *security) bool { return s.fallback }}, // TestLoginRefuses has what comes of it
+	{useIPProperty, "false", nil, "", func(s *security) bool { return s.tokenService("NN1:8020", nil) == "nn1:8020" }},
+	{deciders[0], "com.bank.Resolver", nil, "take it out", nil},
+	{deciders[0], "org.apache.hadoop.security.SaslPropertiesResolver", nil, "", nil},
+	{deciders[1], "com.bank.Resolver", nil, "take it out", nil},
+	{deciders[2], "com.bank.Resolver", nil, "take it out", nil},
+	{deciders[2], "org.apache.hadoop.hdfs.protocol.datatransfer.TrustedChannelResolver", nil, "", nil},
+	{"hadoop.security.credential.provider.path", "jceks://file/etc/x.jceks", nil, "", nil}, // TestNoPasswordIsRead
+}
+
+// Credential providers keep passwords, and a program that reads no password needs none.
+func TestNoPasswordIsRead(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	check(t, err)
+	read := regexp.MustCompile(`Get\("[^"]*(password|secret)[^"]*"`)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		check(t, err)
+		if m := read.Find(b); m != nil && !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s reads %s: that may be in a credential provider", file, m)
+		}
+	}
+}
+
+func TestTokenServices(t *testing.T) {
+	ip := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 8020}
+	byIP, byName, ha := Token{Service: "10.0.0.1:8020"}, Token{Service: "nn1:8020"}, Token{Service: "ha-hdfs:bank"}
+	for _, c := range []struct {
+		tokens  []Token
+		service string
+		want    string
+	}{
+		{[]Token{ha, byIP}, "", "10.0.0.1:8020"},
+		{[]Token{ha, byName}, "", "nn1:8020"},
+		{[]Token{byIP, ha}, "ha-hdfs:bank", "ha-hdfs:bank"},
+		{[]Token{byIP}, "ha-hdfs:bank", ""},
+		{[]Token{ha}, "", ""},
+	} {
+		s := &security{tokens: c.tokens, service: c.service}
+		got, ok := s.tokenFor("NN1:8020", ip)
+		if got.Service != c.want || ok != (c.want != "") {
+			t.Errorf("%v, %s: %v", c.tokens, c.service, got)
+		}
+	}
+	for service, s := range map[string]*security{"10.0.0.1:8020": {useIP: true}, "nn1:8020": {}, "ha-hdfs:bank": {useIP: true, service: "ha-hdfs:bank"}} {
+		if got := s.tokenService("NN1:8020", ip); got != service {
+			t.Errorf("%s; want %s", got, service)
+		}
+	}
+}
