@@ -26,7 +26,7 @@ var (
 )
 
 // Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute
-// where HBase does not answer.
+// where HBase does not answer. A load or a scan that has begun waits longer: a region server's death must have passed.
 type Cluster struct {
 	conf    *siteconf.Conf
 	user    string // as HDFS and grants name us: with Kerberos the first part of the principal
