@@ -254,12 +254,12 @@ func TestGetShowsBinaryValues(t *testing.T) {
 	if err != nil || len(r.Rows) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	want := []lookup.GotCell{{"f", "a", 1000, "1.50", "decimal", "AAAAAgCW"}, {"f", "b", 1000, "2026-11-20T08:00:00.000+08:00", "timestamp", "AAABofZAvAA="}, {"f", "id", 1000, "1", "int32", "AAAAAQ=="}}
+	want := []lookup.GotCell{{Family: "f", Qualifier: "a", Timestamp: 1000, Value: "1.50", Type: "decimal", Base64: "AAAAAgCW"}, {Family: "f", Qualifier: "b", Timestamp: 1000, Value: "2026-11-20T08:00:00.000+08:00", Type: "timestamp", Base64: "AAABofZAvAA="}, {Family: "f", Qualifier: "id", Timestamp: 1000, Value: "1", Type: "int32", Base64: "AAAAAQ=="}}
 	if !slices.Equal(r.Rows[0].Cells, want) {
 		t.Errorf("cells %+v", r.Rows[0].Cells)
 	}
 	r, err = lookup.Get(context.Background(), j, options.Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
-	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (lookup.GotCell{"f", "b", 1000, "", "", ""}) {
+	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (lookup.GotCell{Family: "f", Qualifier: "b", Timestamp: 1000}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
