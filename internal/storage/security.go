@@ -148,7 +148,7 @@ func (s *security) readPattern(conf *siteconf.Conf) error {
 }
 
 // as gives the security with who we are: the names that connections are made in and that HDFS gives to owners of files.
-func (s *security) as(who Identity, conf *siteconf.Conf, authority string) (full, short string, err error) {
+func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addresses []string) (full, short string, err error) {
 	if conf.Get("dfs.ha.namenodes."+authority, "") != "" {
 		s.service = haService + authority
 	}
@@ -169,11 +169,33 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string) (full
 		return "", "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
 			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
 	}
-	details, err := s.tokens[0].Details()
+	mine, ok := s.ownToken(addresses)
+	if !ok {
+		return "", "", fmt.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
+	}
+	s.tokens = []Token{mine}
+	details, err := mine.Details()
 	if err != nil {
 		return "", "", err
 	}
 	return details.Owner, shortName(details.Owner), nil
+}
+
+// ownToken gives the token for the NameNodes at addresses.
+func (s *security) ownToken(addresses []string) (Token, bool) {
+	for _, address := range addresses {
+		if t, ok := s.tokenFor(address, nil); ok {
+			return t, true
+		}
+		host, port, _ := net.SplitHostPort(address)
+		found, _ := net.LookupHost(host) // none: it can't be connected to either, and that says why
+		for _, ip := range found {
+			if t, ok := s.tokenFor(net.JoinHostPort(ip, port), nil); ok {
+				return t, true
+			}
+		}
+	}
+	return Token{}, false
 }
 
 // haService begins the service of a token for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).

@@ -111,6 +111,27 @@ func TestNoPasswordIsRead(t *testing.T) {
 	}
 }
 
+// Of several tokens that of the NameNode is used, and its owner's name.
+func TestOwnToken(t *testing.T) {
+	v := tokenVectors(t)
+	mine := v.Tokens[1]
+	mine.Service = "127.0.0.1:8020"
+	other := mine
+	other.Service, other.Identifier = "10.9.9.9:8020", []byte("not readable")
+	conf := site(authenticationProperty, "kerberos")
+	s, err := readSecurity(conf)
+	check(t, err)
+	full, short, err := s.as(Identity{Tokens: []Token{v.Tokens[0], other, mine}}, conf, "nn", []string{"localhost:8020"})
+	check(t, err)
+	if full != "loader@LAB.TEST" || short != "loader" || len(s.tokens) != 1 || s.tokens[0].Service != mine.Service {
+		t.Errorf("%s, %s, %v", full, short, s.tokens)
+	}
+	s.tokens = nil
+	if _, _, err := s.as(Identity{Tokens: []Token{other}}, conf, "nn", []string{"localhost:8020"}); err == nil || !strings.Contains(err.Error(), other.Service) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTokenServices(t *testing.T) {
 	ip := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 8020}
 	byIP, byName, ha := Token{Service: "10.0.0.1:8020"}, Token{Service: "nn1:8020"}, Token{Service: "ha-hdfs:bank"}
