@@ -1,7 +1,7 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint tidy vulncheck build crossbuild unit race fuzz microbench profile bench clean
+.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench clean
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -63,6 +63,13 @@ unit: $(PYTHON)/bin/pyflakes
 	  { [ "$${CI:-}" != true ] && secured=; }; \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python \
 	  go test -count=1 -timeout 45m -vet=off -cover -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
+
+# What takes longer on a cluster with Kerberos: every pair of protections.
+test-secured:
+	mkdir -p $(SECURED)
+	trap 'go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
+	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
+	BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 30m -run 'Secured' ./jobs ./load ./internal/storage
 
 # The packages with threads, without the cluster.
 race:

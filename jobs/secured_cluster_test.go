@@ -199,3 +199,25 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		t.Errorf("written: %s", out)
 	}
 }
+
+// TestSecuredPairs: a night under each pair of protections for HBase and for DataNodes; the NameNode's changes with them.
+func TestSecuredPairs(t *testing.T) {
+	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
+		t.Skip("takes some minutes: make test-secured")
+	}
+	names := []string{"authentication", "integrity", "privacy"}
+	for i, hbase := range names {
+		for k, transfer := range names {
+			t.Run(hbase+"+"+transfer, func(t *testing.T) {
+				s := newSecret(t)
+				s.create(t, "RC")
+				const date = "2026-11-20"
+				s.night(t, date, 3000, 5)
+				o := s.options()
+				o.Properties = map[string]string{"hadoop.rpc.protection": names[(i+k)%3], "dfs.data.transfer.protection": transfer, "hbase.rpc.protection": hbase}
+				mustRun(t, s.job(t, date), o)
+				s.wantTable(t, "under "+hbase+" and "+transfer, s.expected(t, date))
+			})
+		}
+	}
+}
