@@ -89,7 +89,7 @@ type loading struct {
 	fs      storage.FS
 	hooks   Hooks
 	table   hbase.TableName
-	token   string   // the staging folder's URI
+	token   string // the staging folder's URI
 	rights  *delegation
 	regions []Region // as they were at the last look, for what does no harm where they have changed
 	left    []*pendingFile
