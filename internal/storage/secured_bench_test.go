@@ -25,7 +25,7 @@ func BenchmarkSecuredHDFS(b *testing.B) {
 		b.Fatal(err)
 	}
 	for protection := range strings.SplitSeq(conf.Get(transferProperty, ""), ",") {
-		b.Run(protection+conf.Get(cipherSuitesProperty, ""), func(b *testing.B) {
+		b.Run(protection+strings.ReplaceAll(conf.Get(cipherSuitesProperty, ""), "/", "-"), func(b *testing.B) {
 			conf.Set(transferProperty, protection)
 			fsys, root, err := ResolveAs("hdfs:///bench-storage", "/", conf, Identity{Login: login})
 			if err == nil {
