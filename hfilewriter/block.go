@@ -149,7 +149,7 @@ func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
 	return w.put(kind, &w.scratch, len(buf)-headerLen)
 }
 
-// put gives a block its place: its payload, sorting.RawSize bytes before compression, stands as it is to be stored behind
+// put gives a block its place: its payload, rawSize bytes before compression, stands as it is to be stored behind
 // headerLen free bytes. The header is filled in and the checksums appended.
 func (w *blockWriter) put(kind blockType, block *[]byte, rawSize int) (handle, error) {
 	data, chain := len(*block), kind.chain()

@@ -134,7 +134,7 @@ func (d *blockDecoder) moveOn() {
 	d.cell.Value = d.value
 }
 
-// RowLen is the length of the last key's row.
+// rowLen is the length of the last key's row.
 func (d *blockDecoder) rowLen() int { return int(binary.BigEndian.Uint16(d.key)) }
 
 // setKey copies a key into room that later keys grow in.

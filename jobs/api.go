@@ -5,6 +5,7 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -111,3 +112,12 @@ type PlanOptions = plan.Options
 
 // PlanReport is plan.Report.
 type PlanReport = plan.Report
+
+// LoadDir is loading.Directory.
+var LoadDir = loading.Directory
+
+// LoadReport is loading.Report.
+type LoadReport = loading.Report
+
+// LoadSummary is loading.Summary.
+type LoadSummary = loading.Summary

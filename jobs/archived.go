@@ -6,10 +6,11 @@ import (
 
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 )
 
@@ -26,19 +27,19 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 		if !out.Load {
 			return cause
 		}
-		w := newOutputRun(&outputDir{job: out, options: o, site: s})
+		w := newOutputRun(&output.Dir{Job: out, Options: o, Site: s})
 		w.report = summary.output(i)
 		r.places = append(r.places, w)
-		if w.fsys, w.dir, err = s.Resolve(out.Output, out.Dir); err != nil {
+		if w.out.FS, w.out.Path, err = s.Resolve(out.Output, out.Dir); err != nil {
 			return err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = openLedger(s); err != nil {
+			if r.ledger, err = loading.OpenLedger(s); err != nil {
 				return err
 			}
 		}
-		w.ledger = r.ledger
-		loaded, err := w.wasLoaded()
+		w.loader.Ledger = r.ledger
+		loaded, err := w.loader.WasLoaded()
 		if err != nil || !loaded {
 			return errors.Join(cause, err)
 		}
@@ -47,7 +48,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 		return err
 	}
 	for _, w := range r.places {
-		w.cluster = r.cluster
+		w.loader.Cluster = r.cluster
 		if err := w.checkLoadedWithoutInput(ctx); err != nil {
 			return r.named(w, err)
 		}
@@ -57,43 +58,25 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	return nil
 }
 
-// wasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
-func (w *loader) wasLoaded() (bool, error) {
-	m, err := manifest.Read(w.fsys, w.dir)
-	if err != nil {
-		return false, err
-	}
-	w.manifest = &manifest.Manifest{JobHash: w.job.Hash(), Run: w.job.Info()}
-	if m == nil {
-		e, err := w.entry()
-		return e != nil && e.State == ledger.Loaded, err
-	}
-	same := m.State == manifest.Loaded && m.JobHash == w.job.Hash() && m.Run.Date == w.manifest.Run.Date
-	if same {
-		w.manifest = m
-	}
-	return same, nil
-}
-
 // checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
 func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
-	if w.manifest.State == manifest.Loaded {
-		if err := w.checkServed(ctx, w.job.Table); err != nil {
+	if w.out.Manifest.State == manifest.Loaded {
+		if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
 			return err
 		}
 	} else {
-		e, err := w.entry()
+		e, err := w.loader.Entry()
 		if err != nil {
 			return err
 		}
 		if e == nil {
 			return failure.Laterf("the ledger's entry of this load was just removed; try again")
 		}
-		if err := w.adopt(ctx, e); err != nil {
+		if err := w.loader.Adopt(ctx, e); err != nil {
 			return err
 		}
 	}
-	w.report.fill(w.manifest)
+	w.report.fill(w.out.Manifest)
 	w.report.Load.Wanted, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -305,7 +306,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	if _, err := verify.Job(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
 		t.Error(err)
 	}
-	r, err := LoadDir(ctx, l.out+"/2026-11-20", l.table, l.options())
+	r, err := loading.Directory(ctx, l.out+"/2026-11-20", l.table, l.options())
 	if err != nil || r.Load.Files != 10 {
 		t.Fatalf("load the directory: %+v, %v", r, err)
 	}
@@ -325,7 +326,7 @@ func TestLoadDirAcrossRegions(t *testing.T) {
 	o := l.options()
 	o.NoLoad = true
 	mustRun(t, l.job(t, "2026-11-20"), o)
-	r, err := LoadDir(context.Background(), l.out+"/2026-11-20", other, l.options())
+	r, err := loading.Directory(context.Background(), l.out+"/2026-11-20", other, l.options())
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was written for other region boundaries") || r.Load.Files != 0 {
 		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, failure.KindOf(err))
 	}
@@ -356,21 +357,21 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.Unloaded(w.fsys, w.dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = manifest.Loading
-	if err := w.save(); err != nil {
+	w.out.Manifest.State = manifest.Loading
+	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.cluster.LoadFrom(ctx, w.fsys, l.table, files[:4], load.Hooks{}); err != nil {
+	if _, err := w.loader.Cluster.LoadFrom(ctx, w.out.FS, l.table, files[:4], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Run(ctx, j, l.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "is locked by process") {
 		t.Errorf("a run beside another one: %v", err)
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -393,18 +394,18 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	mustRun(t, j, o)
 
 	w := l.work(t, j)
-	files, err := w.manifest.Unloaded(w.fsys, w.dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = manifest.Loading
-	if err := w.save(); err != nil {
+	w.out.Manifest.State = manifest.Loading
+	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:3], load.Hooks{}); err != nil {
+	if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files[:3], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(files)-3 {
@@ -430,20 +431,20 @@ func TestLostFile(t *testing.T) {
 			o.NoLoad = true
 			mustRun(t, j, o)
 			w := l.work(t, j)
-			w.manifest.State = manifest.Loading
-			if err := w.save(); err != nil {
+			w.out.Manifest.State = manifest.Loading
+			if err := w.out.Save(); err != nil {
 				t.Fatal(err)
 			}
-			lost := w.manifest.Files()
+			lost := w.out.Manifest.Files()
 			if !all {
 				lost = lost[:1]
 			}
 			for _, f := range lost {
-				if err := w.fsys.Remove(path.Join(w.dir, f.Path)); err != nil {
+				if err := w.out.FS.Remove(path.Join(w.out.Path, f.Path)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := w.close(); err != nil {
+			if err := w.out.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(s.Files) {
@@ -472,7 +473,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 		}
 	})
 	w := r.places[0]
-	if w.manifest, err = manifest.Read(w.fsys, w.dir); err != nil {
+	if w.out.Manifest, err = manifest.Read(w.out.FS, w.out.Path); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 )
 
@@ -164,7 +165,7 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
 			t.Errorf("%s: %v", setting, err)
 		}
-		if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
+		if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
 			t.Errorf("load DIR, %s: %v", setting, err)
 		}
 	}

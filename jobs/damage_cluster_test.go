@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/site"
 	"bulkload/jobs/verify"
@@ -159,7 +160,7 @@ func TestDamagedHFile(t *testing.T) {
 	wantDamaged(t, "inspect", err, file, block)
 	_, err = lookup.Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
 	wantDamaged(t, "get --from", err, file, block)
-	r, err := LoadDir(ctx, dir, l.table, o)
+	r, err := loading.Directory(ctx, dir, l.table, o)
 	wantDamaged(t, "load DIR", err, file, block)
 	if r.Load.Files != 0 {
 		t.Errorf("load DIR loaded %d files", r.Load.Files)

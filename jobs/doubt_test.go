@@ -12,6 +12,7 @@ import (
 
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
 	"bulkload/load"
@@ -57,18 +58,18 @@ func TestFilesLeftInStaging(t *testing.T) {
 	l.correct(t, date)
 	w := l.written(t, date)
 	// What a process leaves that dies with its request under way.
-	staging := path.Join(path.Dir(w.dir), "staging")
-	w.manifest.State, w.manifest.Staging = manifest.Loading, w.fsys.URI(staging)
-	if err := errors.Join(w.save(), w.fsys.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
+	staging := path.Join(path.Dir(w.out.Path), "staging")
+	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.FS.URI(staging)
+	if err := errors.Join(w.out.Save(), w.out.FS.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range w.manifest.Files() {
-		if err := w.fsys.Rename(path.Join(w.dir, f.Path), path.Join(staging, f.Path)); err != nil {
+	for _, f := range w.out.Manifest.Files() {
+		if err := w.out.FS.Rename(path.Join(w.out.Path, f.Path), path.Join(staging, f.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := len(w.manifest.Files())
-	if err := w.close(); err != nil {
+	all := len(w.out.Manifest.Files())
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if s := mustRun(t, l.job(t, date), l.options()); s.Load.Files != all {
@@ -85,35 +86,35 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	const date = "2026-11-20"
 	l.night(t, date, 1000, 22)
 	w := l.written(t, date)
-	files, err := w.manifest.Unloaded(w.fsys, w.dir)
+	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = manifest.Loading
-	hooks, saves := w.recordLoad(len(files)), 0
+	w.out.Manifest.State = manifest.Loading
+	hooks, saves := w.loader.RecordLoad(len(files)), 0
 	done := hooks.Done
 	hooks.Done = func(files []load.HFile) error {
 		err := done(files)
-		m, failed := manifest.Read(w.fsys, w.dir)
+		m, failed := manifest.Read(w.out.FS, w.out.Path)
 		if failed != nil || !strings.HasPrefix(m.Staging, "hdfs://") || len(m.NotLoaded()) == len(m.Files()) {
 			t.Errorf("recorded: staging folder %q, %d files not loaded (%v)", m.Staging, len(m.NotLoaded()), failed)
 		}
 		saves++
 		return err
 	}
-	report, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files, hooks)
+	report, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files, hooks)
 	if err != nil || saves != report.Regions {
 		t.Errorf("%d records for %d requests: %v", saves, report.Regions, err)
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, l.job(t, date), l.options())
 	w = l.work(t, l.job(t, date))
-	if w.manifest.State != manifest.Loaded || w.manifest.Staging != "" {
-		t.Errorf("in the end: %s, staging folder %q", w.manifest.State, w.manifest.Staging)
+	if w.out.Manifest.State != manifest.Loaded || w.out.Manifest.Staging != "" {
+		t.Errorf("in the end: %s, staging folder %q", w.out.Manifest.State, w.out.Manifest.Staging)
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -128,29 +129,29 @@ func TestLoadDirSettlesFirst(t *testing.T) {
 			l.table10(t)
 			l.night(t, date, 1000, 23)
 			w := l.written(t, date)
-			files, err := w.manifest.Unloaded(w.fsys, w.dir)
+			files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
 			if err != nil || len(files) != 10 {
 				t.Fatal(len(files), err)
 			}
-			w.manifest.State = manifest.Loading
-			if err := w.save(); err != nil {
+			w.out.Manifest.State = manifest.Loading
+			if err := w.out.Save(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.cluster.LoadFrom(context.Background(), w.fsys, l.table, files[:loaded], load.Hooks{}); err != nil {
+			if _, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files[:loaded], load.Hooks{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.close(); err != nil {
+			if err := w.out.Close(); err != nil {
 				t.Fatal(err)
 			}
-			r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
+			r, err := loading.Directory(context.Background(), l.out+"/"+date, l.table, l.options())
 			if err != nil || r.Load.Files != 10-loaded || r.Status != outcome.Done {
 				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
 			}
 			w = l.work(t, l.job(t, date))
-			if w.manifest.State != manifest.Loaded || w.manifest.NotLoaded() != nil {
-				t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.manifest.State, w.manifest.NotLoaded())
+			if w.out.Manifest.State != manifest.Loaded || w.out.Manifest.NotLoaded() != nil {
+				t.Errorf("%d loaded before: the manifest says %s and lacks %v", loaded, w.out.Manifest.State, w.out.Manifest.NotLoaded())
 			}
-			if err := w.close(); err != nil {
+			if err := w.out.Close(); err != nil {
 				t.Fatal(err)
 			}
 			l.wantTable(t, "settled", l.expected(t, date))
@@ -165,8 +166,8 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	l.table10(t)
 	l.night(t, date, 1000, 24)
 	w := l.written(t, date)
-	lost := w.manifest.Files()[3].Path
-	if err := w.fsys.Remove(path.Join(w.dir, lost)); err != nil {
+	lost := w.out.Manifest.Files()[3].Path
+	if err := w.out.FS.Remove(path.Join(w.out.Path, lost)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -174,28 +175,28 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 		kind        failure.Kind
 	}{{manifest.Written, "nothing was loaded", failure.Refused}, {manifest.Loading, "does not serve 1 files that HBase took", failure.Later}} {
 		state, want := c.state, c.want
-		w.manifest.State = state
-		if err := errors.Join(w.save(), w.lock.Release()); err != nil {
+		w.out.Manifest.State = state
+		if err := errors.Join(w.out.Save(), w.out.Lock.Release()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := LoadDir(context.Background(), l.out+"/"+date, l.table, l.options())
+		r, err := loading.Directory(context.Background(), l.out+"/"+date, l.table, l.options())
 		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
-		m, err := manifest.Read(w.fsys, w.dir)
+		m, err := manifest.Read(w.out.FS, w.out.Path)
 		if err != nil || m.State != state {
 			t.Errorf("%s: the manifest says %+v now (%v)", state, m, err)
 		}
-		w.fsys = w.lock.Fsys
-		if err = w.takeLock(context.Background(), func(error) {}); err != nil {
+		w.out.FS = w.out.Lock.FS
+		if err = w.out.TakeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 	l.wantTable(t, "nothing loaded", []string{""})
-	_, err := LoadDir(context.Background(), l.out+"/"+date, "elsewhere", l.options())
+	_, err := loading.Directory(context.Background(), l.out+"/"+date, "elsewhere", l.options())
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
 		t.Errorf("into another table meanwhile: %v", err)
 	}

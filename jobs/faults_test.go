@@ -26,6 +26,7 @@ import (
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/output"
 	"bulkload/jobs/source"
 	"bulkload/jobs/verify"
 )
@@ -179,10 +180,10 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&outputDir{fsys: killed, dir: dir}).removeUnrecorded(m, "f"); err == nil {
+		if err := (&output.Dir{FS: killed, Path: dir}).RemoveUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&outputDir{fsys: storage.Local, dir: dir}).removeUnrecorded(m, "f"); err != nil {
+		if err := (&output.Dir{FS: storage.Local, Path: dir}).RemoveUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -249,7 +250,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, opened := hfiledir.Open(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}),
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
 		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
@@ -269,7 +270,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
 	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": verify.VerifyDirectory(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
@@ -286,11 +287,11 @@ func TestVerifyingStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Dir, d.Files[0].Path)}
+	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
-	if _, err := verify.VerifyFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
+	if _, err := verify.CheckFile(ctx, d, d.Files[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("directory.verifyFile: %v", err)
 	}
 	n := 0
@@ -313,8 +314,8 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &outputDir{fsys: l.Guarded(), dir: dir, lock: l, manifest: &manifest.Manifest{Schema: manifest.Schema}}
-	if err := errors.Join(w.save(), l.Touch()); err != nil {
+	w := &output.Dir{FS: l.Guarded(), Path: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	if err := errors.Join(w.Save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
@@ -326,17 +327,17 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
-	if err := w.save(); failure.KindOf(err) != failure.Later {
+	if err := w.Save(); failure.KindOf(err) != failure.Later {
 		t.Errorf("save after a long time: %v", err)
 	}
-	if err := errors.Join(l.Touch(), w.save()); err != nil {
+	if err := errors.Join(l.Touch(), w.Save()); err != nil {
 		t.Errorf("touched in time after all: %v", err)
 	}
 	saved, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.manifest.State = "changed"
+	w.Manifest.State = "changed"
 	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
 		if err := os.Remove(filepath.Join(dir, dirlock.LockName)); err != nil {
 			t.Fatal(err)
@@ -344,7 +345,7 @@ func TestLostLock(t *testing.T) {
 		if text != "" {
 			err = os.WriteFile(filepath.Join(dir, dirlock.LockName), []byte(text), 0o600)
 		}
-		if got := w.save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
+		if got := w.Save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
 		if got := l.Touch(); failure.KindOf(got) != failure.Later {

@@ -191,17 +191,17 @@ func (l *live) revive(t *testing.T, server string) {
 func (l *live) orphan(t *testing.T, date string, n int) {
 	t.Helper()
 	w := l.written(t, date)
-	f := w.manifest.Files()[n]
+	f := w.out.Manifest.Files()[n]
 	region := ""
 	for _, line := range strings.Split(strings.TrimSuffix(l.oracle(t, "regions", l.table), "\n"), "\n") {
 		if part := strings.Split(line, "\t"); part[0] <= f.FirstRow {
 			region = part[3]
 		}
 	}
-	staging := path.Join(path.Dir(w.dir), "staging")
-	w.manifest.State, w.manifest.Staging = manifest.Loading, w.fsys.URI(staging)
+	staging := path.Join(path.Dir(w.out.Path), "staging")
+	w.out.Manifest.State, w.out.Manifest.Staging = manifest.Loading, w.out.FS.URI(staging)
 	to := path.Join("/hbase/data/default", l.table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_") // HBase's cache knows blocks by the names of files
-	if err := errors.Join(w.save(), w.fsys.Rename(path.Join(w.dir, f.Path), to), w.close()); err != nil {
+	if err := errors.Join(w.out.Save(), w.out.FS.Rename(path.Join(w.out.Path, f.Path), to), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -704,7 +704,7 @@ func TestCheckpointHoldsTheAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := checkpoint.NewKeptState([]int{3})
+	state := checkpoint.NewState([]int{3})
 	line, err := checkpoint.ParseLine(text)
 	if err := errors.Join(err, state.Take(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
 		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
@@ -720,7 +720,7 @@ func FuzzJournalLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if state := checkpoint.NewKeptState([]int{2, 0}); state.Take(line, 3) == nil {
+		if state := checkpoint.NewState([]int{2, 0}); state.Take(line, 3) == nil {
 			state.Pieces(nil)
 			state.Bytes()
 		}

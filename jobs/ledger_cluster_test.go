@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
@@ -42,7 +43,7 @@ func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := openLedger(s)
+	book, err := loading.OpenLedger(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +195,9 @@ func TestForceRecoversStaging(t *testing.T) {
 	l := changedTable(t, nil)
 	l.crash(t, night20, failpoint.Taken, 4)
 	w := l.work(t, l.job(t, night20))
-	staging := strings.TrimPrefix(w.manifest.Staging, l.FS())
-	f := w.manifest.Files()[len(w.manifest.Files())-1]
-	for _, one := range w.manifest.Files() {
+	staging := strings.TrimPrefix(w.out.Manifest.Staging, l.FS())
+	f := w.out.Manifest.Files()[len(w.out.Manifest.Files())-1]
+	for _, one := range w.out.Manifest.Files() {
 		if !one.Loaded {
 			f = one
 		}
@@ -205,8 +206,8 @@ func TestForceRecoversStaging(t *testing.T) {
 		t.Fatalf("staging folder %q, %+v", staging, f)
 	}
 	to := path.Join(staging, f.Path)
-	_ = w.fsys.MkdirAll(path.Dir(to), 0o777)
-	if err := errors.Join(w.fsys.Rename(path.Join(w.dir, f.Path), to), w.close()); err != nil {
+	_ = w.out.FS.MkdirAll(path.Dir(to), 0o777)
+	if err := errors.Join(w.out.FS.Rename(path.Join(w.out.Path, f.Path), to), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	o := l.options()
@@ -214,10 +215,10 @@ func TestForceRecoversStaging(t *testing.T) {
 	mustRun(t, l.job(t, night20), o)
 	l.wantDigest(t, "with --force", night20)
 	w = l.work(t, l.job(t, night20))
-	if _, err := w.fsys.Stat(staging); err == nil {
+	if _, err := w.out.FS.Stat(staging); err == nil {
 		t.Errorf("%s is still there", staging)
 	}
-	if err := w.close(); err != nil {
+	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -226,18 +227,18 @@ func TestForceRecoversStaging(t *testing.T) {
 func TestLoadDirRemembers(t *testing.T) {
 	l := changedTable(t, nil)
 	w := l.written(t, night20)
-	if err := errors.Join(storage.RemoveIfThere(w.fsys, w.dir, manifest.Name), w.close()); err != nil {
+	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{outcome.Done, outcome.Nothing} {
-		r, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options())
+		r, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options())
 		if err != nil || r.Status != want {
 			t.Errorf("command %d: %+v, %v", i, r, err)
 		}
 	}
 	l.wantDigest(t, "loaded", night20)
 	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := LoadDir(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
 }

@@ -19,10 +19,12 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/verify"
 )
 
@@ -97,7 +99,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return (&loader{outputDir: &outputDir{fsys: storage.Local, dir: out}}).loadFiles(context.Background(), d, &LoadReport{Table: "tinawang:check"})
+			return (&loading.Loader{Out: &output.Dir{FS: storage.Local, Path: out}}).LoadFiles(context.Background(), d, &loading.Report{Table: "tinawang:check"})
 		},
 		"get --from": func() error {
 			_, err := lookup.Get(t.Context(), job(), options.Options{}, []string{"x"}, out)

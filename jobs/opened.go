@@ -3,24 +3,15 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path"
-	"strings"
 
-	"bulkload/internal/storage"
 	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
+	"bulkload/jobs/output"
 	"bulkload/jobs/site"
-	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
-	"bulkload/jobs/target"
-	"bulkload/jobs/writing"
 	"bulkload/load"
 )
 
@@ -56,21 +47,21 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 		}
 	}
 	for _, out := range j.Feeds() {
-		w := newOutputRun(&outputDir{job: out, options: o, site: r.site, source: r.source})
+		w := newOutputRun(&output.Dir{Job: out, Options: o, Site: r.site, Source: r.source})
 		w.part = j.Part(out)
 		if out.Connects(!o.NoLoad) {
-			w.cluster = r.cluster
+			w.loader.Cluster = r.cluster
 		}
 		if out.Load && !o.NoLoad {
 			if r.ledger == nil {
-				if r.ledger, err = openLedger(r.site); err != nil {
+				if r.ledger, err = loading.OpenLedger(r.site); err != nil {
 					return r, err
 				}
 			}
-			w.ledger = r.ledger
+			w.loader.Ledger = r.ledger
 		}
 		r.places = append(r.places, w)
-		if err = w.open(ctx, lost); err != nil {
+		if err = w.out.Open(ctx, lost); err != nil {
 			return r, r.named(w, err)
 		}
 	}
@@ -81,7 +72,7 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 func (r *jobRun) close() error {
 	var errs []error
 	for _, w := range r.places {
-		errs = append(errs, w.close())
+		errs = append(errs, w.out.Close())
 	}
 	return errors.Join(append(errs, r.closeShared())...)
 }
@@ -98,384 +89,4 @@ func (r *jobRun) closeShared() error {
 		errs = append(errs, r.source.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// outputRun is one output of a run: its directory, what loads it, and what it is made for.
-type outputRun struct {
-	*loader
-	target *target.Target // nil where the output is written
-	part   float64        // of the input's bytes that it takes, about
-	report *OutputReport
-}
-
-// loader hands the files of an output directory to a table.
-type loader struct {
-	*outputDir
-	cluster *load.Cluster  // nil where the output needs none
-	ledger  *ledger.Ledger // nil where nothing is loaded
-	unsaved int            // load requests whose end the manifest on the disk does not show yet
-}
-
-func newOutputRun(d *outputDir) *outputRun { return &outputRun{loader: &loader{outputDir: d}} }
-
-// outputDir is a locked output directory with the manifest of this run.
-type outputDir struct {
-	job      *jobfile.Job // nil where a directory is loaded without its job
-	options  options.Options
-	site     *site.Site
-	source   *source.Source
-	fsys     storage.FS
-	dir      string
-	lock     *dirlock.Lock
-	manifest *manifest.Manifest
-	replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
-	found    bool               // the output had a manifest
-	earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
-}
-
-// open locks the output.
-func (w *outputDir) open(ctx context.Context, lost func(error)) (err error) {
-	if w.fsys, w.dir, err = w.site.Resolve(w.job.Output, w.job.Dir); err != nil {
-		return fmt.Errorf("open the output %s: %w", w.job.Output, err)
-	}
-	if err = w.source.CheckApart(w.fsys, w.dir); err != nil {
-		return err
-	}
-	if err = w.fsys.MkdirAll(w.dir, storage.DirPerm); err != nil {
-		return fmt.Errorf("make the output directory: %w", err)
-	}
-	return w.takeLock(ctx, lost)
-}
-
-// dirlock.Take locks the directory. From here on nothing in it is changed without the lock.
-func (w *outputDir) takeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.lock, err = dirlock.Take(ctx, w.fsys, w.dir, w.site.User, lost); err == nil {
-		w.fsys = w.lock.Guarded()
-	}
-	return err
-}
-
-// TempFolder is where files are written before they get their names.
-func (w *outputDir) tempFolder() (string, error) {
-	if w.lock != nil {
-		return w.lock.TempFolder()
-	}
-	folder := path.Join(w.dir, dirlock.TempDir)
-	return folder, w.fsys.MkdirAll(folder, storage.DirPerm)
-}
-
-// clearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
-// deleted when the lock was taken, if the owner is gone.
-func (w *outputDir) clearTemps() error {
-	all, err := storage.List(w.fsys, path.Join(w.dir, dirlock.TempDir))
-	if err != nil {
-		return err
-	}
-	for _, f := range all {
-		if f.Dir && dirlock.IsToken(f.Name) {
-			continue
-		}
-		if err := w.fsys.RemoveAll(path.Join(w.dir, dirlock.TempDir, f.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// close gives back what is the output's alone. An output directory in which nothing was left goes with it.
-func (w *outputDir) close() error {
-	var errs []error
-	if w.lock != nil {
-		errs = append(errs, w.lock.Release())
-		_ = w.lock.Fsys.Remove(path.Join(w.dir, dirlock.TempDir)) // succeeds only where it is empty, as wanted
-		_ = w.lock.Fsys.Remove(w.dir)                             // likewise
-	}
-	if w.fsys != nil {
-		errs = append(errs, w.fsys.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
-// left to write.
-func (w *outputDir) resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.source.Files), JobHash: w.job.Hash(),
-		Timestamp: w.job.Timestamp, Site: w.site.Properties()}
-	fresh.Run = w.job.Info()
-	fresh.Run.ID = w.job.RunID(jobfile.InputFiles(w.source.Files))
-	old, err := manifest.Read(w.fsys, w.dir)
-	if err != nil {
-		return false, err
-	}
-	w.manifest, w.found = fresh, old != nil
-	if err := w.adoptInput(ctx, old, fresh); err != nil {
-		return false, err
-	}
-	switch {
-	case old == nil:
-	case old.State == manifest.Writing && len(old.Slices) == 0:
-		// It came to nothing: its input was refused, or it was stopped early.
-		if err := w.cleanFiles(old); err != nil {
-			return false, err
-		}
-		if old.Run.ID == fresh.Run.ID && !w.options.Force {
-			fresh.Kept = old.Kept
-			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
-		}
-	case w.options.Force:
-		w.replaced = old
-	case old.Run.ID != fresh.Run.ID:
-		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
-			w.fsys.URI(w.dir), strings.Join(old.Differences(fresh), "; "))
-	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
-			w.fsys.URI(w.dir), strings.Join(old.ChangedProperties(fresh), "; "))
-	default:
-		w.manifest = old
-		if old.State == manifest.Written {
-			if err := w.checkWritten(old); err != nil {
-				return false, err
-			}
-		}
-		if old.State == manifest.Writing {
-			old.Site = fresh.Site // the table's settings are compared in full then
-		}
-	}
-	if w.manifest == old {
-		if err := w.finishCuts(); err != nil {
-			return false, err
-		}
-	}
-	if err := w.checkContent(); err != nil {
-		return false, err
-	}
-	w.earlier = map[string]bool{}
-	for _, f := range w.manifest.Files() {
-		w.earlier[f.Path] = true
-	}
-	return w.manifest.State != manifest.Writing, nil
-}
-
-// uri names a file of the output.
-func (w *outputDir) uri(name string) string { return w.fsys.URI(path.Join(w.dir, name)) }
-
-// save records the state of things, as long as the output is still this run's to change.
-func (w *outputDir) save() error { return w.saveManifest(w.manifest) }
-
-func (w *outputDir) saveManifest(m *manifest.Manifest) error {
-	temps, err := w.tempFolder()
-	if err != nil {
-		return err
-	}
-	return m.Save(w.fsys, w.dir, temps)
-}
-
-// replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
-// old one stays as it is.
-func (w *loader) replace(ctx context.Context) error {
-	if w.replaced == nil {
-		return nil
-	}
-	if err := w.lock.Check(); err != nil {
-		return err
-	}
-	if err := w.recoverReplaced(ctx); err != nil {
-		return err
-	}
-	w.options.Sayf("cleaning the output of run %s (--force)", w.replaced.Run.ID)
-	if err := w.clean(w.replaced); err != nil {
-		return err
-	}
-	w.replaced = nil
-	return w.save()
-}
-
-// present is the manifest of what is in the output now.
-func (w *outputDir) present() *manifest.Manifest {
-	if w.replaced != nil {
-		return w.replaced
-	}
-	return w.manifest
-}
-
-// clean deletes what a manifest names, and the manifest last.
-func (w *outputDir) clean(m *manifest.Manifest) error {
-	if err := w.cleanFiles(m); err != nil {
-		return err
-	}
-	return storage.RemoveIfThere(w.fsys, w.dir, manifest.Name)
-}
-
-// cleanFiles deletes what a manifest names.
-func (w *outputDir) cleanFiles(m *manifest.Manifest) error {
-	errs := []error{storage.RemoveIfThere(w.fsys, w.dir, source.SuccessName)}
-	for _, f := range m.Files() {
-		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, f.Path))
-	}
-	for _, name := range m.CutNames() {
-		errs = append(errs, storage.RemoveIfThere(w.fsys, w.dir, name))
-	}
-	for family := range m.Families {
-		errs = append(errs, w.removeUnrecorded(m, family))
-		_ = w.fsys.Remove(path.Join(w.dir, family)) // succeeds only where it is empty, as wanted
-	}
-	errs = append(errs, w.clearTemps())
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("clean the output: %w", err)
-	}
-	return nil
-}
-
-// checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
-func (w *outputDir) checkContent() error {
-	infos, err := storage.List(w.fsys, w.dir)
-	if err != nil {
-		return fmt.Errorf("list the output: %w", err)
-	}
-	known := map[string]*hfile.Summary{}
-	for _, f := range w.present().Files() {
-		known[f.Path] = f
-	}
-	for _, name := range w.present().CutNames() {
-		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
-	}
-	var foreign, changed []string
-	for _, info := range infos {
-		switch {
-		case info.Dir && strings.HasPrefix(info.Name, "."), !info.Dir && strings.HasPrefix(info.Name, "_"):
-		case !info.Dir:
-			foreign = append(foreign, info.Name)
-		default:
-			strange, other, err := w.checkFamilyDir(info.Name, known)
-			if err != nil {
-				return err
-			}
-			foreign, changed = append(foreign, strange...), append(changed, other...)
-		}
-	}
-	if foreign != nil {
-		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
-			w.fsys.URI(w.dir), failure.Some(foreign))
-	}
-	if changed != nil {
-		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
-			w.fsys.URI(w.dir), failure.Some(changed))
-	}
-	return w.checkKnown(known)
-}
-
-// checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
-func (w *outputDir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
-	if err := w.removeUnrecorded(w.present(), family); err != nil {
-		return nil, nil, err
-	}
-	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the output: %w", err)
-	}
-	for _, info := range infos {
-		name := path.Join(family, info.Name)
-		f := known[name]
-		switch {
-		case f == nil:
-			foreign = append(foreign, name)
-		case f.Bytes != info.Size && w.replaced == nil:
-			changed = append(changed, fmt.Sprintf("%s (%d bytes, written were %d)", name, info.Size, f.Bytes))
-		default:
-			delete(known, name)
-		}
-	}
-	return foreign, changed, nil
-}
-
-// removeUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
-// record: those of the slices that its manifest lacks. Their names follow from the run.
-func (w *outputDir) removeUnrecorded(m *manifest.Manifest, family string) error {
-	if m.State != manifest.Writing {
-		return nil
-	}
-	infos, err := storage.List(w.fsys, path.Join(w.dir, family))
-	if err != nil {
-		return fmt.Errorf("list the output: %w", err)
-	}
-	if len(infos) == 0 {
-		return nil
-	}
-	present := map[string]bool{}
-	for _, info := range infos {
-		present[info.Name] = true
-	}
-	for region := range len(m.Splits) + 1 {
-		for slice := range sorting.MaxSlices {
-			if m.Done(region, slice) != nil {
-				continue
-			}
-			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
-			if err := w.removeFrom(family, place, present); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
-// still, so that the next run finds them.
-func (w *outputDir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
-	n := 0
-	for present[name(n)] {
-		n++
-	}
-	for n > 0 {
-		n--
-		if err := storage.RemoveIfThere(w.fsys, w.dir, family, name(n)); err != nil {
-			return fmt.Errorf("clean the output: %w", err)
-		}
-	}
-	return nil
-}
-
-// checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
-func (w *outputDir) checkKnown(known map[string]*hfile.Summary) error {
-	var gone []string
-	for name, f := range known {
-		if !f.Loaded {
-			gone = append(gone, name)
-		}
-	}
-	if gone == nil || w.replaced != nil || w.manifest.State == manifest.Loading { // recoverLoad looks into those
-		return nil
-	}
-	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
-		w.fsys.URI(w.dir), failure.Some(gone))
-}
-
-// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
-func (w *outputDir) forget(region int) error {
-	files := w.manifest.Remove(region)
-	if files == nil {
-		return nil
-	}
-	if err := w.save(); err != nil {
-		return err
-	}
-	return writing.RemoveFiles(w.fsys, w.dir, files)
-}
-
-// manifestRecords are the finished slices as the manifest has them, which is saved with each change.
-type manifestRecords struct{ *outputDir }
-
-func (r manifestRecords) All() []manifest.Slice { return r.manifest.Slices }
-
-func (r manifestRecords) Done(region, slice int) *manifest.Slice {
-	return r.manifest.Done(region, slice)
-}
-
-func (r manifestRecords) Forget(region int) error { return r.forget(region) }
-
-func (r manifestRecords) Served(f *hfile.Summary) *hfile.Summary { return r.manifest.KeptAs(f) }
-
-func (r manifestRecords) Add(record manifest.Slice) error {
-	r.manifest.Add(record)
-	return r.save()
 }

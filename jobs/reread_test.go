@@ -10,8 +10,10 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/output"
 )
 
 // TestFilesOfAnEarlierRunAreReadAgain: a byte that changed since the files were written keeps them from being loaded, by
@@ -26,10 +28,10 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := func() *loader {
-		return &loader{outputDir: &outputDir{fsys: storage.Local, dir: dir, options: o, manifest: m}}
+	work := func() *loading.Loader {
+		return &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}}
 	}
-	if err := work().reread(context.Background()); err != nil {
+	if err := work().ReadAgain(context.Background()); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
 	name := filepath.Join(dir, m.Files()[0].Path)
@@ -41,12 +43,12 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work().handOver(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
+	if _, err := work().HandOver(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
 	w := work()
-	w.earlier = map[string]bool{}
-	if err := w.reread(context.Background()); err != nil {
+	w.Out.Earlier = map[string]bool{}
+	if err := w.ReadAgain(context.Background()); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
 	if m.State != manifest.Written {
@@ -61,8 +63,8 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &loader{outputDir: &outputDir{fsys: storage.Local, dir: dir}}
-	if err := w.loadFiles(context.Background(), d, &LoadReport{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
+	w := &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir}}
+	if err := w.LoadFiles(context.Background(), d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
 		t.Errorf("a family's folder: %v", err)
 	}
 }

@@ -118,10 +118,10 @@ func (r *jobRun) warnOfSpillsInMemory(todo []*outputRun) {
 
 // outputRoom is what the files take that are not written yet; false where what is free is not known.
 func (w *outputRun) outputRoom() (room, bool) {
-	output := room{what: "writing HFiles to", where: w.fsys.URI(w.dir), fsys: w.fsys, dir: w.dir, need: w.outputNeed(w.target)}
+	output := room{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
-	if output.free, err = w.fsys.Free(w.dir); err != nil {
-		w.options.Sayf("the room for the output is not known: %v", err)
+	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
+		w.out.Options.Sayf("the room for the output is not known: %v", err)
 		return output, false
 	}
 	return output, true
@@ -133,8 +133,8 @@ func (w *outputRun) outputNeed(t *target.Target) int64 {
 	for i := range t.Families {
 		least = min(least, outputRatio(&t.Families[i].Settings))
 	}
-	need := int64(least * w.part * float64(w.source.Text))
-	for _, f := range w.present().Files() {
+	need := int64(least * w.part * float64(w.out.Source.Text))
+	for _, f := range w.out.Present().Files() {
 		need -= f.Bytes
 	}
 	return max(need, 0)
@@ -154,5 +154,5 @@ func (r *jobRun) spillNeed(todo []*outputRun) int64 {
 
 func sameDisk(a, b string) bool {
 	var x, y unix.Stat_t
-	return unix.Stat(sorting.Present(a), &x) == nil && unix.Stat(sorting.Present(b), &y) == nil && x.Dev == y.Dev
+	return unix.Stat(sorting.NearestFolder(a), &x) == nil && unix.Stat(sorting.NearestFolder(b), &y) == nil && x.Dev == y.Dev
 }

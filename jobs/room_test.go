@@ -284,11 +284,11 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	}
 	defer r.close()
 	w := r.places[0]
-	if _, err := w.resume(context.Background()); err != nil {
+	if _, err := w.out.Resume(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	w.fsys = unmeasured{w.fsys}
-	if w.target, err = target.New(j, w.site, nil); err != nil {
+	w.out.FS = unmeasured{w.out.FS}
+	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.checkRoom(r.places); err != nil || !strings.Contains(said, "not known") {

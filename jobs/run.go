@@ -2,26 +2,25 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"syscall"
-	"time"
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
-	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
@@ -70,14 +69,14 @@ const maxRewrites = 3
 func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 	for rewrites := 0; ; rewrites++ {
 		err := r.run(ctx, summary)
-		var lost *rewriteError
+		var lost *loading.RewriteError
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		r.options.Sayf("%v: their rows are written and loaded again now", lost.lost)
+		r.options.Sayf("%v: their rows are written and loaded again now", lost.Lost)
 		r.options.Force = false // what is there now is this run's own
 		for _, w := range r.places {
-			w.options.Force = false
+			w.out.Options.Force = false
 		}
 	}
 }
@@ -88,8 +87,8 @@ func (r *jobRun) explain(ctx context.Context, err error) error {
 		return err
 	}
 	for _, w := range r.places {
-		if w.lock != nil {
-			err = w.lock.Explain(err)
+		if w.out.Lock != nil {
+			err = w.out.Lock.Explain(err)
 		}
 	}
 	return err
@@ -99,13 +98,13 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	var todo []*outputRun
 	for i, w := range r.places {
 		w.report = summary.output(i)
-		w.report.Output = w.fsys.URI(w.dir)
+		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
-		finished, err := w.resume(ctx)
-		if err == nil && !finished && w.blank() {
-			finished, err = w.loadedElsewhere(ctx)
+		finished, err := w.out.Resume(ctx)
+		if err == nil && !finished && w.out.Blank() {
+			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
-			err = w.markSuccess()
+			err = w.out.MarkSuccess()
 		}
 		if err != nil {
 			return r.named(w, err)
@@ -132,43 +131,36 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	return nil
 }
 
-// blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *outputDir) blank() bool {
-	return w.wantsLoad() && !w.options.Force && !w.found
-}
-
 // stands says what there is of an output whose files are written, should another one fail.
 func (w *outputRun) stands() {
-	w.report.fill(w.manifest)
+	w.report.fill(w.out.Manifest)
 	w.report.Status = outcome.Done
-	if w.wantsLoad() && w.manifest.State != manifest.Loaded {
+	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
 		w.report.Status = outcome.Written
 	}
 }
 
-func (w *outputDir) wantsLoad() bool { return w.job.Load && !w.options.NoLoad }
-
 // end loads an output that wants it and says how it ended.
 func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
-	wanted := w.wantsLoad()
+	wanted := w.out.WantsLoad()
 	w.report.Load.Wanted = wanted
 	switch {
-	case wanted && w.manifest.State != manifest.Loaded:
+	case wanted && w.out.Manifest.State != manifest.Loaded:
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
-		w.options.Failpoint.Reached(failpoint.Loaded)
-		w.report.fill(w.manifest)
+		w.out.Options.Failpoint.Reached(failpoint.Loaded)
+		w.report.fill(w.out.Manifest)
 		w.report.Status = outcome.Done
 	case !written:
 		if wanted {
-			if err := w.checkServed(ctx, w.job.Table); err != nil {
+			if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
 				return err
 			}
 		}
 		w.report.Status = outcome.Nothing
 	default:
-		if err := w.checkLock(); err != nil { // what was written may be another run's by now
+		if err := w.out.CheckLock(); err != nil { // what was written may be another run's by now
 			return err
 		}
 		w.report.Status = outcome.Done
@@ -187,7 +179,7 @@ func (r *jobRun) named(w *outputRun, err error) error {
 	if w.report != nil {
 		w.report.Status = outcome.Failed
 	}
-	return fmt.Errorf("output %s of table %s: %w", w.job.Output, w.job.Table, err)
+	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
 }
 
 // write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
@@ -225,7 +217,7 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 func (r *jobRun) purposes() []checkpoint.Output {
 	var all []checkpoint.Output
 	for _, w := range r.places {
-		p := checkpoint.Output{URI: w.fsys.URI(w.dir), Run: w.manifest.Run.ID}
+		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
 		}
@@ -238,7 +230,7 @@ func (r *jobRun) purposes() []checkpoint.Output {
 func (r *jobRun) uris() []string {
 	var all []string
 	for _, w := range r.places {
-		all = append(all, w.fsys.URI(w.dir))
+		all = append(all, w.out.FS.URI(w.out.Path))
 	}
 	return all
 }
@@ -248,7 +240,7 @@ func (r *jobRun) ready(todo []*outputRun) error {
 	if err := r.checkRoom(todo); err != nil {
 		return err
 	}
-	if err := r.rejectPlace().clearRejects(); err != nil {
+	if err := r.rejectPlace().out.ClearRejects(); err != nil {
 		return err
 	}
 	for _, w := range todo {
@@ -270,16 +262,16 @@ func (r *jobRun) rejectPlace() *outputRun { return r.places[0] }
 // sort reads the input into an output's rows each; none for those that are written.
 func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
 	at := r.rejectPlace()
-	temps, err := at.tempFolder()
+	temps, err := at.out.TempFolder()
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.fsys, path.Join(at.dir, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
 	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
 		Rejects: rejects}
 	for _, w := range r.places {
-		s.Outputs = append(s.Outputs, sorting.Output{Job: w.job, Target: w.target})
+		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
 	var rows []*sorting.Rows
 	err = summary.phase("sort", "", func() (_ int64, err error) {
@@ -300,7 +292,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 func (r *jobRun) countFailed(rows []*sorting.Rows) {
 	for i, w := range r.places {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.job.CellColumns())}
+			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
 		}
 	}
 }
@@ -311,12 +303,12 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 		if rows[i] == nil {
 			continue
 		}
-		if err := writing.CheckFileCounts(ctx, w.job, w.target, rows[i], w.options.Say); err != nil {
+		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Say); err != nil {
 			return r.named(w, err)
 		}
 	}
 	for _, w := range todo {
-		if err := w.replace(ctx); err != nil {
+		if err := w.loader.Replace(ctx); err != nil {
 			return r.named(w, err)
 		}
 	}
@@ -339,8 +331,8 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and closes its books.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	writing := writing.New(&writing.Stage{Job: w.job, Target: w.target, Rows: rows, Inputs: w.source.Files, Place: hfile.Place{FS: w.fsys, Dir: w.dir, Temps: w.tempFolder},
-		RunID: w.manifest.Run.ID, Records: manifestRecords{w.outputDir}, Say: w.options.Say, Failpoint: w.options.Failpoint}, w.options.Watch)
+	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Say: w.out.Options.Say, Failpoint: w.out.Options.Failpoint}, w.out.Options.Watch)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.Run(ctx)
 		return writing.Checks.Sum(), err
@@ -350,11 +342,11 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 	if err != nil {
 		return err
 	}
-	if err := w.balance(rows); err != nil {
+	if err := w.out.Balance(rows); err != nil {
 		return err
 	}
-	w.options.Failpoint.Reached(failpoint.Balanced)
-	return w.succeed()
+	w.out.Options.Failpoint.Reached(failpoint.Balanced)
+	return w.out.Succeed()
 }
 
 // plan makes the target, for an output that it suits.
@@ -363,11 +355,11 @@ func (w *outputRun) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.manifest.Planned()
+	known, err := w.out.Manifest.Planned()
 	if err != nil {
 		return err
 	}
-	if w.target, err = target.Of(ctx, w.job, w.site, w.source, table, known, w.options); err != nil {
+	if w.target, err = target.Of(ctx, w.out.Job, w.out.Site, w.out.Source, table, known, w.out.Options); err != nil {
 		return err
 	}
 	if err := w.keepSplits(); err != nil {
@@ -378,39 +370,32 @@ func (w *outputRun) plan(ctx context.Context) error {
 
 // begin gets the output ready for its files.
 func (w *outputRun) begin() error {
-	if m := w.manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
-		w.options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
+	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
+		w.out.Options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
-		if err := w.save(); err != nil { // before the files go: a manifest names what is there
+		if err := w.out.Save(); err != nil { // before the files go: a manifest names what is there
 			return err
 		}
-		if err := w.cleanFiles(&old); err != nil {
+		if err := w.out.CleanFiles(&old); err != nil {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		w.options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
+		w.out.Options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
-	w.manifest.SetTable(w.target)
-	if err := w.clearTemps(); err != nil {
+	w.out.Manifest.SetTable(w.target)
+	if err := w.out.ClearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
-	if err := w.clearRejects(); err != nil {
+	if err := w.out.ClearRejects(); err != nil {
 		return err
 	}
-	if w.replaced == nil {
-		if err := w.save(); err != nil {
+	if w.out.Replaced == nil {
+		if err := w.out.Save(); err != nil {
 			return err
 		}
 	}
-	w.options.Failpoint.Reached(failpoint.Planned)
-	return nil
-}
-
-func (w *outputDir) clearRejects() error {
-	if err := w.fsys.RemoveAll(path.Join(w.dir, manifest.RejectsDir)); err != nil {
-		return fmt.Errorf("clean the output: %w", err)
-	}
+	w.out.Options.Failpoint.Reached(failpoint.Planned)
 	return nil
 }
 
@@ -418,83 +403,77 @@ func (w *outputRun) sumRejects(summary *Summary, records int64) {
 	if records == 0 {
 		return
 	}
-	dir := path.Join(w.dir, manifest.RejectsDir)
-	summary.Rejects = []RejectFile{{w.fsys.URI(path.Join(dir, ingest.RejectsFile)), records}}
-}
-
-// balance closes the books: every row and cell is accounted for, before anything is loaded.
-func (w *outputDir) balance(rows *sorting.Rows) error {
-	m := w.manifest
-	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.job.CellColumns())}
-	if err := w.recordContents(rows); err != nil {
-		return err
-	}
-	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
-	for _, r := range m.Slices {
-		m.Books.Add(r.Books)
-		m.Digest.Add(r.Digest)
-	}
-	for region, sum := range manifest.RegionSums(m.Slices, len(rows.Regions)) {
-		if err := writing.BalanceRegion(rows, region, sum); err != nil {
-			return err
-		}
-	}
-	if m.Digest.Cells != m.Books.CellsWritten {
-		return failure.Differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
-	}
-	return m.Books.Check()
-}
-
-// succeed marks the output as complete.
-func (w *outputDir) succeed() error {
-	w.manifest.State = manifest.Written
-	w.manifest.Finished = time.Now().UTC().Truncate(time.Second)
-	if err := w.save(); err != nil {
-		return err
-	}
-	w.options.Failpoint.Reached(failpoint.Written)
-	return w.markSuccess()
-}
-
-// markSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
-func (w *outputDir) markSuccess() error {
-	name := path.Join(w.dir, source.SuccessName)
-	if _, err := w.fsys.Stat(name); err == nil {
-		return nil
-	}
-	temps, err := w.tempFolder()
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(w.manifest.Run)
-	}
-	if err == nil {
-		err = storage.ReplaceFile(w.fsys, name, path.Join(temps, source.SuccessName), append(text, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", source.SuccessName, err)
-	}
-	return nil
+	dir := path.Join(w.out.Path, manifest.RejectsDir)
+	summary.Rejects = []RejectFile{{w.out.FS.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
 // liveTable looks the table up; nil without a cluster.
 func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
-	if w.cluster == nil {
+	if w.loader.Cluster == nil {
 		return nil, nil
 	}
-	return site.LookUp(ctx, w.cluster, w.job.Table)
+	return site.LookUp(ctx, w.loader.Cluster, w.out.Job.Table)
 }
 
 // checkPlace refuses an output from which the load would be refused in the end.
 func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
-	if table == nil || !w.job.Load || w.options.NoLoad {
+	if table == nil || !w.out.Job.Load || w.out.Options.NoLoad {
 		return nil
 	}
 	var families []string
 	for _, f := range w.target.Families {
 		families = append(families, f.Name)
 	}
-	if err := w.cluster.CheckRead(ctx, table, families); err != nil {
+	if err := w.loader.Cluster.CheckRead(ctx, table, families); err != nil {
 		return err
 	}
-	return w.cluster.CheckPlace(ctx, w.fsys, table, w.fsys.URI(w.dir))
+	return w.loader.Cluster.CheckPlace(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
+}
+
+// outputRun is one output of a run: its directory, what loads it, and what it is made for.
+type outputRun struct {
+	out    *output.Dir
+	loader *loading.Loader
+	target *target.Target // nil where the output is written
+	part   float64        // of the input's bytes that it takes, about
+	report *OutputReport
+}
+
+func newOutputRun(d *output.Dir) *outputRun {
+	return &outputRun{out: d, loader: &loading.Loader{Out: d}}
+}
+
+// load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
+func (w *outputRun) load(ctx context.Context, summary *Summary) error {
+	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
+		return err
+	}
+	var report *load.Report
+	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
+		report, err = w.loader.HandOver(ctx, w.out.Job.Table)
+		w.report.Load.Take(report)
+		return w.out.Manifest.LoadedBytes(), err
+	})
+	if err != nil {
+		return err
+	}
+	err = summary.phase("probe", w.report.name, func() (int64, error) {
+		return w.out.Manifest.LoadedBytes(), w.loader.Confirm(ctx, w.out.Job.Table)
+	})
+	summary.shift(report.Probed)
+	return err
+}
+
+// keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
+// written then, and cut at the present boundaries.
+func (w *outputRun) keepSplits() error {
+	m := w.out.Manifest
+	if len(m.Kept) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
+		return nil
+	}
+	splits, err := m.Boundaries()
+	if err != nil {
+		return err
+	}
+	return w.target.SetSplits(splits, w.out.Job.Wide != nil)
 }

@@ -8,12 +8,12 @@ import (
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/writing"
-	"bulkload/load"
 	"bulkload/partition"
 )
 
@@ -38,7 +38,7 @@ type OutputSummary struct {
 	Regions    []RegionShare             `json:"regions"`
 	Files      []hfile.Summary           `json:"files"`
 	Digest     digest.Sum                `json:"digest"`
-	Load       LoadSummary               `json:"load"`
+	Load       loading.Summary           `json:"load"`
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
@@ -75,15 +75,6 @@ type SortSummary struct {
 	Bytes   int64 `json:"bytes"`
 	Runs    int   `json:"spilled_runs"`
 	Spilled int64 `json:"spilled_bytes"`
-}
-
-// LoadSummary says what HBase was given.
-type LoadSummary struct {
-	Wanted  bool   `json:"wanted"`
-	Files   int    `json:"files"`
-	Regions int    `json:"regions"`
-	Rounds  int    `json:"rounds"`
-	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
 }
 
 func newSummary(j *jobfile.Job) *Summary {
@@ -242,12 +233,5 @@ func (s *OutputReport) fill(m *manifest.Manifest) {
 		for _, f := range done.Files {
 			share.Bytes += f.Bytes
 		}
-	}
-}
-
-// take takes over a load's report, which may be nil.
-func (l *LoadSummary) take(r *load.Report) {
-	if r != nil {
-		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 )
@@ -181,18 +182,18 @@ func (r *replacingFS) Replace(from, to string) error {
 // wakes up: who has taken the lock over meanwhile has removed its files.
 func TestSleeperRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *outputDir {
-		w := &outputDir{fsys: &replacingFS{FS: storage.Local}, dir: dir, site: &site.Site{User: "tina"},
-			manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
-		if err := w.takeLock(context.Background(), func(error) {}); err != nil {
+	take := func() *output.Dir {
+		w := &output.Dir{FS: &replacingFS{FS: storage.Local}, Path: dir, Site: &site.Site{User: "tina"},
+			Manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
+		if err := w.TakeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	var second *outputDir
+	var second *output.Dir
 	first := take()
 	s := &theft{out: dir, old: true}
-	first.lock.Fsys.(*replacingFS).before = func(to string) {
+	first.Lock.FS.(*replacingFS).before = func(to string) {
 		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}
@@ -200,23 +201,23 @@ func TestSleeperRenamesNothing(t *testing.T) {
 			t.Error(err)
 		}
 		second = take()
-		second.manifest.State = manifest.Written
-		if err := second.save(); err != nil {
+		second.Manifest.State = manifest.Written
+		if err := second.Save(); err != nil {
 			t.Error(err)
 		}
 	}
-	err := first.save()
+	err := first.Save()
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the sleeper's rename: %v", err)
 	}
-	if err := first.lock.Explain(err); failure.KindOf(err) != failure.Later {
+	if err := first.Lock.Explain(err); failure.KindOf(err) != failure.Later {
 		t.Errorf("of kind %d: %v", failure.KindOf(err), err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, manifest.Name))
 	if err != nil || !strings.Contains(string(text), `"state": "written"`) {
 		t.Errorf("the manifest is now (%v)\n%s", err, text)
 	}
-	if err := errors.Join(first.close(), second.close()); err != nil {
+	if err := errors.Join(first.Close(), second.Close()); err != nil {
 		t.Error(err)
 	}
 }

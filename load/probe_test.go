@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// hfile.Probe is the probe of a file's first row.
+// probeOf is the probe of a file's first row.
 func (l *lab) probeOf(table string, f HFile) Finding {
 	l.Helper()
 	findings, err := l.Probe(l.Context(), table, []HFile{f})

@@ -56,7 +56,7 @@ func (l *loading) rounds(ctx context.Context) error {
 	return nil
 }
 
-// site.LookUp waits for regions whose server has died. It has nothing to do where regions are known.
+// lookUp waits for regions whose server has died. It has nothing to do where regions are known.
 func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) {
 	if known != nil {
 		return known, nil

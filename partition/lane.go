@@ -44,7 +44,7 @@ func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
 	return l.CommitWide(entry, keyLen, keyLen, pos)
 }
 
-// CommitWide is Commit for a key of keyLen bytes, MaxWideKey at most, of which the first RowLen are a row as AppendRow
+// CommitWide is Commit for a key of keyLen bytes, MaxWideKey at most, of which the first rowLen are a row as AppendRow
 // writes it: a row's entries are never in two slices.
 func (l *Lane) CommitWide(entry []byte, rowLen, keyLen int, pos Position) error {
 	switch {

@@ -38,7 +38,7 @@ func write(t testing.TB, name string, content []byte) string {
 	return full
 }
 
-// storage.ReadFile reads a file to its end, by pieces of many sizes.
+// readFile reads a file to its end, by pieces of many sizes.
 func readFile(t testing.TB, name string, as Codec) ([]byte, Codec, error) {
 	t.Helper()
 	st, err := os.Stat(name)

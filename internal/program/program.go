@@ -10,6 +10,7 @@ import (
 	"sync"
 )
 
+// Hash is that of the executable, in hex.
 var Hash = sync.OnceValues(func() (string, error) {
 	f, err := os.Open("/proc/self/exe") // which is this program still where a new one was installed
 	if err != nil {

@@ -74,7 +74,7 @@ func localName(path, base string) (string, error) {
 	return name, nil
 }
 
-// hfile.Name takes the path out of file:/a, file:///a or file://localhost/a. As Hadoop does, %41 is left as it stands.
+// fileName takes the path out of file:/a, file:///a or file://localhost/a. As Hadoop does, %41 is left as it stands.
 func fileName(uri, rest string) (string, error) {
 	authority, name := splitAuthority(rest)
 	if authority != "" && authority != "localhost" {

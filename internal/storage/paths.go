@@ -5,4 +5,5 @@ import "strings"
 // IsHDFS tells whether a path is in HDFS.
 func IsHDFS(path string) bool { return strings.HasPrefix(path, "hdfs:") }
 
+// Below tells whether a name is inside a directory.
 func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	DirPerm  fs.FileMode = 0o755
-	FilePerm fs.FileMode = 0o644
+	DirPerm  fs.FileMode = 0o755 // of the folders of an output
+	FilePerm fs.FileMode = 0o644 // of its files
 )
 
 // ReadFile is a whole file of at most limit bytes.

@@ -9,12 +9,14 @@ type Region struct {
 	Bytes  int64 // of row keys and packed columns
 }
 
+// Add adds what was read for the region elsewhere.
 func (r *Region) Add(o *Region) {
 	r.Digest.Add(o.Digest)
 	r.Keys += o.Keys
 	r.Bytes += o.Bytes
 }
 
+// Sub takes out what was added.
 func (r *Region) Sub(o *Region) {
 	r.Digest.Sub(o.Digest)
 	r.Keys -= o.Keys
@@ -30,6 +32,7 @@ type Content struct {
 	Digest   digest.Sum `json:"digest"` // of the cells of all other records, duplicates too
 }
 
+// Add adds another part of the file.
 func (c *Content) Add(o *Content) {
 	c.Read += o.Read
 	c.Rejected += o.Rejected
@@ -50,6 +53,7 @@ func (c Contents) Of(file int) *Content {
 	return f
 }
 
+// Add adds other parts of the files.
 func (c Contents) Add(o Contents) {
 	for file, content := range o {
 		c.Of(file).Add(content)

@@ -32,6 +32,7 @@ type Written struct {
 	TableRows  int64 `json:"table_rows,omitempty"`
 }
 
+// Add adds a slice.
 func (b *Books) Add(r Written) {
 	b.Written += r.Rows
 	b.Duplicates += r.Duplicates
@@ -54,6 +55,7 @@ func (b Books) Check() error {
 	return nil
 }
 
+// String is the account in one line.
 func (b Books) String() string {
 	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
 		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)

@@ -70,8 +70,8 @@ type Keeper struct {
 	dir     string
 	Splits  []ingest.Split
 	head    Head
-	regions []int      // their number, of each output; 0: no rows are wanted
-	State   *keptState // of earlier processes
+	regions []int  // their number, of each output; 0: no rows are wanted
+	State   *State // of earlier processes
 
 	mu      sync.Mutex
 	lock    *os.File // nil until something is kept
@@ -95,7 +95,7 @@ func Open(purposes []Output, src *source.Source, splits []ingest.Split, o option
 		k.head.Outputs = append(k.head.Outputs, out)
 		outputs = append(outputs, p.URI)
 	}
-	k.State = NewKeptState(k.regions)
+	k.State = NewState(k.regions)
 	var err error
 	if k.dir, err = keptFolder(o.WorkDir, outputs); err != nil {
 		return k, err
@@ -377,7 +377,7 @@ func (k *Keeper) Free(output int) error {
 // forget begins anew where kept runs turned out to be of no use.
 func (k *Keeper) forget(reason error) error {
 	k.options.Sayf("sorting from the beginning: %v", reason)
-	k.State = NewKeptState(k.regions)
+	k.State = NewState(k.regions)
 	return k.discard()
 }
 

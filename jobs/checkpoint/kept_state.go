@@ -11,17 +11,17 @@ import (
 	"bulkload/partition"
 )
 
-// keptState is what the checkpoints of earlier processes come to.
-type keptState struct {
+// State is what the checkpoints of earlier processes come to.
+type State struct {
 	Read    int64
 	ended   map[int]int64     // bytes of the splits that were read to their ends
 	parts   map[int]SplitPart // of the others
 	Rejects []*rejectSpan
-	Outputs []keptOutput
+	Outputs []outputState
 }
 
-// keptOutput is one output's part of it.
-type keptOutput struct {
+// outputState is one output's part of it.
+type outputState struct {
 	runs     []partition.RunFile
 	Regions  []books.Region
 	Files    books.Contents
@@ -35,14 +35,16 @@ type Piece struct {
 	After  int64 // the records up to this offset are sorted already; -1: none
 }
 
-func NewKeptState(regions []int) *keptState {
-	s := &keptState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
+// NewState is the state of a run of which nothing is kept, with so many regions of each output.
+func NewState(regions []int) *State {
+	s := &State{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
-		s.Outputs = append(s.Outputs, keptOutput{Regions: make([]books.Region, n), Files: books.Contents{}})
+		s.Outputs = append(s.Outputs, outputState{Regions: make([]books.Region, n), Files: books.Contents{}})
 	}
 	return s
 }
 
+// ParseLine reads a line of the journal after the first.
 func ParseLine(text []byte) (line Line, err error) {
 	err = json.Unmarshal(text, &line)
 	kinds := 0
@@ -58,7 +60,7 @@ func ParseLine(text []byte) (line Line, err error) {
 }
 
 // Take adds a line of the journal.
-func (s *keptState) Take(line Line, splits int) error {
+func (s *State) Take(line Line, splits int) error {
 	switch {
 	case line.Merged != nil:
 		return s.takeMerged(line.Merged)
@@ -68,7 +70,7 @@ func (s *keptState) Take(line Line, splits int) error {
 	return nil
 }
 
-func (s *keptState) takeCheckpoint(c *Checkpoint, splits int) error {
+func (s *State) takeCheckpoint(c *Checkpoint, splits int) error {
 	s.Read += c.Read
 	for _, e := range c.Ended {
 		if e.Split < 0 || e.Split >= splits {
@@ -93,7 +95,7 @@ func (s *keptState) takeCheckpoint(c *Checkpoint, splits int) error {
 	return nil
 }
 
-func (s *keptState) takeShare(share *RunShare) error {
+func (s *State) takeShare(share *RunShare) error {
 	if share.Output < 0 || share.Output >= len(s.Outputs) {
 		return fmt.Errorf("output %d of %d", share.Output, len(s.Outputs))
 	}
@@ -119,7 +121,7 @@ func (s *keptState) takeShare(share *RunShare) error {
 	return nil
 }
 
-func (s *keptState) takeMerged(m *replacement) error {
+func (s *State) takeMerged(m *replacement) error {
 	if m.Output < 0 || m.Output >= len(s.Outputs) {
 		return fmt.Errorf("output %d of %d", m.Output, len(s.Outputs))
 	}
@@ -137,7 +139,7 @@ func (s *keptState) takeMerged(m *replacement) error {
 }
 
 // Pieces are what is left to be read of the splits.
-func (s *keptState) Pieces(splits []ingest.Split) []Piece {
+func (s *State) Pieces(splits []ingest.Split) []Piece {
 	var left []Piece
 	for i, split := range splits {
 		if _, ended := s.ended[i]; ended {
@@ -153,7 +155,7 @@ func (s *keptState) Pieces(splits []ingest.Split) []Piece {
 }
 
 // Bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
-func (s *keptState) Bytes() (all, whole int64) {
+func (s *State) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
 	}

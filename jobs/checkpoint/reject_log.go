@@ -53,6 +53,7 @@ type loggedReject struct {
 	Raw     []byte `json:"raw"`
 }
 
+// NewRejectLog passes the rejects of one goroutine on to sink. k is nil where no copy is kept.
 func NewRejectLog(k *Keeper, sink entry.Rejects, lane int) *RejectLog {
 	return &RejectLog{Rejects: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	LockName    = "_lock"
+	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it
 	LockStale   = 10 * time.Minute // untouched for this long, the lock of an owner that can't be seen is given up
 	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
@@ -26,7 +26,7 @@ const (
 
 // Lock keeps other runs out of an output directory.
 type Lock struct {
-	Fsys      storage.FS
+	FS        storage.FS
 	dir       string
 	processes processes
 	me        Owner
@@ -47,7 +47,7 @@ func Take(ctx context.Context, fsys storage.FS, dir, user string, lost func(erro
 }
 
 func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
-	l := &Lock{Fsys: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
+	l := &Lock{FS: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
@@ -77,7 +77,7 @@ func (l *Lock) name() string { return path.Join(l.dir, LockName) }
 
 // create writes the lock. One that could not be written in full is removed: it would keep everybody out.
 func (l *Lock) create() error {
-	w, err := l.Fsys.Create(l.name(), storage.FilePerm)
+	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (l *Lock) create() error {
 	removed := make(chan struct{})
 	go func() { // a file system that is down may take minutes to say so
 		defer close(removed)
-		_ = storage.RemoveIfThere(l.Fsys, l.name()) // where it is left, the next run takes it over in a minute
+		_ = storage.RemoveIfThere(l.FS, l.name()) // where it is left, the next run takes it over in a minute
 	}()
 	select {
 	case <-removed:
@@ -112,27 +112,27 @@ func (l *Lock) takeOver() error {
 	}
 	switch f, why := l.processes.fate(held, l.me); {
 	case f == alive:
-		return failure.Laterf("%s is locked by %v, which is running; try again when it is done", l.Fsys.URI(l.dir), held)
+		return failure.Laterf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
 	case f == unknown && !l.old(held):
 		return failure.Laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
 			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
-			l.Fsys.URI(l.dir), held, why, staleAfter(held), l.Fsys.URI(l.name()))
+			l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 	}
 	aside := l.name() + "_stale_" + l.me.Token
-	if err := l.Fsys.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
 	// Between the look and the move another run may have taken over: then it is its lock that was moved.
 	if moved, err := l.read(aside); err == nil && !moved.same(held) {
-		return errors.Join(failure.Laterf("%s was just locked by %v", l.Fsys.URI(l.dir), moved), l.Fsys.Rename(aside, l.name()))
+		return errors.Join(failure.Laterf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
 	}
 	l.beaten = append(l.beaten, held.Token)
-	return storage.RemoveIfThere(l.Fsys, aside)
+	return storage.RemoveIfThere(l.FS, aside)
 }
 
 func (l *Lock) read(name string) (Owner, error) {
 	var o Owner
-	text, err := storage.ReadFile(l.Fsys, name, 64<<10)
+	text, err := storage.ReadFile(l.FS, name, 64<<10)
 	if err == nil && json.Unmarshal(text, &o) != nil {
 		// A crash may leave it empty; its age decides then.
 		o = Owner{}
@@ -146,7 +146,7 @@ func (l *Lock) old(held Owner) bool {
 	if err != nil {
 		return false
 	}
-	then, err := l.Fsys.Stat(l.name())
+	then, err := l.FS.Stat(l.name())
 	return err == nil && now.Sub(then.ModTime) > staleAfter(held)
 }
 
@@ -160,11 +160,11 @@ func staleAfter(held Owner) time.Duration {
 // clock is the time of the file system.
 func (l *Lock) clock() (time.Time, error) {
 	probe := l.name() + "_probe_" + l.me.Token
-	if err := storage.CreateFile(l.Fsys, probe, nil); err != nil {
+	if err := storage.CreateFile(l.FS, probe, nil); err != nil {
 		return time.Time{}, err
 	}
-	defer func() { _ = l.Fsys.Remove(probe) }() // one that is left does no harm
-	info, err := l.Fsys.Stat(probe)
+	defer func() { _ = l.FS.Remove(probe) }() // one that is left does no harm
+	info, err := l.FS.Stat(probe)
 	return info.ModTime, err
 }
 
@@ -201,7 +201,7 @@ func (l *Lock) Touch() error {
 		temps, err = l.TempFolder()
 	}
 	if err == nil {
-		err = storage.ReplaceFile(l.Fsys, l.name(), path.Join(temps, LockName), l.Text)
+		err = storage.ReplaceFile(l.FS, l.name(), path.Join(temps, LockName), l.Text)
 	}
 	if err == nil {
 		l.SetTouched(now)
@@ -253,11 +253,12 @@ func (l *Lock) fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the clock on the wall: it goes on while a machine sleeps
-		return failure.Laterf("the lock of %s was not written for %v, and others may take it over; try again", l.Fsys.URI(l.dir), age.Round(time.Second))
+		return failure.Laterf("the lock of %s was not written for %v, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second))
 	}
 	return nil
 }
 
+// SetTouched says when the lock was last written.
 func (l *Lock) SetTouched(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,16 +267,16 @@ func (l *Lock) SetTouched(t time.Time) {
 
 func (l *Lock) taken(by Owner, gone bool) error {
 	if gone {
-		return failure.Laterf("the lock %s was deleted while this run held it", l.Fsys.URI(l.name()))
+		return failure.Laterf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}
-	return failure.Laterf("the lock of %s was taken by %v", l.Fsys.URI(l.dir), by)
+	return failure.Laterf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
 // Release gives the directory free.
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.done.Wait()
-	_ = l.Fsys.RemoveAll(l.tempPath()) // what is left of it, the next one to lock the directory removes
+	_ = l.FS.RemoveAll(l.tempPath()) // what is left of it, the next one to lock the directory removes
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
 		return nil
@@ -283,5 +284,5 @@ func (l *Lock) Release() error {
 	if err != nil {
 		return fmt.Errorf("release the lock: %w", err)
 	}
-	return storage.RemoveIfThere(l.Fsys, l.name())
+	return storage.RemoveIfThere(l.FS, l.name())
 }

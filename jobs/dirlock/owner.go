@@ -25,6 +25,7 @@ type Owner struct {
 	Since      time.Time `json:"since"`
 }
 
+// String names the owner for people.
 func (o Owner) String() string {
 	if o.blank() {
 		return "a process that has not said who it is"
@@ -76,6 +77,7 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
+// IsToken tells whether a name has the form of a lock's token.
 func IsToken(name string) bool {
 	return len(name) == 2*tokenBytes && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -90,6 +92,7 @@ func (p processes) boot() string {
 	return strings.TrimSpace(p.read("sys/kernel/random/boot_id"))
 }
 
+// BootID tells one life of this machine from the next; "" where that is not known.
 func BootID() string { return systemProcesses.boot() }
 
 // start tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say, as of another

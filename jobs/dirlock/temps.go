@@ -30,13 +30,13 @@ func (l *Lock) TempFolder() (string, error) {
 	if l.temps {
 		return l.tempPath(), nil
 	}
-	if err := l.Fsys.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
+	if err := l.FS.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
 	name := path.Join(l.tempPath(), ownerName)
-	err := storage.RemoveIfThere(l.Fsys, name) // of an attempt that failed
+	err := storage.RemoveIfThere(l.FS, name) // of an attempt that failed
 	if err == nil {
-		err = storage.CreateFile(l.Fsys, name, l.Text)
+		err = storage.CreateFile(l.FS, name, l.Text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
@@ -45,10 +45,10 @@ func (l *Lock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// clearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
+// ClearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
 // What is no such folder is left to the run that knows the directory for its own.
 func (l *Lock) clearTemps() error {
-	folders, err := storage.List(l.Fsys, path.Join(l.dir, TempDir))
+	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func (l *Lock) clearTemps() error {
 		// Moved away it has no name any more that its owner knows, in one step, whatever the owner is making there.
 		name := path.Join(l.dir, TempDir, f.Name)
 		aside := name + "." + l.me.Token
-		if err := l.Fsys.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		_ = l.Fsys.RemoveAll(aside) // what is left of it, the next run removes
+		_ = l.FS.RemoveAll(aside) // what is left of it, the next run removes
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (l *Lock) deserted(folder storage.Info) bool {
 		return true
 	}
 	var o Owner
-	text, err := storage.ReadFile(l.Fsys, path.Join(l.dir, TempDir, folder.Name, ownerName), 64<<10)
+	text, err := storage.ReadFile(l.FS, path.Join(l.dir, TempDir, folder.Name, ownerName), 64<<10)
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		o = Owner{}
 	}
@@ -98,8 +98,8 @@ type guardedFS struct {
 // Unwrap is for storage.DelegatorOf.
 func (g guardedFS) Unwrap() storage.FS { return g.FS }
 
-// Guarded is the file system that checks the lock before it publishes anything.
-func (l *Lock) Guarded() storage.FS { return guardedFS{l.Fsys, l} }
+// Guarded is the file system for the holder of the lock.
+func (l *Lock) Guarded() storage.FS { return guardedFS{l.FS, l} }
 
 func (g guardedFS) check(name string) error {
 	if own := g.lock.tempPath(); name == own || storage.Below(own, name) {
@@ -136,4 +136,4 @@ func (g guardedFS) RemoveAll(name string) error {
 	return g.FS.RemoveAll(name)
 }
 
-const TempDir = ".tmp"
+const TempDir = ".tmp" // in an output directory

@@ -35,6 +35,7 @@ type Family struct {
 	Qualifiers  [][]byte
 }
 
+// NewLayout is the layout of a job's cells.
 func NewLayout(j *jobfile.Job) (*Layout, error) {
 	columns := j.ValueColumns()
 	l := &Layout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
@@ -99,7 +100,7 @@ func (l *Layout) packTimestamp(dst []byte, timestamp int64) []byte {
 	return dst
 }
 
-var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
+var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged) // of a damaged sorted run
 
 // CutTimestamp gives a payload's timestamp and packed values.
 func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {

@@ -28,6 +28,7 @@ type Key struct {
 	Fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
 }
 
+// NewKey is for one goroutine.
 func NewKey(j *jobfile.Job) Key {
 	k := Key{Job: j, keys: j.RowKey.Evaluator(), rules: newColumnRules(j)}
 	if j.Wide != nil {

@@ -26,7 +26,7 @@ type Rejects interface {
 // Reader reads splits in one goroutine, and tells the records that can be used from those that can't.
 type Reader struct {
 	Form    ingest.Form
-	Fsys    storage.FS
+	FS      storage.FS
 	rejects Rejects
 	meter   *progress.Meter
 	Read    int64 // records so far, rejected ones too
@@ -38,9 +38,10 @@ type Reader struct {
 	Busy    func() time.Duration // what the visitor did of another phase so far
 }
 
+// NewReader is for one goroutine.
 func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
 	t := new(timing.ReadTimes)
-	return Reader{Form: form, Fsys: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
+	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
@@ -54,7 +55,7 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 		r.Times.Total += time.Since(begun)
 		r.Times.Sorting += r.Busy() - before
 	}()
-	in, err := r.Form.Open(r.Fsys, split)
+	in, err := r.Form.Open(r.FS, split)
 	if err != nil {
 		return 0, fmt.Errorf("open the input: %w", err)
 	}
@@ -134,8 +135,11 @@ const (
 // CountedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
 type CountedRejects struct{ n atomic.Int64 }
 
+// Add counts a record that can't be used.
 func (c *CountedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 
+// Count is how many there were.
 func (c *CountedRejects) Count() int64 { return c.n.Load() }
 
+// Close does nothing.
 func (c *CountedRejects) Close(int64) error { return nil }

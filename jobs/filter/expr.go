@@ -1,8 +1,6 @@
 package filter
 
-import (
-	"bulkload/values"
-)
+import "bulkload/values"
 
 // Column is an input column as a filter sees it.
 type Column struct {
@@ -26,6 +24,7 @@ type Fault struct {
 	Reason string // what is wrong, without the value
 }
 
+// Error is the reason.
 func (f *Fault) Error() string { return f.Reason }
 
 // Evaluator decides about records. It belongs to one goroutine.

@@ -73,6 +73,7 @@ func (f *Summary) Loadable() (load.HFile, error) {
 	return h, nil
 }
 
+// Hidden tells whether HBase's loader skips a file or folder of this name.
 func Hidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
 // IsName tells whether a name is one that Name gives.
@@ -80,6 +81,7 @@ func IsName(name string) bool {
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
+// Check refuses a summary that no run writes.
 func (f *Summary) Check() error {
 	if err := CheckFamily(f.Family); err != nil {
 		return err

@@ -24,8 +24,8 @@ import (
 
 // Directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
 type Directory struct {
-	Fsys  storage.FS
-	Dir   string
+	FS    storage.FS
+	Path  string
 	Files []*File // by family, then by first row
 }
 
@@ -47,7 +47,7 @@ type openedFile struct {
 
 // Open looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
 func Open(fsys storage.FS, dir string) (*Directory, error) {
-	d := &Directory{Fsys: fsys, Dir: dir}
+	d := &Directory{FS: fsys, Path: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
@@ -73,7 +73,7 @@ func Open(fsys storage.FS, dir string) (*Directory, error) {
 }
 
 func (d *Directory) openFamily(family string) error {
-	infos, err := d.Fsys.ReadDir(path.Join(d.Dir, family))
+	infos, err := d.FS.ReadDir(path.Join(d.Path, family))
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,9 @@ func (d *Directory) add(f *File) error {
 	return in.File.Close()
 }
 
+// Open opens a file for one reader.
 func (d *Directory) Open(f *File) (*openedFile, error) {
-	file, err := d.Fsys.Open(path.Join(d.Dir, f.Path))
+	file, err := d.FS.Open(path.Join(d.Path, f.Path))
 	if err != nil {
 		return nil, err
 	}

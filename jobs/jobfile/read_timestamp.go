@@ -117,4 +117,4 @@ func parseMoment(text string) (int64, error) {
 	return ms, nil
 }
 
-const EndOf9999 = 253402300799999
+const EndOf9999 = 253402300799999 // epoch milliseconds

@@ -91,7 +91,7 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	return lines, whole, nil
 }
 
-// checkpoint.ParseLine is a line's number and text; false where its checksum is another.
+// parseLine is a line's number and text; false where its checksum is another.
 func parseLine(line []byte) (number int, text []byte, ok bool) {
 	if len(line) < sumLen {
 		return 0, nil, false

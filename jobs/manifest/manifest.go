@@ -34,7 +34,7 @@ const (
 )
 
 const (
-	Schema           = 4
+	Schema           = 4 // of the manifests that are written
 	unsealedSchema   = 3 // the last one without a checksum; those of its runs are gone on with
 	manifestMaxBytes = 256 << 20
 )
@@ -95,6 +95,7 @@ type Slice struct {
 	marks int    // of the files, in text: how many are loaded or were served before
 }
 
+// Inputs are the input files as a manifest records them, without what they hold.
 func Inputs(files []ingest.File) []Input {
 	records := make([]Input, len(files))
 	for i, f := range jobfile.InputFiles(files) {
@@ -299,6 +300,7 @@ func (m *Manifest) SameTable(t *target.Target) bool {
 	return true
 }
 
+// SetTable records the boundaries and the settings that the files are made for.
 func (m *Manifest) SetTable(t *target.Target) {
 	m.Splits, m.MaxSize, m.MaxFiles = printable.All(t.Splits), t.MaxSize, recordedFiles(t.MaxFiles)
 	m.Families = map[string]string{}
@@ -428,7 +430,7 @@ type Cut struct {
 	Parts []hfile.Summary `json:"parts"`
 }
 
-// storage.ReplaceFile puts the parts of a file in its place.
+// ReplaceFile puts the parts of a file in its place.
 func (m *Manifest) ReplaceFile(c Cut) {
 	for i := range m.Slices {
 		r := &m.Slices[i]
@@ -474,6 +476,7 @@ func (m *Manifest) NotLoaded() []string {
 	return names
 }
 
+// LoadedBytes are those of the files that the table has.
 func (m *Manifest) LoadedBytes() int64 {
 	var n int64
 	for _, f := range m.Files() {

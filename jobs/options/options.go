@@ -26,7 +26,7 @@ type Options struct {
 
 const (
 	defaultMemory = 512 << 20
-	MinMemory     = 16 << 20
+	MinMemory     = 16 << 20 // bytes
 )
 
 // Sayf passes a note on to people.

@@ -12,6 +12,7 @@ type Outcome struct {
 // Result gives a report's outcome to fill in.
 func (o *Outcome) Result() *Outcome { return o }
 
+// New is a failure until it is found to be something else.
 func New() Outcome { return Outcome{Schema: Schema, Status: Failed} }
 
 // Schema is the version of the summary's JSON form.

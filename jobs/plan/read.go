@@ -200,7 +200,7 @@ func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
 
 // readFirst counts the first rows of a split, and how many of its bytes they take.
 func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
-	in, err := l.records.Form.Open(l.records.Fsys, piece.split)
+	in, err := l.records.Form.Open(l.records.FS, piece.split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
 	}

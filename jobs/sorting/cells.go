@@ -28,6 +28,7 @@ type Cells struct {
 	Rows   int64
 }
 
+// NewCells reads a slice; of one family, or of AllFamilies.
 func NewCells(j *jobfile.Job, t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
@@ -101,4 +102,5 @@ func (e *Cells) nextRow() error {
 	return err
 }
 
+// Close ends the reading.
 func (e *Cells) Close() error { return e.run.Close() }

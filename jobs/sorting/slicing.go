@@ -70,6 +70,7 @@ func RawSize(r *books.Region, t *target.Target) int64 {
 	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(target.KeyValueOverhead+largest)
 }
 
+// SliceSize is how many bytes of keys and columns a slice has at least.
 func SliceSize(h *jobfile.HFile) int64 {
 	if h.SliceSize > 0 {
 		return h.SliceSize

@@ -173,7 +173,7 @@ func (s *Stage) addAll(ctx context.Context, lanes int) ([]*Rows, error) {
 // left is what earlier processes have not sorted. Their rejects are taken over.
 func (s *Stage) left() ([]checkpoint.Piece, error) {
 	if s.Keeper == nil {
-		return checkpoint.NewKeptState(nil).Pieces(s.Splits), nil
+		return checkpoint.NewState(nil).Pieces(s.Splits), nil
 	}
 	state := s.Keeper.State
 	_, whole := state.Bytes()
@@ -258,6 +258,7 @@ func (s *Stage) addUp(feeders []*feeder) []*Rows {
 // RowsError says that the input does not hold as many records as the job wants. What was sorted of it is good.
 type RowsError struct{ error }
 
+// Unwrap is the error that says how many records there are.
 func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows holds the number of records against input.empty and input.expect_rows. The error is a *RowsError.

@@ -22,7 +22,7 @@ func WorkFolder(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name = Present(name)
+	name = NearestFolder(name)
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s is not a folder", name)
 	}
@@ -32,8 +32,8 @@ func WorkFolder(name string) (string, error) {
 	return name, nil
 }
 
-// Present is the nearest of a path and what is above it that is there.
-func Present(name string) string {
+// NearestFolder is the nearest of a path and what is above it that is there.
+func NearestFolder(name string) string {
 	for {
 		_, err := os.Stat(name)
 		if err == nil || name == filepath.Dir(name) {

@@ -31,6 +31,7 @@ type Source struct {
 // MissingError says that no input was found.
 type MissingError struct{ error }
 
+// Unwrap is the error that says what was not found.
 func (e *MissingError) Unwrap() error { return e.error }
 
 // Open finds the input. A path that names nothing is refused.
@@ -86,6 +87,7 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	return nil
 }
 
+// Close gives the file system back.
 func (s *Source) Close() error { return s.FS.Close() }
 
 // Find lists the files. That the export is finished is looked up before: what is listed then is all of it.
@@ -154,7 +156,7 @@ func (s *Source) finishedFolders(name string) ([]string, error) {
 	return folders, nil
 }
 
-const SuccessName = "_SUCCESS"
+const SuccessName = "_SUCCESS" // which Hadoop's jobs write when they have ended well
 
 // Splits is the list of the splits that are read side by side.
 func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {

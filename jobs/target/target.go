@@ -31,6 +31,7 @@ type Target struct {
 	MaxFiles int64 // of a region and family
 }
 
+// Family is a family of the table.
 type Family struct {
 	Name     string
 	Settings hfilewriter.Settings
@@ -205,6 +206,6 @@ func (t *Target) FileLimitHelp(raw int64) string {
 // and the key's own fields).
 const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 
-const KeySampleBytes = 8 << 20
+const KeySampleBytes = 8 << 20 // of row keys that say where regions begin
 
 const DefaultMaxFiles = 32 // of a region and family: HBase's default

@@ -109,6 +109,7 @@ type ReadTimes struct {
 	Visit   time.Duration // likewise: their keys, digests and packing
 }
 
+// Add adds what another goroutine did.
 func (t *ReadTimes) Add(o *ReadTimes) {
 	t.Total += o.Total
 	t.File.Took += o.File.Took
@@ -144,6 +145,7 @@ type WriteTimes struct {
 	Checked  int64         // bytes of files that were read back
 }
 
+// Add adds what another goroutine did.
 func (t *WriteTimes) Add(o *WriteTimes) {
 	t.Total += o.Total
 	t.File.Took += o.File.Took
@@ -177,6 +179,7 @@ func partOf(stage, name string, took time.Duration, bytes int64) Phase {
 	return p
 }
 
+// NewPhase is a stage that took so long, and worked on so many bytes.
 func NewPhase(name string, took time.Duration, bytes int64) Phase {
 	p := Phase{Name: name, Seconds: took.Seconds(), Bytes: bytes}
 	if p.Seconds > 0 {

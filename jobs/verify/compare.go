@@ -30,6 +30,7 @@ type Difference struct {
 	Got    string `json:"got,omitempty"`
 }
 
+// String shows the difference in one line.
 func (d Difference) String() string {
 	switch d.What {
 	case missingCell:

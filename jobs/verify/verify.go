@@ -142,7 +142,7 @@ func (v *verifying) close() error {
 	var errs []error
 	for _, out := range v.outputs {
 		if out.files != nil {
-			errs = append(errs, out.files.Fsys.Close())
+			errs = append(errs, out.files.FS.Close())
 		}
 	}
 	if v.cluster != nil {
@@ -215,7 +215,7 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
-		report.Against = v.files.Fsys.URI(v.files.Dir)
+		report.Against = v.files.FS.URI(v.files.Path)
 	}
 	found := &differences{}
 	joined, err := v.joinAll(ctx, rows, found)

@@ -53,20 +53,21 @@ func Dir(ctx context.Context, dir string, o options.Options) (report *Report, er
 	if err != nil {
 		return report, errors.Join(err, fsys.Close())
 	}
-	err = errors.Join(VerifyDirectory(ctx, d, report), fsys.Close())
+	err = errors.Join(Opened(ctx, d, report), fsys.Close())
 	if err == nil {
 		report.Status = outcome.Done
 	}
 	return report, err
 }
 
-func VerifyDirectory(ctx context.Context, d *hfiledir.Directory, report *Report) error {
-	m, err := manifest.Read(d.Fsys, d.Dir)
+// Opened checks a directory that is open, and fills the report.
+func Opened(ctx context.Context, d *hfiledir.Directory, report *Report) error {
+	m, err := manifest.Read(d.FS, d.Path)
 	if err != nil {
 		return err
 	}
 	if len(d.Files) == 0 && m == nil {
-		return failure.Refusef("%s holds no HFiles in folders of families", d.Fsys.URI(d.Dir))
+		return failure.Refusef("%s holds no HFiles in folders of families", d.FS.URI(d.Path))
 	}
 	if err := verifySound(ctx, d, m, report); err != nil {
 		return err
@@ -102,7 +103,7 @@ func verifyFiles(ctx context.Context, d *hfiledir.Directory, report *Report) err
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			found, err := VerifyFile(ctx, d, f)
+			found, err := CheckFile(ctx, d, f)
 			if err != nil {
 				return err
 			}
@@ -113,8 +114,9 @@ func verifyFiles(ctx context.Context, d *hfiledir.Directory, report *Report) err
 	return group.Wait()
 }
 
-func VerifyFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (found *File, err error) {
-	name := path.Join(d.Dir, f.Path)
+// CheckFile checks one file in itself.
+func CheckFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (found *File, err error) {
+	name := path.Join(d.Path, f.Path)
 	in, err := d.Open(f)
 	if err != nil {
 		return nil, err

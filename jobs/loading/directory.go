@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"context"
@@ -15,23 +15,24 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
-// LoadReport says what was handed over.
-type LoadReport struct {
+// Report says what was handed over.
+type Report struct {
 	outcome.Outcome
-	Directory string      `json:"directory"`
-	Table     string      `json:"table"`
-	Files     int         `json:"files_found"`
-	Load      LoadSummary `json:"load"`
+	Directory string  `json:"directory"`
+	Table     string  `json:"table"`
+	Files     int     `json:"files_found"`
+	Load      Summary `json:"load"`
 }
 
-// LoadDir hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
+// Directory hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
 // records what HBase took.
-func LoadDir(ctx context.Context, dir, table string, o options.Options) (report *LoadReport, err error) {
-	report = &LoadReport{Outcome: outcome.New(), Directory: dir, Table: table, Load: LoadSummary{Wanted: true}}
+func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
+	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Wanted: true}}
 	if !jobfile.ValidTable(table) {
 		return report, failure.Usagef("%q is not a table's name; write namespace:name or name", table)
 	}
@@ -49,15 +50,15 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	w := &loader{outputDir: &outputDir{fsys: fsys, dir: name, site: s, options: o}}
+	w := &Loader{Out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}}
 	defer func() {
-		if w.cluster != nil {
-			err = errors.Join(err, w.cluster.Close())
+		if w.Cluster != nil {
+			err = errors.Join(err, w.Cluster.Close())
 		}
-		if w.ledger != nil {
-			err = errors.Join(err, w.ledger.Close())
+		if w.Ledger != nil {
+			err = errors.Join(err, w.Ledger.Close())
 		}
-		err = errors.Join(err, w.close())
+		err = errors.Join(err, w.Out.Close())
 	}()
 	report.Directory = fsys.URI(name)
 	d, err := hfiledir.Open(fsys, name)
@@ -66,16 +67,16 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err = w.takeLock(running, func(err error) { cancel(err) }); err != nil {
+	if err = w.Out.TakeLock(running, func(err error) { cancel(err) }); err != nil {
 		return report, err
 	}
-	err = w.loadFiles(running, d, report)
+	err = w.LoadFiles(running, d, report)
 	switch cause := context.Cause(running); {
 	case err == nil || ctx.Err() != nil:
 	case cause != nil:
 		err = cause // the lock was lost
 	default:
-		err = w.lock.Explain(err)
+		err = w.Out.Lock.Explain(err)
 	}
 	return report, err
 }
@@ -83,25 +84,26 @@ func LoadDir(ctx context.Context, dir, table string, o options.Options) (report 
 func loadable(d *hfiledir.Directory) []load.HFile {
 	var files []load.HFile
 	for _, f := range d.Files {
-		files = append(files, load.HFile{Family: f.Family, URI: d.Fsys.URI(path.Join(d.Dir, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
+		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
 	}
 	return files
 }
 
-func (w *loader) loadFiles(ctx context.Context, d *hfiledir.Directory, report *LoadReport) error {
+// LoadFiles loads what is in a directory, which is locked, and fills the report.
+func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	var err error
-	if w.manifest, err = manifest.Read(w.fsys, w.dir); err != nil {
+	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
 		return err
 	}
-	recorded := w.manifest
+	recorded := w.Out.Manifest
 	if err := w.checkState(report.Table); err != nil {
 		return err
 	}
-	if len(d.Files) == 0 && recorded != nil && w.manifest == nil {
+	if len(d.Files) == 0 && recorded != nil && w.Out.Manifest == nil {
 		return failure.Refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
-			w.fsys.URI(w.dir), recorded.Run.Table, report.Table)
+			w.Out.FS.URI(w.Out.Path), recorded.Run.Table, report.Table)
 	}
-	if len(d.Files) == 0 && (w.manifest == nil || w.manifest.State == manifest.Loaded) {
+	if len(d.Files) == 0 && (w.Out.Manifest == nil || w.Out.Manifest.State == manifest.Loaded) {
 		if err := w.checkEmpty(); err != nil {
 			return err
 		}
@@ -110,20 +112,20 @@ func (w *loader) loadFiles(ctx context.Context, d *hfiledir.Directory, report *L
 	if err := w.reach(ctx); err != nil {
 		return err
 	}
-	if w.manifest == nil {
+	if w.Out.Manifest == nil {
 		if err := w.recoverDirectory(ctx, report.Table); err != nil {
 			return err
 		}
 	}
-	if w.manifest != nil {
-		if err := w.finishCuts(); err != nil {
+	if w.Out.Manifest != nil {
+		if err := w.Out.FinishCuts(); err != nil {
 			return err
 		}
-		if err := w.recoverLoad(ctx, report.Table); err != nil {
+		if err := w.RecoverLoad(ctx, report.Table); err != nil {
 			return err
 		}
 	}
-	if d, err = hfiledir.Open(w.fsys, w.dir); err != nil { // anew: some files may have come back
+	if d, err = hfiledir.Open(w.Out.FS, w.Out.Path); err != nil { // anew: some files may have come back
 		return err
 	}
 	if err := w.checkComplete(d); err != nil {
@@ -131,14 +133,14 @@ func (w *loader) loadFiles(ctx context.Context, d *hfiledir.Directory, report *L
 	}
 	report.Files = len(d.Files)
 	var handed *load.Report
-	if w.manifest != nil {
-		if handed, err = w.handOver(ctx, report.Table); err == nil {
-			err = w.confirm(ctx, report.Table)
+	if w.Out.Manifest != nil {
+		if handed, err = w.HandOver(ctx, report.Table); err == nil {
+			err = w.Confirm(ctx, report.Table)
 		}
 	} else {
 		handed, err = w.handOverDirectory(ctx, report.Table, d)
 	}
-	report.Load.take(handed)
+	report.Load.Take(handed)
 	if err == nil {
 		report.Status = outcome.Done
 	}
@@ -146,20 +148,20 @@ func (w *loader) loadFiles(ctx context.Context, d *hfiledir.Directory, report *L
 }
 
 // reach connects to HBase and opens the ledger.
-func (w *loader) reach(ctx context.Context) (err error) {
-	if w.cluster, err = w.site.Connect(ctx); err == nil {
-		w.ledger, err = openLedger(w.site)
+func (w *Loader) reach(ctx context.Context) (err error) {
+	if w.Cluster, err = w.Out.Site.Connect(ctx); err == nil {
+		w.Ledger, err = OpenLedger(w.Out.Site)
 	}
 	return err
 }
 
 // loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
-func (w *loader) loadedBefore(ctx context.Context, report *LoadReport) (err error) {
+func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 	if err := w.reach(ctx); err != nil {
 		return err
 	}
-	if w.manifest != nil {
-		err = w.checkServed(ctx, report.Table)
+	if w.Out.Manifest != nil {
+		err = w.CheckServed(ctx, report.Table)
 	} else {
 		err = w.checkDirectoryServed(ctx, report.Table)
 	}
@@ -170,15 +172,15 @@ func (w *loader) loadedBefore(ctx context.Context, report *LoadReport) (err erro
 }
 
 // checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
-func (w *loader) checkEmpty() error {
-	infos, err := storage.List(w.fsys, w.dir)
-	if err != nil || w.manifest != nil {
+func (w *Loader) checkEmpty() error {
+	infos, err := storage.List(w.Out.FS, w.Out.Path)
+	if err != nil || w.Out.Manifest != nil {
 		return err
 	}
 	for _, info := range infos {
 		if !info.Dir && !hfile.Hidden(info.Name) {
 			return failure.Refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
-				w.fsys.URI(w.dir), info.Name, w.fsys.URI(path.Dir(w.dir)))
+				w.Out.FS.URI(w.Out.Path), info.Name, w.Out.FS.URI(path.Dir(w.Out.Path)))
 		}
 	}
 	return nil
@@ -186,34 +188,34 @@ func (w *loader) checkEmpty() error {
 
 // checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for
 // nothing here.
-func (w *loader) checkState(table string) error {
-	m := w.manifest
+func (w *Loader) checkState(table string) error {
+	m := w.Out.Manifest
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return failure.Refusef("%s is not finished: run its job %s first", w.fsys.URI(w.dir), m.Run.Job)
+		return failure.Refusef("%s is not finished: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.fsys.URI(w.dir), m.Run.Table, m.Run.Job)
+		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
 	default:
-		w.manifest = nil
+		w.Out.Manifest = nil
 	}
 	return nil
 }
 
 // checkComplete wants every recorded file that the table does not have in the directory.
-func (w *loader) checkComplete(d *hfiledir.Directory) error {
-	if w.manifest == nil {
+func (w *Loader) checkComplete(d *hfiledir.Directory) error {
+	if w.Out.Manifest == nil {
 		return nil
 	}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		present[f.Path] = true
 	}
-	missing := slices.DeleteFunc(w.manifest.NotLoaded(), func(name string) bool { return present[name] })
+	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			w.fsys.URI(w.dir), w.manifest.Run.Job, failure.Some(missing))
+			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.Some(missing))
 	}
 	return nil
 }

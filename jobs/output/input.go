@@ -1,21 +1,19 @@
-package jobs
+package output
 
 import (
 	"context"
 	"maps"
 	"slices"
 
-	"bulkload/internal/digest"
 	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 )
 
-// sameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
+// SameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
 // holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
 // duplicates that differ their order counts, and so their names.
-func (w *outputDir) sameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone books.Content
 	byPath := map[string]*manifest.Input{}
@@ -48,7 +46,7 @@ func (w *outputDir) sameInput(ctx context.Context, old, now []manifest.Input, di
 		return false, nil
 	}
 	want.Add(&gone)
-	found, err := sorting.ReadContents(ctx, w.source, w.job, read, w.options)
+	found, err := sorting.ReadContents(ctx, w.Source, w.Job, read, w.Options)
 	if err != nil {
 		return false, err
 	}
@@ -65,39 +63,19 @@ func (w *outputDir) sameInput(ctx context.Context, old, now []manifest.Input, di
 
 // adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
 // renamed, and hold the same still: it has that one's ID then.
-func (w *outputDir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
-	if old == nil || w.options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
+	if old == nil || w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
-	same, err := w.sameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
+	same, err := w.SameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
 	if err != nil || !same {
 		return err
 	}
 	fresh.Run.ID = old.Run.ID
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
-		w.options.Sayf("the input holds the same records as when it was read")
+		w.Options.Sayf("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)
 	}
-	return nil
-}
-
-// recordContents takes over what the input files hold. It must add up to what was sorted.
-func (w *outputDir) recordContents(rows *sorting.Rows) error {
-	var sum, sorted digest.Sum
-	for _, c := range rows.Files {
-		sum.Add(c.Digest)
-	}
-	for i := range rows.Regions {
-		sorted.Add(rows.Regions[i].Digest)
-	}
-	if sum != sorted {
-		return failure.Differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
-	}
-	inputs := slices.Clone(w.manifest.Inputs)
-	for i := range inputs {
-		inputs[i].Content = rows.Files.Of(i)
-	}
-	w.manifest.Inputs = inputs
 	return nil
 }

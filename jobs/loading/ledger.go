@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 // ledgerProperty names the ledger's folder; by default it is .bulkload/ledger in the user's home folder in HDFS.
 const ledgerProperty = "bulkload.ledger.dir"
 
-// openLedger opens the ledger of loads, which a run must be able to write before it loads anything.
-func openLedger(s *site.Site) (*ledger.Ledger, error) {
+// OpenLedger opens the ledger of loads, which a run must be able to write before it loads anything.
+func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
 	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
@@ -40,41 +40,41 @@ func openLedger(s *site.Site) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// entry is what the ledger remembers of this job and date; nil where that is nothing.
-func (w *loader) entry() (*ledger.Entry, error) {
-	if w.ledger == nil {
+// Entry is what the ledger remembers of this job and date; nil where that is nothing.
+func (w *Loader) Entry() (*ledger.Entry, error) {
+	if w.Ledger == nil {
 		return nil, nil
 	}
-	m := w.manifest
-	e, err := w.ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+	m := w.Out.Manifest
+	e, err := w.Ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
 	return e, damagedRecord(err)
 }
 
 // note writes the state of a load into the ledger.
-func (w *loader) note(state string) error {
-	if w.ledger == nil {
+func (w *Loader) note(state string) error {
+	if w.Ledger == nil {
 		return nil
 	}
-	if err := w.checkLock(); err != nil {
+	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
 	e, err := w.newEntry(state)
 	if err != nil {
 		return err
 	}
-	return w.ledger.Write(e)
+	return w.Ledger.Write(e)
 }
 
 // noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
-	if w.ledger == nil {
+func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+	if w.Ledger == nil {
 		return nil
 	}
-	table, err := site.LookUp(ctx, w.cluster, lost.Table)
+	table, err := site.LookUp(ctx, w.Cluster, lost.Table)
 	if err != nil {
 		return err
 	}
-	all, err := w.ledger.Unserved(lost.Table)
+	all, err := w.Ledger.Unserved(lost.Table)
 	if err != nil {
 		return damagedRecord(err)
 	}
@@ -83,10 +83,10 @@ func (w *loader) noteUnserved(ctx context.Context, lost *load.LostError, run str
 		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
 			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
 	}
-	if err := w.checkLock(); err != nil {
+	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
-	return w.ledger.SetUnserved(lost.Table, all)
+	return w.Ledger.SetUnserved(lost.Table, all)
 }
 
 // opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
@@ -95,8 +95,8 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
-func (w *loader) newEntry(state string) (*ledger.Entry, error) {
-	m := w.manifest
+func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
+	m := w.Out.Manifest
 	books, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
 	program, err3 := program.Hash()
@@ -105,19 +105,19 @@ func (w *loader) newEntry(state string) (*ledger.Entry, error) {
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: w.fsys.URI(w.dir), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
+		Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.Files() {
-		e.Files = append(e.Files, ledger.File{URI: w.uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
+		e.Files = append(e.Files, ledger.File{URI: w.Out.Uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
 }
 
-// loadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
+// LoadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
 // table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
 // whether it is to be loaded again.
-func (w *loader) loadedElsewhere(ctx context.Context) (done bool, err error) {
-	e, err := w.entry()
+func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
+	e, err := w.Entry()
 	if e == nil || err != nil {
 		return false, err
 	}
@@ -134,11 +134,11 @@ func (w *loader) loadedElsewhere(ctx context.Context) (done bool, err error) {
 		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
-	return true, w.adopt(ctx, e)
+	return true, w.Adopt(ctx, e)
 }
 
-// adopt asks whether the table serves what an entry says was loaded, and takes its account over.
-func (w *loader) adopt(ctx context.Context, e *ledger.Entry) error {
+// Adopt asks whether the table serves what an entry says was loaded, and takes its account over.
+func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
 		return err
@@ -146,14 +146,14 @@ func (w *loader) adopt(ctx context.Context, e *ledger.Entry) error {
 	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	w.options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.ledger.URI(), e.Time.Format(time.RFC3339))
-	w.manifest.State, w.manifest.Digest, w.manifest.Table, w.manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
-	return json.Unmarshal(e.Books, &w.manifest.Books)
+	w.Out.Options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
+	w.Out.Manifest.State, w.Out.Manifest.Digest, w.Out.Manifest.Table, w.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
+	return json.Unmarshal(e.Books, &w.Out.Manifest.Books)
 }
 
 // sameAs tells whether an entry is of this very input, or of one that held the same.
-func (w *loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
-	if e.Run == w.manifest.Run.ID {
+func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+	if e.Run == w.Out.Manifest.Run.ID {
 		return true, nil
 	}
 	var inputs []manifest.Input
@@ -161,7 +161,7 @@ func (w *loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	return w.sameInput(ctx, inputs, slices.Clone(w.manifest.Inputs), books.Differing)
+	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), books.Differing)
 }
 
 // loadedFiles are the files of an entry as the cluster is asked for them.
@@ -182,16 +182,16 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
 // opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
 // timestamps. Once the region was opened since, that can't happen any more.
-func (w *loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
-	if w.ledger == nil {
+func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+	if w.Ledger == nil {
 		return nil
 	}
-	all, err := w.ledger.Unserved(name)
+	all, err := w.Ledger.Unserved(name)
 	if err != nil || len(all) == 0 {
 		return damagedRecord(err)
 	}
 	for _, u := range all {
-		table, err := site.LookUp(ctx, w.cluster, name) // anew: the region of the one before may have been moved
+		table, err := site.LookUp(ctx, w.Cluster, name) // anew: the region of the one before may have been moved
 		if err != nil {
 			return err
 		}
@@ -206,12 +206,12 @@ func (w *loader) checkCorrection(ctx context.Context, name, run string, cells di
 }
 
 // openAgain moves a region so that it finds what is in its folder.
-func (w *loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
-	err = w.cluster.OpenAgain(ctx, table, row)
+	err = w.Cluster.OpenAgain(ctx, table, row)
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
@@ -221,8 +221,8 @@ func (w *loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 
 // askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
-func (w *loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
-	table, err := site.LookUp(ctx, w.cluster, name)
+func (w *Loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := site.LookUp(ctx, w.Cluster, name)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (w *loader) askServed(ctx context.Context, name, identity string, files []l
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.cluster.ProbeTable(ctx, table, asked)
+	findings, err := w.Cluster.ProbeTable(ctx, table, asked)
 	if err == nil {
 		err = w.refuseUnreadable(name, findings)
 	}

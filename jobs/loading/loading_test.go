@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
 	"bulkload/load"
 )
 
@@ -32,10 +34,10 @@ func (c *countedSaves) Replace(from, to string) error {
 }
 
 // loadOf is a load of n files, one in each region, into no table.
-func loadOf(t *testing.T, n int) (*loader, *countedSaves) {
+func loadOf(t *testing.T, n int) (*Loader, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
-	o, err := Options{}.WithDefaults()
+	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func loadOf(t *testing.T, n int) (*loader, *countedSaves) {
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
-	return &loader{outputDir: &outputDir{fsys: fsys, dir: t.TempDir(), options: o, manifest: m}}, fsys
+	return &Loader{Out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
@@ -58,16 +60,16 @@ func TestSavesOfALoad(t *testing.T) {
 	var bytes []int64
 	for _, n := range []int{1, 63, 1000, 2000, 4000} {
 		w, counted := loadOf(t, n)
-		hooks := w.recordLoad(n)
-		for _, f := range w.manifest.Files() {
-			if err := hooks.Done([]load.HFile{{URI: w.uri(f.Path)}}); err != nil {
+		hooks := w.RecordLoad(n)
+		for _, f := range w.Out.Manifest.Files() {
+			if err := hooks.Done([]load.HFile{{URI: w.Out.Uri(f.Path)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := w.saveLoaded(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := manifest.Read(w.fsys, w.dir)
+		m, err := manifest.Read(w.Out.FS, w.Out.Path)
 		if err != nil || m.NotLoaded() != nil {
 			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
@@ -85,19 +87,19 @@ func TestSavesOfALoad(t *testing.T) {
 // manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
 func TestServedBeforeIsSaved(t *testing.T) {
 	w, _ := loadOf(t, 2)
-	if err := w.save(); err != nil {
+	if err := w.Out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	second := w.manifest.Files()[1]
-	if err := w.recordLoad(2).Known([]load.HFile{{URI: w.uri(second.Path)}}); err != nil {
+	second := w.Out.Manifest.Files()[1]
+	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.Uri(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Read(w.fsys, w.dir)
+	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
-		text, _ := storage.ReadFile(w.fsys, path.Join(w.dir, manifest.Name), 1<<20)
+		text, _ := storage.ReadFile(w.Out.FS, path.Join(w.Out.Path, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
 }

@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"bytes"
@@ -11,16 +11,16 @@ import (
 	"bulkload/load"
 )
 
-// checkServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
+// CheckServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
 // change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
-func (w *loader) checkServed(ctx context.Context, name string) error {
-	loaded, err := w.manifest.Hfiles(w.fsys, w.dir, func(f *hfile.Summary) bool { return f.Loaded })
+func (w *Loader) CheckServed(ctx context.Context, name string) error {
+	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
 	identity := ""
-	if w.manifest.State == manifest.Loaded {
-		identity = w.manifest.Table
+	if w.Out.Manifest.State == manifest.Loaded {
+		identity = w.Out.Manifest.Table
 	}
 	return w.askServed(ctx, name, identity, loaded)
 }
@@ -41,7 +41,7 @@ func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 }
 
 // refuseUnreadable refuses files whose rows can't be read in the table now.
-func (w *loader) refuseUnreadable(table string, findings []load.Finding) error {
+func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
 	all := len(findings)
 	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
 	if len(lost) == 0 {

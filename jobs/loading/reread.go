@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// reread verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
+// ReadAgain verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
 // a table should not take them. They are read in full and held against the digests in the manifest.
-func (w *loader) reread(ctx context.Context) error {
+func (w *Loader) ReadAgain(ctx context.Context) error {
 	var doubtful []*hfile.Summary
-	for _, f := range w.manifest.Files() {
-		if !f.Loaded && (w.earlier == nil || w.earlier[f.Path]) {
+	for _, f := range w.Out.Manifest.Files() {
+		if !f.Loaded && (w.Out.Earlier == nil || w.Out.Earlier[f.Path]) {
 			doubtful = append(doubtful, f)
 		}
 	}
 	if len(doubtful) == 0 {
 		return nil
 	}
-	w.options.Sayf("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
+	w.Out.Options.Sayf("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
@@ -34,23 +34,23 @@ func (w *loader) reread(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (w *loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
+func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	name := path.Join(w.dir, f.Path)
-	in, err := w.fsys.Open(name)
+	name := path.Join(w.Out.Path, f.Path)
+	in, err := w.Out.FS.Open(name)
 	if err != nil {
-		return fmt.Errorf("read %s again before the load: %w", w.fsys.URI(name), err)
+		return fmt.Errorf("read %s again before the load: %w", w.Out.FS.URI(name), err)
 	}
 	defer in.Close()
 	report, sum, probes, err := hfile.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.fsys.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.FS.URI(name), err)
 	}
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
 		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
-			w.fsys.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
+			w.Out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none
 	return nil

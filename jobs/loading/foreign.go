@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"context"
@@ -24,19 +24,19 @@ import (
 // directory's name, so that a second command does not take files that HBase has moved away for loaded ones.
 
 // directoryKey takes the place of a job's hash in the ledger.
-func (w *loader) directoryKey() string {
-	sum := sha256.Sum256([]byte("directory " + w.fsys.URI(w.dir)))
+func (w *Loader) directoryKey() string {
+	sum := sha256.Sum256([]byte("directory " + w.Out.FS.URI(w.Out.Path)))
 	return hex.EncodeToString(sum[:])
 }
 
 // directoryEntry is what the ledger remembers of this directory's load into a table; nil where that is nothing.
-func (w *loader) directoryEntry(table string) (*ledger.Entry, error) {
-	e, err := w.ledger.Read(table, "", w.directoryKey())
+func (w *Loader) directoryEntry(table string) (*ledger.Entry, error) {
+	e, err := w.Ledger.Read(table, "", w.directoryKey())
 	return e, damagedRecord(err)
 }
 
 // recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
-func (w *loader) recoverDirectory(ctx context.Context, table string) error {
+func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	e, err := w.directoryEntry(table)
 	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
 		return err
@@ -45,13 +45,13 @@ func (w *loader) recoverDirectory(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	w.options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
-	_, err = w.cluster.RecoverStaging(ctx, w.fsys, table, e.Staging, files)
+	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
 	return w.lostForeign(ctx, err)
 }
 
 // checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
-func (w *loader) checkDirectoryServed(ctx context.Context, table string) error {
+func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err := w.recoverDirectory(ctx, table); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (w *loader) checkDirectoryServed(ctx context.Context, table string) error {
 		return err
 	}
 	for _, f := range e.Files {
-		if _, err := w.fsys.Stat(path.Join(w.dir, f.Family, path.Base(f.URI))); err == nil {
+		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, f.Family, path.Base(f.URI))); err == nil {
 			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
@@ -76,15 +76,15 @@ func (w *loader) checkDirectoryServed(ctx context.Context, table string) error {
 }
 
 // writeEntry writes an entry as long as the directory is this run's.
-func (w *loader) writeEntry(e *ledger.Entry) error {
-	if err := w.checkLock(); err != nil {
+func (w *Loader) writeEntry(e *ledger.Entry) error {
+	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
-	return w.ledger.Write(e)
+	return w.Ledger.Write(e)
 }
 
 // lostForeign remembers files that HBase lost and that can't be written again.
-func (w *loader) lostForeign(ctx context.Context, err error) error {
+func (w *Loader) lostForeign(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err
@@ -96,7 +96,7 @@ func (w *loader) lostForeign(ctx context.Context, err error) error {
 }
 
 // handOverDirectory loads all files of a directory that no manifest records.
-func (w *loader) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (w *loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return nil, err
 	}
-	report, err := w.cluster.LoadFrom(ctx, w.fsys, name, files, w.directoryHooks(e))
+	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
 	if err != nil {
 		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
 	}
@@ -116,7 +116,7 @@ func (w *loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return report, err
 	}
-	table, err := site.LookUp(ctx, w.cluster, name)
+	table, err := site.LookUp(ctx, w.Cluster, name)
 	if err != nil {
 		return report, err
 	}
@@ -132,7 +132,7 @@ func (w *loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 }
 
 // directoryHooks record in the ledger what a second command must know of a load that does not come to its end.
-func (w *loader) directoryHooks(e *ledger.Entry) load.Hooks {
+func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		Before: w.mayAsk,
 		Known: func(known []load.HFile) error {
@@ -154,18 +154,18 @@ func (w *loader) directoryHooks(e *ledger.Entry) load.Hooks {
 
 // beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
 // that did not come to its end.
-func (w *loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.Entry, error) {
+func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := w.directoryEntry(table)
 	if err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
 	program, err := program.Hash()
-	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.dir), JobHash: w.directoryKey(), Table: table, Output: w.fsys.URI(w.dir),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.Out.Path), JobHash: w.directoryKey(), Table: table, Output: w.Out.FS.URI(w.Out.Path),
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
-		uri := w.uri(f.Path)
+		uri := w.Out.Uri(f.Path)
 		present[uri] = true
 		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}

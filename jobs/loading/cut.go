@@ -1,4 +1,4 @@
-package jobs
+package loading
 
 import (
 	"bytes"
@@ -35,10 +35,10 @@ import (
 // A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
 
 // cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
-func (w *loader) cutFiles(ctx context.Context, table *load.Table) error {
+func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
-	for _, f := range w.manifest.Files() {
+	for _, f := range w.Out.Manifest.Files() {
 		if f.Loaded {
 			continue
 		}
@@ -50,15 +50,15 @@ func (w *loader) cutFiles(ctx context.Context, table *load.Table) error {
 			continue
 		}
 		if err := w.cutFile(ctx, f, at, table); err != nil {
-			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.uri(f.Path), err)
+			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.Uri(f.Path), err)
 		}
 		cuts++
 	}
 	if cuts == 0 {
 		return nil
 	}
-	w.options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
-	return w.finishCuts()
+	w.Out.Options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	return w.Out.FinishCuts()
 }
 
 // crossed are the boundaries between a file's first and last row.
@@ -76,7 +76,7 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 }
 
 // cutFile does steps 1 to 4 for one file.
-func (w *loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
+func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
 		return err
@@ -97,64 +97,31 @@ func (w *loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	if sum != f.Digest {
 		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
-	w.manifest.Cuts = append(w.manifest.Cuts, record)
-	if err := w.save(); err != nil {
+	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
+	if err := w.Out.Save(); err != nil {
 		return err
 	}
-	w.options.Failpoint.Reached(failpoint.Cut)
-	if err := w.checkLock(); err != nil {
+	w.Out.Options.Failpoint.Reached(failpoint.Cut)
+	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
 	for _, p := range c.parts {
-		if err := w.fsys.Rename(p.Temp, path.Join(w.dir, p.Path)); err != nil {
+		if err := w.Out.FS.Rename(p.Temp, path.Join(w.Out.Path, p.Path)); err != nil {
 			return err
 		}
 	}
-	w.options.Failpoint.Reached(failpoint.PartsNamed)
-	w.manifest.ReplaceFile(record)
-	if err := w.save(); err != nil {
+	w.Out.Options.Failpoint.Reached(failpoint.PartsNamed)
+	w.Out.Manifest.ReplaceFile(record)
+	if err := w.Out.Save(); err != nil {
 		return err
 	}
-	w.options.Failpoint.Reached(failpoint.PartsRecorded)
+	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
 	return nil
-}
-
-// finishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
-// of those where they are not.
-func (w *outputDir) finishCuts() error {
-	m := w.manifest
-	if len(m.Cuts) == 0 {
-		return nil
-	}
-	if err := w.checkLock(); err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, f := range m.Files() {
-		known[f.Path] = true
-	}
-	for _, c := range m.Cuts {
-		surplus := []string{c.Of}
-		if known[c.Of] {
-			surplus = nil
-			for _, p := range c.Parts {
-				surplus = append(surplus, p.Path)
-			}
-		}
-		for _, name := range surplus {
-			if err := storage.RemoveIfThere(w.fsys, w.dir, name); err != nil {
-				return fmt.Errorf("finish the cut of %s: %w", w.uri(c.Of), err)
-			}
-		}
-	}
-	w.options.Failpoint.Reached(failpoint.CutCleaned)
-	m.Cuts = nil
-	return w.save()
 }
 
 // cutting writes the parts of one file.
 type cutting struct {
-	*loader
+	loader   *Loader
 	of       hfile.Summary
 	at       [][]byte // the boundaries
 	settings hfilewriter.Settings
@@ -165,7 +132,7 @@ type cutting struct {
 
 // write copies the file's cells into its parts.
 func (c *cutting) write(ctx context.Context) (err error) {
-	in, err := c.fsys.Open(path.Join(c.dir, c.of.Path))
+	in, err := c.loader.Out.FS.Open(path.Join(c.loader.Out.Path, c.of.Path))
 	if err != nil {
 		return err
 	}
@@ -215,10 +182,10 @@ func (c *cutting) nextPart(row []byte) error {
 	}
 	name := hfile.PartName(c.of.Path, row)
 	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	instant := c.manifest.Instant()
+	instant := c.loader.Out.Manifest.Instant()
 	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	f, err := hfile.Create(hfile.Place{FS: c.fsys, Dir: c.dir, Temps: c.tempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
 	if err != nil {
 		return err
 	}
@@ -243,20 +210,20 @@ func (c *cutting) abort() error {
 		errs = append(errs, c.open.Abort())
 	}
 	for _, p := range c.parts {
-		errs = append(errs, storage.RemoveIfThere(c.fsys, p.Temp))
+		errs = append(errs, storage.RemoveIfThere(c.loader.Out.FS, p.Temp))
 	}
 	return errors.Join(errs...)
 }
 
 // liveFamily are the settings that files of a family have now.
-func (w *loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
+func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
 		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
 	}
 	settings, err := target.LiveSettings(&table.Families[i])
 	if err == nil {
-		err = w.site.Adjust(&settings)
+		err = w.Out.Site.Adjust(&settings)
 	}
 	if err == nil {
 		err = settings.Check()
@@ -268,11 +235,11 @@ func (w *loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 }
 
 // checkSettings refuses to load files whose family has other settings than when they were written.
-func (w *loader) checkSettings(table *load.Table) error {
-	if len(w.manifest.NotLoaded()) == 0 {
+func (w *Loader) checkSettings(table *load.Table) error {
+	if len(w.Out.Manifest.NotLoaded()) == 0 {
 		return nil
 	}
-	for name, written := range w.manifest.Families {
+	for name, written := range w.Out.Manifest.Families {
 		live, err := w.liveFamily(table, name)
 		if err != nil {
 			return err

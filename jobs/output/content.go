@@ -1,0 +1,137 @@
+package output
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
+)
+
+// checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
+func (w *Dir) checkContent() error {
+	infos, err := storage.List(w.FS, w.Path)
+	if err != nil {
+		return fmt.Errorf("list the output: %w", err)
+	}
+	known := map[string]*hfile.Summary{}
+	for _, f := range w.Present().Files() {
+		known[f.Path] = f
+	}
+	for _, name := range w.Present().CutNames() {
+		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
+	}
+	var foreign, changed []string
+	for _, info := range infos {
+		switch {
+		case info.Dir && strings.HasPrefix(info.Name, "."), !info.Dir && strings.HasPrefix(info.Name, "_"):
+		case !info.Dir:
+			foreign = append(foreign, info.Name)
+		default:
+			strange, other, err := w.checkFamilyDir(info.Name, known)
+			if err != nil {
+				return err
+			}
+			foreign, changed = append(foreign, strange...), append(changed, other...)
+		}
+	}
+	if foreign != nil {
+		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
+			w.FS.URI(w.Path), failure.Some(foreign))
+	}
+	if changed != nil {
+		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
+			w.FS.URI(w.Path), failure.Some(changed))
+	}
+	return w.checkKnown(known)
+}
+
+// checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
+func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
+	if err := w.RemoveUnrecorded(w.Present(), family); err != nil {
+		return nil, nil, err
+	}
+	infos, err := storage.List(w.FS, path.Join(w.Path, family))
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the output: %w", err)
+	}
+	for _, info := range infos {
+		name := path.Join(family, info.Name)
+		f := known[name]
+		switch {
+		case f == nil:
+			foreign = append(foreign, name)
+		case f.Bytes != info.Size && w.Replaced == nil:
+			changed = append(changed, fmt.Sprintf("%s (%d bytes, written were %d)", name, info.Size, f.Bytes))
+		default:
+			delete(known, name)
+		}
+	}
+	return foreign, changed, nil
+}
+
+// RemoveUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
+// record: those of the slices that its manifest lacks. Their names follow from the run.
+func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
+	if m.State != manifest.Writing {
+		return nil
+	}
+	infos, err := storage.List(w.FS, path.Join(w.Path, family))
+	if err != nil {
+		return fmt.Errorf("list the output: %w", err)
+	}
+	if len(infos) == 0 {
+		return nil
+	}
+	present := map[string]bool{}
+	for _, info := range infos {
+		present[info.Name] = true
+	}
+	for region := range len(m.Splits) + 1 {
+		for slice := range sorting.MaxSlices {
+			if m.Done(region, slice) != nil {
+				continue
+			}
+			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
+			if err := w.removeFrom(family, place, present); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
+// still, so that the next run finds them.
+func (w *Dir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
+	n := 0
+	for present[name(n)] {
+		n++
+	}
+	for n > 0 {
+		n--
+		if err := storage.RemoveIfThere(w.FS, w.Path, family, name(n)); err != nil {
+			return fmt.Errorf("clean the output: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
+func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
+	var gone []string
+	for name, f := range known {
+		if !f.Loaded {
+			gone = append(gone, name)
+		}
+	}
+	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // RecoverLoad looks into those
+		return nil
+	}
+	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
+		w.FS.URI(w.Path), failure.Some(gone))
+}

@@ -1,0 +1,293 @@
+// Package output is a locked output directory with the manifest of a run: it compares its content with the manifest, cleans it, and
+// marks it as complete.
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/writing"
+	"bulkload/load"
+)
+
+// Dir is a locked output directory with the manifest of this run.
+type Dir struct {
+	Job      *jobfile.Job // nil where a directory is loaded without its job
+	Options  options.Options
+	Site     *site.Site
+	Source   *source.Source
+	FS       storage.FS
+	Path     string
+	Lock     *dirlock.Lock
+	Manifest *manifest.Manifest
+	Replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
+	found    bool               // the output had a manifest
+	Earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
+}
+
+// Open locks the output.
+func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
+	if w.FS, w.Path, err = w.Site.Resolve(w.Job.Output, w.Job.Dir); err != nil {
+		return fmt.Errorf("open the output %s: %w", w.Job.Output, err)
+	}
+	if err = w.Source.CheckApart(w.FS, w.Path); err != nil {
+		return err
+	}
+	if err = w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
+		return fmt.Errorf("make the output directory: %w", err)
+	}
+	return w.TakeLock(ctx, lost)
+}
+
+// TakeLock locks the directory. From here on nothing in it is changed without the lock.
+func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
+	if w.Lock, err = dirlock.Take(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
+		w.FS = w.Lock.Guarded()
+	}
+	return err
+}
+
+// Close gives back what is the output's alone. An output directory in which nothing was left goes with it.
+func (w *Dir) Close() error {
+	var errs []error
+	if w.Lock != nil {
+		errs = append(errs, w.Lock.Release())
+		_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+		_ = w.Lock.FS.Remove(w.Path)                             // likewise
+	}
+	if w.FS != nil {
+		errs = append(errs, w.FS.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// TempFolder is where files are written before they get their names.
+func (w *Dir) TempFolder() (string, error) {
+	if w.Lock != nil {
+		return w.Lock.TempFolder()
+	}
+	folder := path.Join(w.Path, dirlock.TempDir)
+	return folder, w.FS.MkdirAll(folder, storage.DirPerm)
+}
+
+// ClearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
+// deleted when the lock was taken, if the owner is gone.
+func (w *Dir) ClearTemps() error {
+	all, err := storage.List(w.FS, path.Join(w.Path, dirlock.TempDir))
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		if f.Dir && dirlock.IsToken(f.Name) {
+			continue
+		}
+		if err := w.FS.RemoveAll(path.Join(w.Path, dirlock.TempDir, f.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
+// left to write.
+func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
+	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
+		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
+	fresh.Run = w.Job.Info()
+	fresh.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
+	old, err := manifest.Read(w.FS, w.Path)
+	if err != nil {
+		return false, err
+	}
+	w.Manifest, w.found = fresh, old != nil
+	if err := w.adoptInput(ctx, old, fresh); err != nil {
+		return false, err
+	}
+	switch {
+	case old == nil:
+	case old.State == manifest.Writing && len(old.Slices) == 0:
+		// It came to nothing: its input was refused, or it was stopped early.
+		if err := w.CleanFiles(old); err != nil {
+			return false, err
+		}
+		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
+			fresh.Kept = old.Kept
+			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
+		}
+	case w.Options.Force:
+		w.Replaced = old
+	case old.Run.ID != fresh.Run.ID:
+		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
+			w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))
+	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
+		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
+			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
+	default:
+		w.Manifest = old
+		if old.State == manifest.Written {
+			if err := w.checkWritten(old); err != nil {
+				return false, err
+			}
+		}
+		if old.State == manifest.Writing {
+			old.Site = fresh.Site // the table's settings are compared in full then
+		}
+	}
+	if w.Manifest == old {
+		if err := w.FinishCuts(); err != nil {
+			return false, err
+		}
+	}
+	if err := w.checkContent(); err != nil {
+		return false, err
+	}
+	w.Earlier = map[string]bool{}
+	for _, f := range w.Manifest.Files() {
+		w.Earlier[f.Path] = true
+	}
+	return w.Manifest.State != manifest.Writing, nil
+}
+
+// Uri names a file of the output.
+func (w *Dir) Uri(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
+
+// Save records the state of things, as long as the output is still this run's to change.
+func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
+
+func (w *Dir) saveManifest(m *manifest.Manifest) error {
+	temps, err := w.TempFolder()
+	if err != nil {
+		return err
+	}
+	return m.Save(w.FS, w.Path, temps)
+}
+
+// Present is the manifest of what is in the output now.
+func (w *Dir) Present() *manifest.Manifest {
+	if w.Replaced != nil {
+		return w.Replaced
+	}
+	return w.Manifest
+}
+
+// Clean deletes what a manifest names, and the manifest last.
+func (w *Dir) Clean(m *manifest.Manifest) error {
+	if err := w.CleanFiles(m); err != nil {
+		return err
+	}
+	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
+}
+
+// CleanFiles deletes what a manifest names.
+func (w *Dir) CleanFiles(m *manifest.Manifest) error {
+	errs := []error{storage.RemoveIfThere(w.FS, w.Path, source.SuccessName)}
+	for _, f := range m.Files() {
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, f.Path))
+	}
+	for _, name := range m.CutNames() {
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, name))
+	}
+	for family := range m.Families {
+		errs = append(errs, w.RemoveUnrecorded(m, family))
+		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only where it is empty, as wanted
+	}
+	errs = append(errs, w.ClearTemps())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return nil
+}
+
+// CheckLock is an error where another run may change the output.
+func (w *Dir) CheckLock() error {
+	if w.Lock == nil {
+		return nil
+	}
+	return w.Lock.Check()
+}
+
+// Blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
+func (w *Dir) Blank() bool {
+	return w.WantsLoad() && !w.Options.Force && !w.found
+}
+
+// WantsLoad tells whether the run is to load the files.
+func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
+
+// ClearRejects deletes the rejects of earlier runs.
+func (w *Dir) ClearRejects() error {
+	if err := w.FS.RemoveAll(path.Join(w.Path, manifest.RejectsDir)); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return nil
+}
+
+// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
+func (w *Dir) forget(region int) error {
+	files := w.Manifest.Remove(region)
+	if files == nil {
+		return nil
+	}
+	if err := w.Save(); err != nil {
+		return err
+	}
+	return writing.RemoveFiles(w.FS, w.Path, files)
+}
+
+// FinishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
+// of those where they are not.
+func (w *Dir) FinishCuts() error {
+	m := w.Manifest
+	if len(m.Cuts) == 0 {
+		return nil
+	}
+	if err := w.CheckLock(); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, f := range m.Files() {
+		known[f.Path] = true
+	}
+	for _, c := range m.Cuts {
+		surplus := []string{c.Of}
+		if known[c.Of] {
+			surplus = nil
+			for _, p := range c.Parts {
+				surplus = append(surplus, p.Path)
+			}
+		}
+		for _, name := range surplus {
+			if err := storage.RemoveIfThere(w.FS, w.Path, name); err != nil {
+				return fmt.Errorf("finish the cut of %s: %w", w.Uri(c.Of), err)
+			}
+		}
+	}
+	w.Options.Failpoint.Reached(failpoint.CutCleaned)
+	m.Cuts = nil
+	return w.Save()
+}
+
+// checkWritten refuses to load what was written under a higher limit.
+func (w *Dir) checkWritten(m *manifest.Manifest) error {
+	limit, err := w.Site.MaxFiles()
+	if err != nil || !w.Job.Load {
+		return err
+	}
+	if family, region, n := m.MostFiles(); n > limit {
+		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
+			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
+	}
+	return nil
+}
