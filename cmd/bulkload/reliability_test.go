@@ -193,9 +193,9 @@ func TestReliability(t *testing.T) {
 // TestReliabilityFindsWrongRows gives the check above rows that are wrong.
 func TestReliabilityFindsWrongRows(t *testing.T) {
 	s := &suite{map[string]*testFile{}, map[string]string{}}
-	s.add("jobs/lock_test.go", &testFile{".", "func TestA(t *testing.T) { t.Run(\"one thing\", nil) }\nfunc helper(t *testing.T) {}\n" +
+	s.add("jobs/crash_test.go", &testFile{".", "func TestA(t *testing.T) { t.Run(\"one thing\", nil) }\nfunc helper(t *testing.T) {}\n" +
 		"func TestKilledB(t *testing.T) {\n}\nfunc FuzzC(f *testing.F) {\n}\nfunc TestKilledChild(t *testing.T) {\n}\n"})
-	s.files["jobs/lock_test.go"].text = strings.Replace(s.files["jobs/lock_test.go"].text, "func TestA", "\nfunc TestA", 1)
+	s.files["jobs/crash_test.go"].text = strings.Replace(s.files["jobs/crash_test.go"].text, "func TestA", "\nfunc TestA", 1)
 	s.add("load/x_test.go", &testFile{".", "func TestX(t *testing.T) {\n\t_ = syscall.SIG" + "STOP\n}\n"})
 	s.add("load/y_test.go", &testFile{".", "func TestKilledY(t *testing.T) {\n}\n"})
 	for row, want := range map[string]string{
