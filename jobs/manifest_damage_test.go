@@ -102,7 +102,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			return (&loading.Loader{Out: &output.Dir{FS: storage.Local, Path: out}}).LoadFiles(context.Background(), d, &loading.Report{Table: "tinawang:check"})
 		},
 		"get --from": func() error {
-			_, err := lookup.Get(t.Context(), job(), options.Options{}, []string{"x"}, out)
+			_, err := lookup.TableIn(job(), options.Options{}, out)
 			return err
 		},
 	}

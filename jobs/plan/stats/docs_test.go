@@ -8,7 +8,7 @@ import (
 
 // TestChecksAreDocumented: docs/plan.md explains every check.
 func TestChecksAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/plan.md")
+	page, err := os.ReadFile("../../../docs/plan.md")
 	if err != nil {
 		t.Fatal(err)
 	}
