@@ -124,6 +124,7 @@ func TestSecuredNights(t *testing.T) {
 func TestSecuredPlanCreates(t *testing.T) {
 	s := newSecret(t)
 	s.oracle(t, "grant", "loader", "@default", "C")
+	t.Cleanup(func() { s.oracle(t, "grant", "loader", "@default", "-") })
 	const date = "2026-11-20"
 	s.night(t, date, 2000, 3)
 	plan, err := Plan(context.Background(), s.job(t, date), s.options(), PlanOptions{Create: true})

@@ -57,16 +57,22 @@ final class Changes {
     }
   }
 
-  /** grant USER TABLE PERMISSIONS: some of R, W, X, C, A; in a table, or in a namespace where TABLE is @NAMESPACE. */
+  /** grant USER TABLE PERMISSIONS: some of R, W, X, C, A, or - for none; in a table, or in a namespace where TABLE is @NAMESPACE. */
   static void grant(String user, String table, String permissions) throws Exception {
+    boolean none = permissions.equals("-");
     Permission.Action[] actions =
-        permissions.chars().mapToObj(c -> ACTIONS.get((char) c)).toArray(Permission.Action[]::new);
+        (none ? "" : permissions).chars().mapToObj(c -> ACTIONS.get((char) c)).toArray(Permission.Action[]::new);
     Permission permission =
         table.startsWith("@")
             ? Permission.newBuilder(table.substring(1)).withActions(actions).build()
             : Permission.newBuilder(TableName.valueOf(table)).withActions(actions).build();
     try (Admin admin = Tables.connection().getAdmin()) {
-      admin.grant(new UserPermission(user, permission), false);
+      UserPermission granted = new UserPermission(user, permission);
+      if (none) {
+        admin.revoke(granted);
+      } else {
+        admin.grant(granted, false);
+      }
     }
   }
 

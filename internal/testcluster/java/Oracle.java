@@ -56,7 +56,7 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   truncate-region TABLE ROW       the region that holds the row
  *   disable TABLE, enable TABLE
  *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot)
- *   grant USER TABLE PERMISSIONS    some of R, W, X, C, A; replaces what the user had. TABLE may be @NAMESPACE
+ *   grant USER TABLE PERMISSIONS    some of R, W, X, C, A, or - for none; replaces what the user had. TABLE may be @NAMESPACE
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
  *   move TABLE ROW                  the region that holds the row, to another server
  *   merge TABLE ROW ROW             the regions that hold the rows
