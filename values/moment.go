@@ -168,7 +168,7 @@ func (p *clockParser) zone(c *clock) {
 	if p.skip(':') || len(p.rest) > 0 {
 		minute = p.number(2)
 	}
-	if hour > 18 || minute > 59 { // ZoneOffset's bounds
+	if hour*60+minute > 18*60 || minute > 59 { // ZoneOffset's bounds
 		p.ok = false
 	}
 	c.offset = sign * int32(hour*3600+minute*60)
