@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// drawn gives random numbers of a seed that a failing test shows; VALUES_SEED tries one again.
+// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
 func drawn(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
-	if text := os.Getenv("VALUES_SEED"); text != "" {
+	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("VALUES_SEED=%d", seed)
+	t.Logf("BULKLOAD_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
