@@ -50,7 +50,11 @@ func (r *Reader) appendMomentText(dst []byte, millis int64) []byte {
 	if r.kind == KindDate {
 		return t.AppendFormat(dst, time.DateOnly)
 	}
-	return t.AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+	layout := "2006-01-02T15:04:05.000Z07:00"
+	if _, offset := t.Zone(); offset%60 != 0 { // local mean time, before the zone had standard time
+		layout = "2006-01-02T15:04:05.000Z07:00:00"
+	}
+	return t.AppendFormat(dst, layout)
 }
 
 // appendDecimalText writes a BigDecimal with its digits behind the point, and with an exponent where there are too many.

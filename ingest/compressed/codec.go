@@ -62,7 +62,7 @@ var magics = []struct {
 	magic string
 	codec Codec
 }{
-	{"\x1f\x8b", Gzip},                       // RFC 1952
+	{"\x1f\x8b\x08", Gzip},                   // RFC 1952, with the one method that there is
 	{"\x28\xb5\x2f\xfd", Zstd},               // RFC 8878
 	{"\xff\x06\x00\x00sNaPpY", SnappyFrames}, // snappy's framing_format.txt
 	{"\x04\x22\x4d\x18", LZ4Frames},          // lz4_Frame_format.md
@@ -125,6 +125,8 @@ func ofMagic(head []byte, ext string) Codec {
 		}
 	}
 	switch {
+	case string(head) == "\x1f\x8b": // cut short
+		return Gzip
 	case bzip2Header(head):
 		return Bzip2
 	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18": // a skippable frame, of zstd and lz4

@@ -97,7 +97,7 @@ func TestTools(t *testing.T) {
 		{".gz", Gzip, []string{"gzip", "-1"}}, {".gz", Gzip, []string{"gzip", "-9"}}, {".bz2", Bzip2, []string{"bzip2"}},
 		{".zst", Zstd, []string{"zstd", "-q"}}, {".zst", Zstd, []string{"zstd", "-q", "--long=27", "--check"}},
 		{".lz4", LZ4Frames, []string{"lz4", "-q"}}, {".lz4", LZ4Frames, []string{"lz4", "-q", "-B4", "-BD"}}, {".lz4", LZ4Frames, []string{"lz4", "-q", "-9", "-B7"}},
-		{".lz4", LZ4Frames, []string{"lz4", "-q", "-l"}},
+		{".lz4", LZ4Frames, []string{"lz4", "-q", "-l"}}, {".lz4", LZ4Frames, []string{"lz4", "-q", "-BX", "-BD", "-B5"}},
 	} {
 		for name, text := range texts() {
 			if testing.Short() && name != "short" || slices.Contains(c.tool, "--long=27") && name != "rows" { // 128 MiB a reader

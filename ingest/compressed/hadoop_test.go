@@ -11,7 +11,7 @@ import (
 )
 
 // TestHadoopCodecs reads what Hadoop's own codecs write, by which the text was handed over in one write, by lines, and
-// with small buffers: see ../testdata/java/Codecs.java.
+// with small buffers: see ../delimited/testdata/java/Codecs.java.
 func TestHadoopCodecs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM")
@@ -24,7 +24,7 @@ func TestHadoopCodecs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := testcluster.Program(t, os.DirFS("../testdata/java"), "300m", "ingest.Codecs", names...)
+	cmd := testcluster.Program(t, os.DirFS("../delimited/testdata/java"), "300m", "ingest.Codecs", names...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

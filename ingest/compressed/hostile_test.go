@@ -22,7 +22,15 @@ import (
 // packed is a text in every codec, by Go's libraries; bzip2 has no writer.
 func packed(t testing.TB, text []byte) map[Codec][]byte {
 	t.Helper()
-	out := map[Codec][]byte{Bzip2: tool(t, text, "bzip2", "-c")}
+	out := goPacked(t, text)
+	out[Bzip2] = tool(t, text, "bzip2", "-c")
+	return out
+}
+
+// goPacked is a text in every codec that Go's libraries write.
+func goPacked(t testing.TB, text []byte) map[Codec][]byte {
+	t.Helper()
+	out := map[Codec][]byte{}
 	for codec, open := range map[Codec]func(io.Writer) io.WriteCloser{
 		Gzip:         func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 		Deflate:      func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },

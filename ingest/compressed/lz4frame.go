@@ -26,9 +26,10 @@ type lz4Frame struct {
 	dependent     bool // blocks refer to the text before them
 	blockSums     bool
 	contentSum    bool
-	size          int64 // of the text; -1: not told
+	sized         bool   // size is known
+	size          uint64 // of the text
 	maxBlock      int
-	read          int64
+	read          uint64
 	sum           xxh32
 	lastWasPartly bool // of a legacy frame: a block that is not full is the last
 }
@@ -97,7 +98,7 @@ func (l *lz4Frames) header() error {
 		return cutOff(err)
 	}
 	flags, limit := b[0], b[1]
-	f := &lz4Frame{dependent: flags&0x20 == 0, blockSums: flags&0x10 != 0, contentSum: flags&4 != 0, size: -1}
+	f := &lz4Frame{dependent: flags&0x20 == 0, blockSums: flags&0x10 != 0, contentSum: flags&4 != 0, sized: flags&8 != 0}
 	switch {
 	case flags>>6 != 1:
 		return fmt.Errorf("version %d of the frame format is not known", flags>>6)
@@ -108,7 +109,7 @@ func (l *lz4Frames) header() error {
 	}
 	f.maxBlock = 64 << 10 << (2 * (int(limit>>4) - 4))
 	n := 2
-	if flags&8 != 0 {
+	if f.sized {
 		n += 8
 	}
 	if _, err := io.ReadFull(l.in, b[2:n+1]); err != nil {
@@ -117,8 +118,8 @@ func (l *lz4Frames) header() error {
 	if byte(sum32(b[:n])>>8) != b[n] {
 		return errors.New("the checksum of the frame's header is wrong")
 	}
-	if n > 2 {
-		f.size = int64(binary.LittleEndian.Uint64(b[2:]))
+	if f.sized {
+		f.size = binary.LittleEndian.Uint64(b[2:])
 	}
 	f.sum.reset()
 	l.frame, l.out = f, l.out[:0]
@@ -171,7 +172,7 @@ func (l *lz4Frames) decode(window []byte, stored bool) error {
 	}
 	l.out = l.out[:len(window)+n]
 	l.unread = text[:n]
-	l.frame.read += int64(n)
+	l.frame.read += uint64(n)
 	if l.frame.contentSum {
 		l.frame.sum.write(l.unread)
 	}
@@ -190,7 +191,7 @@ func (l *lz4Frames) end() error {
 			return errors.New("the checksum of a frame's text is wrong")
 		}
 	}
-	if f.size >= 0 && f.size != f.read {
+	if f.sized && f.size != f.read {
 		return fmt.Errorf("a frame of %d bytes of text says that it has %d", f.read, f.size)
 	}
 	l.frame = nil

@@ -37,8 +37,8 @@ var refused = []struct{ magic, what, do string }{
 	{"$ANSIBLE_VAULT;", "encrypted with Ansible Vault", decrypt},
 	{"\x89LZO\x00\r\n\x1a\n", "compressed with lzop", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
 	{"\xfd7zXZ\x00", "compressed with xz", unpack},
-	{"LZIP", "compressed with lzip", unpack},
-	{"\x1f\x9d", "compressed with compress (.Z)", unpack},
+	{"LZIP\x00", "compressed with lzip", unpack}, // with the version: a column may be called LZIP_CODE
+	{"LZIP\x01", "compressed with lzip", unpack},
 	{"\x1f\xa0", "compressed with compress (.Z)", unpack},
 	{"7z\xbc\xaf\x27\x1c", "a 7z archive", unpack},
 	{"Rar!\x1a\x07", "a RAR archive", unpack},
@@ -68,6 +68,9 @@ func refuse(name, ext string, head []byte) error {
 	if r, ok := refusedNames[ext]; ok {
 		return &RefusedError{name, r.what + " by its name", r.do + "; if it is plain text, say so with input.compression: none"}
 	}
+	if compressZ(head) {
+		return &RefusedError{name, "compressed with compress (.Z)", unpack}
+	}
 	if openPGP(head) {
 		return &RefusedError{name, "encrypted with GPG", decrypt}
 	}
@@ -87,9 +90,15 @@ func refuseZip(name string, head []byte) error {
 	return &RefusedError{name, "a zip archive", unpack}
 }
 
+// compressZ tells what compress writes by the third byte, too: codes of at most 9 to 16 bits, and the highest bit. Two bytes
+// alone may be a delimiter \x1f and half a character of GBK.
+func compressZ(head []byte) bool {
+	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x9d && head[2]&0x60 == 0 && head[2]&0x1f >= 9 && head[2]&0x1f <= 16
+}
+
 // openPGP tells a binary message that begins with a key that the rest is encrypted by: a packet of type 1 or 3 of
-// version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). In UTF-8 none of the first bytes begins a
-// character that the second one goes on with.
+// version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). None of these is UTF-8: its characters begin with
+// none of the first bytes but 0xc3, and go on with 0x80 or above then, which is longer than such a key of a password is.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -99,8 +108,10 @@ func openPGP(head []byte) bool {
 		return head[2] >= 3 && head[2] <= 6
 	case 0x85, 0x8d: // of two
 		return head[3] >= 3 && head[3] <= 6
-	case 0xc1, 0xc3: // new format
+	case 0xc1: // new format, length of one byte
 		return head[1] < 192 && head[2] >= 3 && head[2] <= 6
+	case 0xc3:
+		return head[1] < 0x80 && head[2] >= 3 && head[2] <= 6
 	}
 	return false
 }

@@ -34,7 +34,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(),
 	case HadoopLZ4:
 		text = newBlocks(in, size, lz4Block)
 	case SnappyFrames:
-		text = snappy.NewReader(in)
+		text = openSnappyFrames(in)
 	case LZ4Frames:
 		text = &lz4Frames{in: in}
 	default:
@@ -73,6 +73,38 @@ func (e *endsFile) Read(p []byte) (int, error) {
 		if _, more := e.in.Peek(1); more == nil {
 			return n, errors.New("there is more behind the end of the stream")
 		}
+	}
+	return n, err
+}
+
+// snappyFrames reads snappy's frame format. The library calls corrupt what is cut short, too.
+type snappyFrames struct {
+	text io.Reader
+	in   io.Reader
+	end  bool // of the file was met
+}
+
+func openSnappyFrames(in io.Reader) io.Reader {
+	s := &snappyFrames{in: in}
+	s.text = snappy.NewReader(readerFunc(s.readFile))
+	return s
+}
+
+// readerFunc is a reader that is its Read.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (s *snappyFrames) readFile(p []byte) (int, error) {
+	n, err := s.in.Read(p)
+	s.end = s.end || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func (s *snappyFrames) Read(p []byte) (int, error) {
+	n, err := s.text.Read(p)
+	if s.end && errors.Is(err, snappy.ErrCorrupt) {
+		err = io.ErrUnexpectedEOF
 	}
 	return n, err
 }

@@ -37,9 +37,10 @@ type lexer struct {
 	pos  int
 }
 
-// fail is an error that names its place, in characters from 1.
+// fail is an error that names its place, in characters from 1. It is UTF-8, also where the filter is not.
 func (l *lexer) fail(at int, format string, args ...any) error {
-	return fmt.Errorf("column %d: %s", utf8.RuneCountInString(l.text[:at])+1, fmt.Sprintf(format, args...))
+	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
+	return fmt.Errorf("column %d: %s", utf8.RuneCountInString(l.text[:at])+1, reason)
 }
 
 var operators = []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ","}
@@ -87,15 +88,12 @@ func (l *lexer) run(kind tokenKind, belongs func(rune) bool) token {
 
 // number takes all that could be meant as one: a sign, and digits with what stands among them.
 func (l *lexer) number() token {
-	start := l.pos
-	for ; l.pos < len(l.text); l.pos++ {
-		c := l.text[l.pos]
-		signed := (c == '-' || c == '+') && (l.pos == start || strings.IndexByte("eE", l.text[l.pos-1]) >= 0)
-		if c != '.' && !isNamePart(rune(c)) && !signed {
-			break
-		}
-	}
-	return token{tokenNumber, start, l.text[start:l.pos]}
+	var before rune
+	return l.run(tokenNumber, func(r rune) bool {
+		signed := (r == '-' || r == '+') && (before == 0 || before == 'e' || before == 'E')
+		before = r
+		return r == '.' || isNamePart(r) || signed
+	})
 }
 
 func isNameStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }

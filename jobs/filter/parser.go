@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"bulkload/keys"
 	"bulkload/values"
@@ -31,7 +32,11 @@ func Parse(text string, columns []Column) (*Expr, error) {
 func quoted(text string) string {
 	const most = 200
 	if len(text) > most {
-		return fmt.Sprintf("%q…", text[:most])
+		end := most
+		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		return fmt.Sprintf("%q…", text[:end])
 	}
 	return fmt.Sprintf("%q", text)
 }

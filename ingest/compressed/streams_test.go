@@ -1,0 +1,428 @@
+package compressed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"bulkload/internal/storage"
+
+	"github.com/golang/snappy"
+	"github.com/pierrec/lz4/v4"
+)
+
+// TestReadersAreReaders: the reader of every codec is a proper io.Reader, whatever pieces the file comes in.
+func TestReadersAreReaders(t *testing.T) {
+	text := drawText(drawn(t), 3_000)
+	for codec, content := range packed(t, text) {
+		for name, pieces := range map[string]func(io.Reader) io.Reader{
+			"whole": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "halves": iotest.HalfReader, "data and end at once": iotest.DataErrReader,
+		} {
+			r, err := NewReader(io.NopCloser(pieces(bytes.NewReader(content))), "/file", int64(len(content)), codec)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", codec, name, err)
+			}
+			if err := iotest.TestReader(r, text); err != nil {
+				t.Errorf("%s, %s: %v", codec, name, err)
+			}
+			if r.Consumed() != int64(len(content)) {
+				t.Errorf("%s, %s: %d of %d bytes consumed", codec, name, r.Consumed(), len(content))
+			}
+			if err := errors.Join(r.Close(), r.Close()); err != nil {
+				t.Errorf("%s, %s: %v", codec, name, err)
+			}
+			if n, err := r.Read(make([]byte, 10)); n > 0 || err == nil {
+				t.Errorf("%s, %s: %d bytes and %v behind the end", codec, name, n, err)
+			}
+		}
+	}
+}
+
+// TestClosedEarly: a reader that was closed before its end gives no more text, and says that it is closed.
+func TestClosedEarly(t *testing.T) {
+	text := drawText(drawn(t), 300_000)
+	for codec, content := range packed(t, text) {
+		r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)), codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+		r.Close()
+		if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil || !strings.Contains(err.Error(), "it is closed") {
+			t.Errorf("%s: %d bytes, %v", codec, n, err)
+		}
+	}
+}
+
+// TestErrorsStay: after an error the same one comes again, and no text behind it.
+func TestErrorsStay(t *testing.T) {
+	text := drawText(drawn(t), 50_000)
+	for codec, content := range packed(t, text) {
+		r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)-1), codec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, first := io.ReadAll(r)
+		n, second := r.Read(make([]byte, 10))
+		if first == nil || n != 0 || second == nil || first.Error() != second.Error() || !bytes.HasPrefix(text, got) {
+			t.Errorf("%s: %v, then %d bytes and %v", codec, first, n, second)
+		}
+		want := fmt.Sprintf("read /file: the %s data end too early, with byte %d of the file, byte %d of the text: it was probably cut short, copy or export it again: unexpected EOF",
+			codec, len(content)-1, len(got))
+		if first.Error() != want || !errors.Is(first, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v\nwant %s", codec, first, want)
+		}
+	}
+}
+
+// TestMembers: files that were put one behind another are the texts one behind another, whatever is empty among them.
+func TestMembers(t *testing.T) {
+	r := drawn(t)
+	for _, codec := range []Codec{Gzip, Bzip2, Zstd, HadoopSnappy, HadoopLZ4, SnappyFrames, LZ4Frames} {
+		var content, want []byte
+		for range 6 {
+			text := drawText(r, []int{0, 1, 70_000, r.IntN(1000)}[r.IntN(4)])
+			content = append(content, one(t, codec, text)...)
+			want = append(want, text...)
+		}
+		got, err := unpacked(content, codec, 1<<20)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes of %d, %v", codec, len(got), len(want), err)
+		}
+		if len(want) > 0 {
+			if _, err := unpacked(append(content, 0), codec, 1<<20); err == nil {
+				t.Errorf("%s: a byte behind the last file is dropped", codec)
+			}
+		}
+	}
+}
+
+// one is a text in a codec.
+func one(t *testing.T, codec Codec, text []byte) []byte {
+	t.Helper()
+	switch {
+	case codec == Bzip2:
+		return bzStream('1', 0, 0, bzBlocks(text)...)
+	case len(text) == 0 && (codec == HadoopSnappy || codec == HadoopLZ4):
+		return block(0)
+	case codec == HadoopLZ4:
+		raw := make([]byte, lz4.CompressBlockBound(len(text)))
+		n, err := lz4.CompressBlock(text, raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 { // it can't be made shorter
+			raw, n = lz4Literals(text), len(lz4Literals(text))
+		}
+		return block(len(text), raw[:n])
+	}
+	return packedAs(t, codec, text)
+}
+
+func packedAs(t *testing.T, codec Codec, text []byte) []byte {
+	t.Helper()
+	if codec == HadoopSnappy {
+		return block(len(text), snappy.Encode(nil, text))
+	}
+	return goPacked(t, text)[codec]
+}
+
+// bzBlocks cuts a text into blocks that the test's slow writer can sort.
+func bzBlocks(text []byte) (blocks []bzBlock) {
+	for len(text) > 0 {
+		n := min(len(text), 5000)
+		blocks = append(blocks, bzBlock{text: text[:n]})
+		text = text[n:]
+	}
+	return blocks
+}
+
+// lz4Literals is a block of lz4 without a match.
+func lz4Literals(text []byte) []byte {
+	if len(text) < 15 {
+		return append([]byte{byte(len(text) << 4)}, text...)
+	}
+	b := []byte{0xf0}
+	n := len(text) - 15
+	for ; n >= 255; n -= 255 {
+		b = append(b, 255)
+	}
+	return append(append(b, byte(n)), text...)
+}
+
+// TestHadoopBlocks: blocks and chunks of all sizes, also empty blocks between, as Hadoop's writers make them when they are
+// flushed.
+func TestHadoopBlocks(t *testing.T) {
+	r := drawn(t)
+	for range 100 {
+		for codec, pack := range map[Codec]func([]byte) []byte{HadoopSnappy: func(b []byte) []byte { return snappy.Encode(nil, b) }, HadoopLZ4: lz4Literals} {
+			var content, want []byte
+			for range r.IntN(6) {
+				var chunks [][]byte
+				size := 0
+				for range r.IntN(4) {
+					text := drawText(r, r.IntN(400)+1)
+					size += len(text)
+					want = append(want, text...)
+					chunks = append(chunks, pack(text))
+				}
+				content = append(content, block(size, chunks...)...)
+			}
+			if got, err := unpacked(content, codec, 1<<20); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%s of %x: %d bytes of %d, %v", codec, content, len(got), len(want), err)
+			}
+		}
+	}
+}
+
+// TestHadoopDamage: blocks that don't add up, each by its own reason, and with the place in file and text.
+func TestHadoopDamage(t *testing.T) {
+	good := block(5, lz4Literals([]byte("12345")))
+	at := func(n int, b ...byte) []byte {
+		c := bytes.Clone(good)
+		copy(c[n:], b)
+		return append(block(3, lz4Literals([]byte("abc"))), c...)
+	}
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    string
+	}{
+		{"a negative block", at(0, 0x80), "damaged before byte 26 of the file, behind byte 3 of the text; copy or export it again: a negative length, -2147483643"},
+		{"a negative chunk", at(4, 0xff, 0xff, 0xff, 0xff), "a negative length, -1"},
+		{"an empty chunk", at(7, 0), "an empty chunk"},
+		{"a chunk that is too long", at(7, 7), "end too early, with byte 26 of the file, byte 3 of the text"},
+		{"a chunk of a gigabyte", at(4, 0x40), "end too early, with byte 26 of the file, byte 3 of the text"},
+		{"more text than the block", at(3, 4), "damaged"},
+		{"less text than the block", at(3, 6), "end too early, with byte 26 of the file, byte 8 of the text"},
+		{"a chunk of no text", at(7, 1, 0)[:12+9], "a chunk of 0 bytes of text where the block has 5 left"},
+		{"a block that ends at its length", at(0)[:12+4], "end too early, with byte 16 of the file, byte 3 of the text"},
+		{"half a length", at(0)[:12+2], "end too early"}, {"half a chunk", at(0)[:12+10], "end too early"},
+	} {
+		got, err := unpacked(c.content, HadoopLZ4, 1<<20)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !bytes.HasPrefix([]byte("abc12345"), got) {
+			t.Errorf("%s: %q, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+// lz4Options are what a frame's header can say, but for a dictionary, dependent blocks and sums of blocks: v4 of the library
+// writes those of their text, not of their bytes. The tool makes such frames.
+func lz4Options(r *rand.Rand, size int) []lz4.Option {
+	options := []lz4.Option{
+		lz4.BlockSizeOption([]lz4.BlockSize{lz4.Block64Kb, lz4.Block256Kb, lz4.Block1Mb, lz4.Block4Mb}[r.IntN(4)]),
+		lz4.ChecksumOption(r.IntN(2) == 0),
+		lz4.CompressionLevelOption([]lz4.CompressionLevel{lz4.Fast, lz4.Level1, lz4.Level9}[r.IntN(3)]),
+	}
+	if r.IntN(2) == 0 {
+		options = append(options, lz4.SizeOption(uint64(size)))
+	}
+	return options
+}
+
+// TestLZ4Frames: frames with every flag, empty ones, skippable ones of any of their 16 kinds before, between and behind them.
+func TestLZ4Frames(t *testing.T) {
+	r := drawn(t)
+	for range 60 {
+		var content, want []byte
+		for range r.IntN(3) + 1 {
+			if r.IntN(2) == 0 {
+				skipped := randomText(r, r.IntN(300))
+				content = binary.LittleEndian.AppendUint32(content, 0x184d2a50+r.Uint32N(16))
+				content = append(binary.LittleEndian.AppendUint32(content, uint32(len(skipped))), skipped...)
+			}
+			text := drawText(r, []int{0, 1, r.IntN(1000), 65_536, 65_537, 300_000}[r.IntN(6)])
+			var b bytes.Buffer
+			w := lz4.NewWriter(&b)
+			if err := w.Apply(lz4Options(r, len(text))...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(text); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			content, want = append(content, b.Bytes()...), append(want, text...)
+		}
+		if got, err := unpacked(content, LZ4Frames, 1<<24); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
+		}
+	}
+}
+
+// lz4Header is a frame's header with its right checksum.
+func lz4Header(flags, limit byte, size ...byte) []byte {
+	descriptor := append([]byte{flags, limit}, size...)
+	return append(append([]byte("\x04\x22\x4d\x18"), descriptor...), byte(sum32(descriptor)>>8))
+}
+
+// TestLZ4FramesRefused: each thing that a frame can say and not mean.
+func TestLZ4FramesRefused(t *testing.T) {
+	stored := func(text string) []byte {
+		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))|1<<31), text...)
+	}
+	frame := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	end := []byte{0, 0, 0, 0}
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    string // "": it is the text "abc"
+	}{
+		{"sound", frame(lz4Header(0x60, 0x40), stored("abc"), end), ""},
+		{"a block of no bytes", frame(lz4Header(0x60, 0x40), stored("abc"), stored(""), end), ""},
+		{"its size", frame(lz4Header(0x68, 0x40, 3, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end), ""},
+		{"another size", frame(lz4Header(0x68, 0x40, 4, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end), "a frame of 3 bytes of text says that it has 4"},
+		{"a size of 2^63", frame(lz4Header(0x68, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x80), stored("abc"), end), "a frame of 3 bytes of text says that it has"},
+		{"version 2", frame(lz4Header(0xa0, 0x40), stored("abc"), end), "version 2 of the frame format is not known"},
+		{"a reserved flag", frame(lz4Header(0x62, 0x40), stored("abc"), end), "the frame's header has bits that mean nothing"},
+		{"blocks of size 3", frame(lz4Header(0x60, 0x30), stored("abc"), end), "the frame's header has bits that mean nothing"},
+		{"blocks of size 8", frame(lz4Header(0x60, 0xc0), stored("abc"), end), "the frame's header has bits that mean nothing"},
+		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "the frame wants a dictionary"},
+		{"another sum of the header", frame([]byte("\x04\x22\x4d\x18\x60\x40\x00"), stored("abc"), end), "the checksum of the frame's header is wrong"},
+		{"another sum of a block", frame(lz4Header(0x70, 0x40), stored("abc"), end, end), "the checksum of a block is wrong"},
+		{"another sum of the text", frame(lz4Header(0x64, 0x40), stored("abc"), end, end), "the checksum of a frame's text is wrong"},
+		{"a block longer than all", frame(lz4Header(0x60, 0x40), stored(strings.Repeat("x", 1<<16+1)), end), "a block of 65537 bytes in a frame whose blocks have at most 65536"},
+		{"a match before the text", frame(lz4Header(0x60, 0x40), []byte{4, 0, 0, 0, 0x10, 'a', 2, 0}, end), "damaged"},
+		{"another magic", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("more")), "65726f6d is the magic number of no frame"},
+		{"no end", frame(lz4Header(0x60, 0x40), stored("abc")), "end too early"},
+		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), "end too early"},
+		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), "end too early"},
+		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "what stands behind the last block is no frame"},
+		{"a legacy block behind a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what stands behind the last block is no frame"},
+	} {
+		got, err := unpacked(c.content, LZ4Frames, 1<<20)
+		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %.20q, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+// TestXXH32: the sums that xxhash's own sanity check has, and the same sum whatever pieces a text comes in.
+func TestXXH32(t *testing.T) {
+	for text, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff, "Nobody inspects the spammish repetition": 0xe2293b2f} {
+		if got := sum32([]byte(text)); got != want {
+			t.Errorf("%q: %08x, want %08x", text, got, want)
+		}
+	}
+	r := drawn(t)
+	for range 500 {
+		text := randomText(r, r.IntN(200))
+		var x xxh32
+		x.reset()
+		for rest := text; len(rest) > 0; {
+			n := r.IntN(len(rest)) + 1
+			x.write(rest[:n])
+			rest = rest[n:]
+		}
+		if first := x.sum(); first != sum32(text) || x.sum() != first {
+			t.Fatalf("%x: %08x in pieces, %08x at once", text, x.sum(), sum32(text))
+		}
+	}
+}
+
+// pythonStreams packs a text in every way that zlib of Python has: each with its length in front, deflate and gzip in turn.
+const pythonStreams = `
+import sys, zlib, struct
+text = sys.stdin.buffer.read()
+for wbits in (15, 31):
+    for level in (0, 1, 6, 9):
+        for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED):
+            for small in (0, 6):
+                c = zlib.compressobj(level, zlib.DEFLATED, wbits - small, 1 + 8 * (small == 0), strategy)
+                half = len(text) // 2
+                out = c.compress(text[:half]) + c.flush(zlib.Z_SYNC_FLUSH) + c.flush(zlib.Z_FULL_FLUSH) + c.compress(text[half:]) + c.flush()
+                sys.stdout.buffer.write(struct.pack(">I", len(out)) + out)
+`
+
+// TestDeflateAsPython: each level, strategy and window of zlib, with flushes between.
+func TestDeflateAsPython(t *testing.T) {
+	text := drawText(drawn(t), 100_000)
+	out := tool(t, text, "python3", "-c", pythonStreams)
+	read := 0
+	for ; len(out) > 0; read++ {
+		content := out[4 : 4+binary.BigEndian.Uint32(out)]
+		out = out[4+len(content):]
+		codec, name := Deflate, "/x.deflate"
+		if read >= 40 {
+			codec, name = Gzip, "/x"
+		}
+		if got, err := Detect(name, content[:min(len(content), 512)]); got != codec || err != nil {
+			t.Errorf("stream %d is %s, %v", read, got, err)
+		}
+		if got, err := unpacked(content, codec, 1<<20); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("stream %d: %d bytes of %d, %v", read, len(got), len(text), err)
+		}
+	}
+	if read != 80 {
+		t.Errorf("%d streams", read)
+	}
+}
+
+// TestGzipHeaders: every field that a header may have, by RFC 1952; and what it may not have.
+func TestGzipHeaders(t *testing.T) {
+	body := goPacked(t, []byte("text"))[Gzip][10:]
+	header := func(flags byte, fields ...string) []byte {
+		return slices.Concat([]byte{0x1f, 0x8b, 8, flags, 1, 2, 3, 4, 0, 255}, []byte(strings.Join(fields, "")), body)
+	}
+	for name, content := range map[string][]byte{
+		"plain": header(0), "said to be text": header(1), "extra": header(4, "\x05\x00extra"), "name": header(8, "a name\x00"), "comment": header(16, "one\x00"),
+		"all": header(4|8|16, "\x00\x00", "name\x00", "\x00"),
+	} {
+		if got, err := unpacked(content, Auto, 100); err != nil || string(got) != "text" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for name, content := range map[string][]byte{
+		"a name without an end": header(8), "extra that is too long": header(4, "\xff\xff"), "a wrong sum of the header": header(2, "\x00\x00"),
+		"another method": append([]byte{0x1f, 0x8b, 7}, header(0)[3:]...), "two bytes": {0x1f, 0x8b},
+	} {
+		if got, err := unpacked(content, Gzip, 100); err == nil || !strings.Contains(err.Error(), "read /file: the gzip data ") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// TestOpenNeedsTheListedFile: a file that is gone, or has grown or shrunk since it was listed, is told.
+func TestOpenNeedsTheListedFile(t *testing.T) {
+	name := write(t, "part.gz", goPacked(t, []byte("text"))[Gzip])
+	st, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{0, st.Size() - 1, st.Size() + 1} {
+		_, err := Open(storage.Local, name, size, Auto)
+		if want := fmt.Sprintf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, st.Size()); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := Open(storage.Local, filepath.Join(t.TempDir(), "none"), 1, Auto); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); err == nil || !strings.Contains(err.Error(), "codec 99 is no codec") {
+		t.Error(err)
+	}
+	closed := &closing{Reader: bytes.NewReader([]byte("1,2"))}
+	if _, err := NewReader(closed, "/x.gz", 3, Auto); err == nil || closed.times != 0 {
+		t.Errorf("%v; closed %d times: who opened it closes it", err, closed.times)
+	}
+}
+
+type closing struct {
+	io.Reader
+	times int
+}
+
+func (c *closing) Close() error { c.times++; return nil }
