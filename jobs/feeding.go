@@ -166,5 +166,5 @@ func (f *feed) commit(r *ingest.Record) error {
 	f.file.Digest.AddRow(cells, key.timestamp)
 	region.Keys += int64(len(key.key))
 	region.Bytes += int64(len(entry))
-	return f.lane.CommitWide(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	return f.lane.Commit(entry, key.rowLen, len(key.key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }
