@@ -70,6 +70,10 @@ func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
 	defer cancel()
 	t, err := c.table(limited, name)
 	if err != nil {
+		if hbase.IsRemote(err, "AccessDeniedException") {
+			err = fmt.Errorf("%w: %s may not see its families, which who may load may: grant '%s', 'C', '%s' in the HBase shell (%w)",
+				ErrRefused, c.user, c.user, name, err)
+		}
 		return nil, fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
 	}
 	return t, nil
