@@ -19,7 +19,7 @@ func benchRecords(n, perCheck int) (records [][]values.Value) {
 func BenchmarkAppend(b *testing.B) {
 	for _, text := range []string{
 		"salt(check_id, 10) + md5(check_id) + id", "salt(check_id, 10)", "md5(check_id)", "md5(upper(check_id) + phone)", "random_salt(10)",
-		"desc(rule_no) + date(ctime, '0102') + reverse(phone, 12)",
+		"desc(rule_no) + date(ctime, '0102') + reverse(phone, 12)", "millis(ctime)", "millis(ctime, 'Asia/Shanghai')",
 	} {
 		b.Run(text, func(b *testing.B) {
 			e := parse(b, text)

@@ -66,8 +66,7 @@ func (c *Clock) Millis(zone *time.Location) int64 {
 	case c.Zoned:
 		shown -= int64(c.Offset)
 	case zone != nil && zone != time.UTC:
-		z := zoneClocks{location: zone}
-		shown = z.look(shown)
+		shown = instantIn(zone, shown)
 	}
 	return 1000*shown + int64(c.Nanos/1e6)
 }

@@ -25,9 +25,25 @@ func (z *zoneClocks) instant(shown int64) int64 {
 	return z.look(shown)
 }
 
+// instantIn is zoneClocks' instant for callers that share a zone among goroutines and so can remember nothing. If the offset of
+// the day before is still the one then, no change is near. This saves two of look's three searches.
+func instantIn(zone *time.Location, shown int64) int64 {
+	before := offsetAt(zone, shown-secondsOfDay)
+	if offsetAt(zone, shown-before) == before {
+		return shown - before
+	}
+	z := zoneClocks{location: zone}
+	return z.look(shown)
+}
+
+// offsetAt is by how many seconds the zone's clocks are ahead of UTC at a moment.
+func offsetAt(zone *time.Location, seconds int64) int64 {
+	_, offset := time.Unix(seconds, 0).In(zone).Zone()
+	return int64(offset)
+}
+
 func (z *zoneClocks) look(shown int64) int64 {
-	_, guess := time.Unix(shown, 0).In(z.location).Zone()
-	near := time.Unix(shown-int64(guess), 0).In(z.location)
+	near := time.Unix(shown-offsetAt(z.location, shown), 0).In(z.location)
 	_, here := near.Zone()
 	offset := int64(here)
 	start, end := near.ZoneBounds()

@@ -88,23 +88,73 @@ public class Clocks {
     "2019-00-10", "2019-13-01", "2019-01-00", "2019-01-32", "2019-04-31", "", "-", "2019", "2019-", "2019-01", "2019-01-31 12:34Z", "2019-01-31 12:34+0800", "2019-01-31T12:34:56.5 -0330", "2019-01-31 12:34:56+", "2019-01-31 12:34:56+ 08:00",
     "1986-05-04 02:30:00", "1940-06-01 00:00:00", "1900-12-31 23:54:16", "\u0662\u0660\u0661\u0669-01-31"};
 
+  static final Random random = new Random(20261122);
+
+  /** A number of a field: nearly always one that the field has, now and then one that is too great, and often a first or last one. */
+  static String field(int width, int low, int high) {
+    int n = random.nextInt(20) > 0 ? low + random.nextInt(high - low + 1) : random.nextInt((int) Math.pow(10, width));
+    return String.format("%0" + width + "d", random.nextInt(8) > 0 ? n : random.nextBoolean() ? low : high);
+  }
+
+  static String one(String... of) {
+    return of[random.nextInt(of.length)];
+  }
+
+  /** A text that has the form of one of the formatters. Days go to 31 and offsets to 18:59, so that Java refuses some. */
+  static String drawn() {
+    String separator = one("-", "/", "");
+    boolean far = random.nextInt(4) == 0;
+    String date = field(4, far ? 0 : 1900, far ? 9999 : 2099) + separator + field(2, 1, 12) + separator + field(2, 1, 31);
+    String hour = field(2, 0, 23);
+    String minute = field(2, 0, 59);
+    String second = field(2, 0, 59);
+    if (separator.isEmpty()) {
+      return random.nextBoolean() ? date : date + hour + minute + second;
+    }
+    if (random.nextInt(8) == 0) {
+      return date;
+    }
+    String text = date + one(" ", "T") + hour + ":" + minute;
+    if (random.nextInt(4) > 0) {
+      text += ":" + second;
+      if (random.nextBoolean()) {
+        text += "." + String.format("%09d", random.nextInt(1_000_000_000)).substring(0, 1 + random.nextInt(9));
+      }
+    }
+    if (random.nextBoolean()) {
+      return text;
+    }
+    String offset = one("+", "-") + field(2, 0, 18);
+    return text + one("", " ") + one("Z", offset, offset + field(2, 0, 59), offset + ":" + field(2, 0, 59));
+  }
+
+  /** One or two characters of a text changed, left out or put in. */
+  static String changed(String text) {
+    String alphabet = "0123456789-/:.TZ+ ";
+    StringBuilder b = new StringBuilder(text);
+    for (int n = 1 + random.nextInt(2); n > 0 && b.length() > 0; n--) {
+      int at = random.nextInt(b.length());
+      char c = alphabet.charAt(random.nextInt(alphabet.length()));
+      switch (random.nextInt(3)) {
+        case 0: b.setCharAt(at, c); break;
+        case 1: b.deleteCharAt(at); break;
+        default: b.insert(at, c);
+      }
+    }
+    return b.toString();
+  }
+
   public static void main(String[] a) {
     forms();
-    Random random = new Random(20261122);
     Set<String> texts = new LinkedHashSet<>(List.of(thought));
-    String alphabet = "0123456789-/:.TZ+ ";
-    while (texts.size() < 3000) { // one or two characters of a text changed, left out or put in
-      StringBuilder b = new StringBuilder(thought[random.nextInt(thought.length)]);
-      for (int n = 1 + random.nextInt(2); n > 0 && b.length() > 0; n--) {
-        int at = random.nextInt(b.length());
-        char c = alphabet.charAt(random.nextInt(alphabet.length()));
-        switch (random.nextInt(3)) {
-          case 0: b.setCharAt(at, c); break;
-          case 1: b.deleteCharAt(at); break;
-          default: b.insert(at, c);
-        }
-      }
-      texts.add(b.toString());
+    while (texts.size() < 800) {
+      texts.add(changed(one(thought)));
+    }
+    while (texts.size() < 1200) {
+      texts.add(changed(drawn()));
+    }
+    while (texts.size() < 3000) {
+      texts.add(drawn());
     }
     java.io.PrintStream out = new java.io.PrintStream(System.out, false, java.nio.charset.StandardCharsets.UTF_8);
     for (String text : texts) {
