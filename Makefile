@@ -74,7 +74,7 @@ test-secured:
 # The packages with threads, without the cluster.
 race:
 	BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off ./jobs/... ./partition/... ./ingest/... ./load/... ./internal/storage/... ./internal/hbase/...
-	go test -race -short -count=1 -vet=off -run 'Helpers|EveryFailedWrite|RowAtATime' ./hfilewriter
+	go test -race -short -count=1 -vet=off -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now
 # and then takes the end of its time for a failure.

@@ -1,7 +1,6 @@
 package hfilewriter
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -81,24 +80,13 @@ func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 	b.ReportMetric(float64(cells)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
 }
 
-// BenchmarkHelpers writes the same file with and without goroutines that compress beside the encoding.
-func BenchmarkHelpers(b *testing.B) {
-	rows := checkRows(200_000, 1) // 80 MB of encoded blocks: what starting the helpers costs is little beside it
-	for helpers := range 3 {
-		b.Run(fmt.Sprint(helpers), func(b *testing.B) {
-			benchWrite(b, withHelpers(helpers), len(rows)*len(checkQualifiers), fillRows(b, rows))
-		})
-	}
-}
-
-// BenchmarkTwoCores writes a file on one core and the same on two, turn by turn, so that both see the same machine, and
-// two files side by side, which is what two cores can give at most. The figures are medians: of the time on one core over
-// that on two, and of what two files side by side give over one.
-func BenchmarkTwoCores(b *testing.B) {
+// BenchmarkTwoFiles writes one file and two side by side, turn by turn, so that both see the same machine. The figure is what
+// two files give over one.
+func BenchmarkTwoFiles(b *testing.B) {
 	rows := checkRows(200_000, 1)
 	fill := fillRows(b, rows)
-	write := func(helpers int) error {
-		w, err := NewWriter(io.Discard, withHelpers(helpers), Stamp{})
+	write := func() error {
+		w, err := NewWriter(io.Discard, benchSettings[0].s, Stamp{})
 		if err == nil {
 			err = fill(w)
 		}
@@ -110,17 +98,15 @@ func BenchmarkTwoCores(b *testing.B) {
 	both := func() error {
 		var group errgroup.Group
 		for range 2 {
-			group.Go(func() error { return write(0) })
+			group.Go(write)
 		}
 		return group.Wait()
 	}
-	var one, two, pair []float64
+	var one, pair []float64
 	for b.Loop() {
-		one = append(one, seconds(b, func() error { return write(0) }))
-		two = append(two, seconds(b, func() error { return write(1) }))
+		one = append(one, seconds(b, write))
 		pair = append(pair, seconds(b, both))
 	}
-	b.ReportMetric(median(one)/median(two), "x-two-cores")
 	b.ReportMetric(2*median(one)/median(pair), "x-two-files")
 }
 
@@ -135,12 +121,6 @@ func seconds(b *testing.B, f func() error) float64 {
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
-}
-
-func withHelpers(n int) Settings {
-	s := benchSettings[0].s
-	s.Helpers = n
-	return s
 }
 
 // fillRows writes rows of the check table.

@@ -43,6 +43,13 @@ const (
 	infoKeyValueVersionSet = 1
 )
 
+// Keys that only files which HBase itself flushed or compacted have (HStoreFile).
+const (
+	infoMaxFlushID = "MAX_SEQ_ID_KEY"    // long
+	infoMobCells   = "MOB_CELLS_COUNT"   // long
+	infoSkipReset  = "SKIP_RESET_SEQ_ID" // bool
+)
+
 // FileInfo is a file's own table of properties: raw values by key.
 type FileInfo map[string][]byte
 
@@ -101,8 +108,9 @@ var infoKinds = map[string]infoKind{
 	infoLastKey: infoIsKey, infoBiggestKey: infoIsKey, infoTimeRange: infoIsRange,
 	infoAvgKeyLen: infoIsNumber, infoAvgValueLen: infoIsNumber, infoCreateTime: infoIsNumber, infoBiggestLen: infoIsNumber, infoMaxTagsLen: infoIsNumber,
 	infoBloomParam: infoIsNumber, infoLoadedTime: infoIsNumber, infoDeleteFamilies: infoIsNumber, infoEarliestPut: infoIsNumber,
-	infoKeyValueVersion: infoIsNumber, infoMaxSequenceID: infoIsNumber,
+	infoKeyValueVersion: infoIsNumber, infoMaxSequenceID: infoIsNumber, infoMaxFlushID: infoIsNumber, infoMobCells: infoIsNumber,
 	infoTagsCompressed: infoIsBool, infoNoMinorCompaction: infoIsBool, infoHistorical: infoIsBool, infoMajorCompaction: infoIsBool,
+	infoSkipReset: infoIsBool,
 }
 
 // appendTo encodes the block's payload.

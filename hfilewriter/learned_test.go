@@ -154,7 +154,7 @@ func TestWideRowsAreNotLearned(t *testing.T) {
 	r := open(t, file)
 	n := 0
 	report, err := r.Verify(func(run *Run) error {
-		return run.Each(func(c *cell.Cell) error {
+		return eachOf(run, func(c *cell.Cell) error {
 			if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
 				t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
 			}

@@ -125,10 +125,6 @@ type Settings struct {
 
 	Checksum         Checksum // hbase.hstore.checksum.algorithm, default CRC32C
 	BytesPerChecksum int      // hbase.hstore.bytes.per.checksum, default 16,384
-
-	// Helpers is how many goroutines compress blocks beside the caller, who encodes them and compresses when they are
-	// behind. The bytes are the same. 0 compresses all in the caller's goroutine.
-	Helpers int
 }
 
 // Stamp holds the values of the file info that HBase takes from clocks and task names.

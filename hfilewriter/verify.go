@@ -28,20 +28,6 @@ type Run struct {
 	learned *learned
 }
 
-// Each visits the run's cells one by one. The cell is valid during the call.
-func (r *Run) Each(visit func(*cell.Cell) error) error {
-	cell := *r.Cell
-	for i := -1; i < len(r.Columns); i++ {
-		if i >= 0 {
-			cell.Qualifier, cell.Value = r.learned.columns[r.Columns[i]].qualifier, r.Values[i]
-		}
-		if err := visit(&cell); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
 // previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
 // column, the file info and the trailer's counts. visit, which may be nil, sees all cells in order. The first fault is an

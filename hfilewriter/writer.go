@@ -24,7 +24,7 @@ type Writer struct {
 	bloom    *bloomWriter // nil for BloomNone
 	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
 	file     assembler
-	pipeline *pipeline // to the file
+	block    dataBlock // the one that is finished next
 
 	firstRow []byte
 	stats    stats
@@ -54,8 +54,7 @@ func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
 	}
 	w := &Writer{settings: s, stamp: stamp}
 	blocks := newBlockWriter(out, &w.settings)
-	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
-	w.pipeline = newPipeline(&w.file, &w.settings)
+	w.file = assembler{codec: newCodec(s.Compression), blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
 	w.enc.encoding = s.Encoding
 	w.enc.buf = make([]byte, 0, s.BlockSize+s.BlockSize/8)
 	w.stats.reset()
@@ -176,20 +175,15 @@ func (w *Writer) beginBlock(c *cell.Cell) {
 	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
-// finishBlock sends the data block at hand to the file, with the bloom chunks that are due behind it.
+// finishBlock puts the data block at hand into the file, with the bloom chunks that are due after it. The encoder lends its
+// buffer, which may have grown when it comes back.
 func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
-	b := w.pipeline.take()
+	b := &w.block
 	b.kind, b.last = blockData, last
 	b.key = append(b.key[:0], w.indexKey...)
 	if w.settings.Encoding != EncodeNone {
 		b.kind = blockEncodedData
-	}
-	if own := b == w.pipeline.block; own { // it is free again below, and one buffer is enough
-		b.buf, w.enc.buf = w.enc.buf, b.buf
-		defer func() { w.enc.buf, b.buf = b.buf, w.enc.buf }()
-	} else {
-		b.buf = append(b.buf[:0], w.enc.buf...)
 	}
 	b.chunks = b.chunks[:0]
 	for _, filter := range []*bloomWriter{w.bloom, w.deletes} {
@@ -198,7 +192,10 @@ func (w *Writer) finishBlock(last bool) error {
 		}
 	}
 	w.enc.cells = 0
-	return w.pipeline.send(b)
+	b.buf = w.enc.buf
+	err := w.file.put(b)
+	w.enc.buf = b.buf
+	return err
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
@@ -273,8 +270,8 @@ func (w *Writer) RawSize() int64 {
 
 // Times says what took how long in a file, measured block by block.
 type Times struct {
-	Compress   time.Duration // of all goroutines together
-	Compressed int64         // bytes of blocks before compression
+	Compress   time.Duration
+	Compressed int64 // bytes of blocks before compression
 }
 
 // Times is to be asked for after Close.
@@ -290,16 +287,13 @@ type Summary struct {
 }
 
 // Close writes what stands behind the data. It does not close the io.Writer. A file without cells is an error: HBase
-// refuses to load one. A Writer with Helpers must be closed after an error, too, to end them.
+// refuses to load one.
 func (w *Writer) Close() (*Summary, error) {
 	if w.err == nil && w.stats.cells == 0 {
 		w.err = errors.New("close HFile: it has no cells, and HBase loads no empty file")
 	}
 	if w.err == nil {
 		w.err = w.finishBlock(true)
-	}
-	if err := w.pipeline.close(); w.err == nil {
-		w.err = err
 	}
 	if w.err == nil {
 		w.err = w.finish()

@@ -1,7 +1,5 @@
 package partition
 
-import "bulkload/cell"
-
 // Position orders entries of one key, and says where a record came from.
 type Position struct {
 	File   uint32 // ordinal of the input file
@@ -15,7 +13,4 @@ type Entry struct {
 	Payload []byte
 }
 
-const (
-	maxKey   = cell.MaxRowLen
-	maxEntry = 1 << 30 // a key and its payload
-)
+const maxEntry = 1 << 30 // a key and its payload

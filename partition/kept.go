@@ -99,9 +99,6 @@ func (s *Sorter) takeKept() error {
 		s.addRun(r)
 		s.stats.Entries += r.entries
 		s.stats.Bytes += t.Data
-		for i, n := range t.Counts {
-			s.counts[i] += n
-		}
 		s.cuts.join(t.cuts())
 	}
 	return nil

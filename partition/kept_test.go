@@ -82,7 +82,7 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 		}
 		killed--
 		e, lane := &entries[n], lanes[n%o.Lanes]
-		if err := lane.Commit(append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
+		if err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
 			t.Fatal(err)
 		}
 		since[n%o.Lanes] = append(since[n%o.Lanes], n)
@@ -290,7 +290,7 @@ func TestSortEndsWithItsContext(t *testing.T) {
 		lane := s.Lane()
 		for i := range entries {
 			e := &entries[i]
-			err := lane.Commit(append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
+			err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
 			if err == nil && lane.Full() {
 				var run RunFile
 				run, err = lane.Spill()

@@ -35,18 +35,11 @@ func (l *Lane) Buffer() []byte {
 	return tail[headerLen:headerLen:len(tail)]
 }
 
-// Commit takes the entry that was appended to the slice that Buffer gave: keyLen bytes of key, then the payload. It
-// may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error the lane takes no more.
-func (l *Lane) Commit(entry []byte, keyLen int, pos Position) error {
-	if keyLen > maxKey {
-		return fmt.Errorf("sort an entry of %d bytes with a key of %d: a key has 1 to %d", len(entry), keyLen, maxKey)
-	}
-	return l.CommitWide(entry, keyLen, keyLen, pos)
-}
-
-// CommitWide is Commit for a key of keyLen bytes, MaxWideKey at most, of which the first rowLen are a row as AppendRow
-// writes it: a row's entries are never in two slices.
-func (l *Lane) CommitWide(entry []byte, rowLen, keyLen int, pos Position) error {
+// Commit adds the entry that was appended to the slice that Buffer gave: a key of keyLen bytes, MaxWideKey at most, of which the
+// first rowLen are a row, then the payload. A row's entries are never in two slices: a key that is more than its row has the row
+// as AppendRow writes it. Commit may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error
+// the lane refuses every further entry.
+func (l *Lane) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 	switch {
 	case l.err != nil:
 		return l.err
@@ -144,7 +137,7 @@ func (l *Lane) spill() (*spilledRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.sorter.spilled(run, l.arena, l.writer.counts, &l.cuts)
+	l.sorter.spilled(run, l.arena, &l.cuts)
 	l.arena.reset()
 	return run, nil
 }

@@ -60,7 +60,7 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 			for i := n; i < len(entries); i += o.Lanes {
 				e := &entries[i]
 				b := append(append(lane.Buffer(), e.Key...), e.Payload...)
-				if err := lane.Commit(b, len(e.Key), e.Position); err != nil {
+				if err := commit(lane, b, len(e.Key), e.Position); err != nil {
 					t.Error(err)
 				}
 			}
@@ -128,9 +128,6 @@ func compareRegions(t *testing.T, sorted *Sorted, regions *Regions, want []Entry
 }
 
 func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
-	if n := sorted.RegionEntries(region); n != int64(len(want)) {
-		t.Errorf("region %d has %d entries, want %d", region, n, len(want))
-	}
 	run, err := sorted.Region(region)
 	if err != nil {
 		t.Error(err)
@@ -171,7 +168,7 @@ func TestOpenLaneIsRefused(t *testing.T) {
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
-	if err := lane.Commit(lane.Buffer(), 0, Position{}); err == nil {
+	if err := commit(lane, lane.Buffer(), 0, Position{}); err == nil {
 		t.Fatal("an entry without key was taken")
 	}
 }
@@ -182,11 +179,11 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 		t.Fatal(err)
 	}
 	lane := s.Lane()
-	one := func(l *Lane, keyLen int) error { return l.Commit(append(l.Buffer(), "key"...), keyLen, Position{}) }
+	one := func(l *Lane, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
 	for name, err := range map[string]error{
 		"no key":          one(lane, 0),
 		"key too short":   one(lane, 4),
-		"key too long":    lane.Commit(make([]byte, 40_000), 32_768, Position{}),
+		"key too long":    commit(lane, make([]byte, MaxWideKey+1000), MaxWideKey+1, Position{}),
 		"a lane too many": one(s.Lane(), 3),
 		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
 		"no regions":      second(NewSorter(Options{Lanes: 1})),
@@ -195,7 +192,7 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := lane.Commit(append(lane.Buffer(), bytes.Repeat([]byte("k"), 32_767)...), 32_767, Position{}); err != nil {
+	if err := commit(lane, append(lane.Buffer(), bytes.Repeat([]byte("k"), MaxWideKey)...), MaxWideKey, Position{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {
@@ -207,7 +204,7 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 		t.Error("a closed lane took an entry")
 	}
 	sorted, err := s.Sort(t.Context())
-	if err != nil || sorted.Stats().Entries != 1 || sorted.RegionEntries(0) != 1 {
+	if err != nil || sorted.Stats().Entries != 1 {
 		t.Errorf("%v: %+v", err, sorted.Stats())
 	}
 	if _, err := s.Sort(t.Context()); err == nil {
@@ -281,7 +278,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 	lane, payload, n := s.Lane(), make([]byte, 200), int64(0)
 	commit := func() {
 		b := strconv.AppendInt(lane.Buffer(), 1_000_000+n*7919%1_000_000, 10)
-		if err := lane.Commit(append(b, payload...), 7, Position{0, n}); err != nil {
+		if err := commit(lane, append(b, payload...), 7, Position{0, n}); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -315,4 +312,9 @@ func TestNextAllocatesNothing(t *testing.T) {
 			t.Errorf("memory %d: %v allocations an entry", memory, got)
 		}
 	}
+}
+
+// commit adds an entry whose key is a row.
+func commit(l *Lane, entry []byte, keyLen int, pos Position) error {
+	return l.Commit(entry, keyLen, keyLen, pos)
 }

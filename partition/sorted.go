@@ -13,7 +13,6 @@ type Sorted struct {
 	regions *Regions
 	memory  []*memoryRun
 	runs    []*spilledRun
-	counts  []int64
 	cuts    cuts
 	stats   Stats
 	folder  *folder
@@ -35,9 +34,6 @@ type Stats struct {
 
 // Stats says what the sort did.
 func (s *Sorted) Stats() Stats { return s.stats }
-
-// RegionEntries is the number of entries of region i.
-func (s *Sorted) RegionEntries(i int) int64 { return s.counts[i] }
 
 // Region reads region i's entries in order of key, then of position.
 func (s *Sorted) Region(i int) (*Run, error) { return s.read(Slice{Region: i}) }

@@ -43,7 +43,6 @@ type Sorter struct {
 	ended  bool // by Sort or Discard
 	memRun []*memoryRun
 	runs   []*spilledRun
-	counts []int64 // entries a region
 	cuts   cuts
 	stats  Stats
 }
@@ -61,7 +60,6 @@ func NewSorter(o Options) (*Sorter, error) {
 	s := &Sorter{
 		regions: o.Regions, memory: memory, lanes: o.Lanes, folder: newFolder(o.WorkDir), kept: o.Kept,
 		blockSize: int(min(max(memory/4096, minBlock), maxBlock)),
-		counts:    make([]int64, o.Regions.Len()),
 	}
 	s.plain.Store(o.Plain)
 	if o.Kept != nil {
@@ -116,7 +114,7 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 			return nil, err
 		}
 	}
-	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, counts: s.counts, cuts: s.cuts, stats: s.stats, folder: s.folder}, nil
+	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, cuts: s.cuts, stats: s.stats, folder: s.folder}, nil
 }
 
 // Discard frees memory and spilled files of a sort that will not be finished; kept ones stay. Its lanes must be at rest.
@@ -140,9 +138,6 @@ func (s *Sorter) laneClosed(l *Lane, m *memoryRun) {
 	if m != nil {
 		s.memRun = append(s.memRun, m)
 		s.count(m.arena)
-		for i := range s.counts {
-			s.counts[i] += int64(m.bounds[i+1] - m.bounds[i])
-		}
 	}
 }
 
@@ -153,15 +148,12 @@ func (s *Sorter) count(a *arena) {
 }
 
 // spilled takes over a run and its candidates; the lock is not held.
-func (s *Sorter) spilled(r *spilledRun, a *arena, counts []int64, cuts *cuts) {
+func (s *Sorter) spilled(r *spilledRun, a *arena, cuts *cuts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(a)
 	s.cuts.join(cuts)
 	cuts.empty(s.cuts.zeros)
-	for i, n := range counts {
-		s.counts[i] += n
-	}
 	s.addRun(r)
 }
 

@@ -59,7 +59,7 @@ func TestBudgetIsKept(t *testing.T) {
 	lanes, payload := []*Lane{s.Lane(), s.Lane()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
 		b := fmt.Appendf(lanes[i%2].Buffer(), "%08x", uint32(i)*2654435761)
-		if err := lanes[i%2].Commit(append(b, payload...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(lanes[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%20_000 == 0 {
@@ -171,7 +171,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err = fill(lane); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
-	if again := lane.Commit(append(lane.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
+	if again := commit(lane, append(lane.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
 		t.Errorf("after the failure the lane says %v", again)
 	}
 	if err := errors.Join(lane.Close(), s.Discard()); err != nil {
@@ -182,7 +182,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 // fill commits entries until the lane fails.
 func fill(lane *Lane) error {
 	for i := range 100_000 {
-		if err := lane.Commit(append(lane.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(lane, append(lane.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
 		rowLen := len(key)
 		key = fmt.Appendf(key, "q%06d", i)
 		entry := append(key, bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 31)}, 60)...)
-		if err := lane.CommitWide(entry, rowLen, len(key), Position{Offset: int64(i)}); err != nil {
+		if err := lane.Commit(entry, rowLen, len(key), Position{Offset: int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if !lane.Full() && i+1 < entries {

@@ -95,7 +95,7 @@ type settingsIdentity struct {
 	BloomMaxFold     int     `json:"BloomMaxFold"`
 	Checksum         int     `json:"Checksum"`
 	BytesPerChecksum int     `json:"BytesPerChecksum"`
-	Helpers          int     `json:"Helpers"` // always 0: how many goroutines compress decides no byte
+	Helpers          int     `json:"Helpers"` // always 0: a setting that is gone, but that job hashes have
 }
 
 // The numbers of what is counted in Go. Those of codecs and encodings are HBase's own, which files hold.

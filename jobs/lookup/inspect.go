@@ -2,11 +2,9 @@ package lookup
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
@@ -148,7 +146,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	}
 	info := r.Info()
 	for _, name := range info.Keys() {
-		report.Info = append(report.Info, InfoRow{printable.Bytes([]byte(name)), infoText(name, info[name])})
+		report.Info = append(report.Info, InfoRow{printable.Bytes([]byte(name)), info.Text(name)})
 	}
 	return nil
 }
@@ -162,25 +160,6 @@ func firstKey(b *hfilewriter.Block) string {
 		return printable.Bytes(b.FirstKey)
 	}
 	return hfilewriter.DescribeKey(b.FirstKey)
-}
-
-// infoText prints a property of the file info: keys as keys, numbers as numbers, all else in the notation of Printable.
-func infoText(name string, value []byte) string {
-	switch {
-	case name == "hfile.LASTKEY" || name == "hfile.KEY_OF_BIGGEST_CELL":
-		return hfilewriter.DescribeKey(value)
-	case name == "TIMERANGE" && len(value) == 16:
-		return fmt.Sprintf("%d to %d", int64(binary.BigEndian.Uint64(value)), int64(binary.BigEndian.Uint64(value[8:])))
-	case strings.HasPrefix(name, "LAST_BLOOM") || strings.HasPrefix(name, "BULKLOAD_SOURCE"):
-		return printable.Bytes(value)
-	case len(value) == 8:
-		return fmt.Sprint(int64(binary.BigEndian.Uint64(value)))
-	case len(value) == 4 && !strings.HasSuffix(name, "_TYPE") && !strings.HasSuffix(name, "_ENCODING"):
-		return fmt.Sprint(int32(binary.BigEndian.Uint32(value)))
-	case len(value) == 1:
-		return fmt.Sprint(value[0] != 0)
-	}
-	return printable.Bytes(value)
 }
 
 // keySamples keeps the first keys of every n-th data block, n doubling as they get many.

@@ -249,7 +249,7 @@ func (e *encoding) replay() (all int64, err error) {
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
 			entry := append(append(lane.Buffer(), key...), payload...)
-			err = lane.CommitWide(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			err = lane.Commit(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
 			return 0, errors.Join(err, lane.Close(), sorter.Discard())

@@ -169,5 +169,5 @@ func (f *feed) commit(r *ingest.Record) error {
 	f.file.Digest.AddRow(cells, key.Timestamp)
 	region.Keys += int64(len(key.Key))
 	region.Bytes += int64(len(entry))
-	return f.lane.CommitWide(entry, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	return f.lane.Commit(entry, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }
