@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"bulkload/cell"
+	"bulkload/sortentry"
 	"bulkload/values"
 )
 
-// FuzzPacked gives the writer any bytes as packed values: it takes them as AppendRow takes the values, or says ErrPacked.
+// FuzzPacked gives the writer any bytes as packed values: it takes them as AppendRow takes the values, or says sortentry.ErrDamaged.
 func FuzzPacked(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 8 {
 		var b []byte
 		for range 12 {
-			b = AppendPackedValue(b, values.ValueOf(bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8))))
+			b = sortentry.AppendValue(b, values.ValueOf(bytes.Repeat([]byte("v"), r.IntN(40)*r.IntN(8))))
 			if r.IntN(3) == 0 {
-				b = AppendPackedValue(b, values.Value{})
+				b = sortentry.AppendValue(b, values.Value{})
 			}
 		}
 		f.Add(b, byte(r.IntN(12)))
@@ -39,7 +40,7 @@ func FuzzPacked(f *testing.F) {
 		rest := bytes.Clone(packed)
 		for range qualifiers {
 			var v values.Value
-			if v, rest, err = CutPackedValue(rest); err != nil {
+			if v, rest, err = sortentry.CutValue(rest); err != nil {
 				break
 			}
 			cut = append(cut, v)
@@ -49,7 +50,7 @@ func FuzzPacked(f *testing.F) {
 			s := Settings{Compression: CompressNone, Encoding: encoding, Bloom: BloomRow, BlockSize: 300}
 			w, x := begun(t, &whole, s), begun(t, &single, s)
 			cells, behind, packedErr := w.AppendPacked(columns, []byte("row"), 7, packed)
-			if (packedErr == nil) != (err == nil) || packedErr != nil && !errors.Is(packedErr, ErrPacked) {
+			if (packedErr == nil) != (err == nil) || packedErr != nil && !errors.Is(packedErr, sortentry.ErrDamaged) {
 				t.Fatalf("%v: %v, cut one by one: %v", encoding, packedErr, err)
 			}
 			if packedErr != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bulkload/cell"
+	"bulkload/sortentry"
 	"bulkload/values"
 )
 
@@ -45,14 +46,16 @@ func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values
 		w.err = fmt.Errorf("row %q has %d values for %d columns", row, len(values), len(columns.qualifiers))
 		return w.err
 	}
-	w.packed = pack(w.packed[:0], values)
+	w.packed = w.packed[:0]
+	for _, v := range values {
+		w.packed = sortentry.AppendValue(w.packed, v)
+	}
 	_, _, err := w.AppendPacked(columns, row, timestamp, w.packed)
 	return err
 }
 
-// AppendPacked is AppendRow for values that stand packed one behind the other, as AppendPackedValue packs them, with others
-// behind them or not. It gives the number of cells added, and what stands behind the columns' values. Damaged ones are
-// ErrPacked. Bytes between the length and the capacity of packed may be read, too, though they change nothing.
+// AppendPacked is AppendRow for values that sortentry.AppendValue packed, one after the other, with more after them or not. It
+// gives the number of cells added, and what follows the columns' values. Damaged ones are sortentry.ErrDamaged. Bytes between the length and the capacity of packed may be read, too, though they change nothing.
 func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) (cells int, rest []byte, err error) {
 	if w.err != nil {
 		return 0, nil, w.err
@@ -67,7 +70,7 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	if err != nil || i == len(columns.qualifiers) {
 		return packed, err
 	}
-	value, packed, err := CutPackedValue(packed)
+	value, packed, err := sortentry.CutValue(packed)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 	for ; i < len(columns.qualifiers); i++ {
 		if len(packed) == 0 {
-			return i, nil, ErrPacked
+			return i, nil, sortentry.ErrDamaged
 		}
 		if packed[0] != 0 {
 			break
@@ -100,7 +103,7 @@ func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 func (w *Writer) appendRest(next *cell.Cell, columns *Columns, i int, packed []byte) (rest []byte, err error) {
 	for ; i < len(columns.qualifiers); i++ {
 		var v values.Value
-		if v, packed, err = CutPackedValue(packed); err != nil {
+		if v, packed, err = sortentry.CutValue(packed); err != nil {
 			return nil, err
 		}
 		if v.Null() {
@@ -130,7 +133,7 @@ func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []by
 			return packed, nil
 		}
 		var value values.Value
-		if value, packed, err = CutPackedValue(packed); err != nil {
+		if value, packed, err = sortentry.CutValue(packed); err != nil {
 			return nil, err
 		}
 		v := value.Bytes()

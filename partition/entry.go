@@ -1,5 +1,7 @@
 package partition
 
+import "math"
+
 // Position orders entries of one key, and says where a record came from.
 type Position struct {
 	File   uint32 // ordinal of the input file
@@ -13,4 +15,7 @@ type Entry struct {
 	Payload []byte
 }
 
-const maxEntry = 1 << 30 // a key and its payload
+// MaxKey is the length of the longest key, in bytes.
+const MaxKey = math.MaxUint16
+
+const maxEntry = 1 << 30 // bytes of a key and its payload

@@ -35,9 +35,9 @@ func (l *Lane) Buffer() []byte {
 	return tail[headerLen:headerLen:len(tail)]
 }
 
-// Commit adds the entry that was appended to the slice that Buffer gave: a key of keyLen bytes, MaxWideKey at most, of which the
+// Commit adds the entry that was appended to the slice that Buffer gave: a key of keyLen bytes, MaxKey at most, of which the
 // first rowLen are a row, then the payload. A row's entries are never in two slices: a key that is more than its row has the row
-// as AppendRow writes it. Commit may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error
+// as sortentry.AppendRow writes it. Commit may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error
 // the lane refuses every further entry.
 func (l *Lane) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 	switch {
@@ -45,8 +45,8 @@ func (l *Lane) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 		return l.err
 	case l.closed:
 		return errLaneClosed
-	case rowLen < 1 || rowLen > keyLen || keyLen > MaxWideKey || keyLen > len(entry):
-		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d", len(entry), keyLen, rowLen, MaxWideKey)
+	case rowLen < 1 || rowLen > keyLen || keyLen > MaxKey || keyLen > len(entry):
+		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d", len(entry), keyLen, rowLen, MaxKey)
 	case len(entry) > maxEntry:
 		return fmt.Errorf("sort an entry of %d bytes: at most %d can be taken", len(entry), maxEntry)
 	}

@@ -183,7 +183,7 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 	for name, err := range map[string]error{
 		"no key":          one(lane, 0),
 		"key too short":   one(lane, 4),
-		"key too long":    commit(lane, make([]byte, MaxWideKey+1000), MaxWideKey+1, Position{}),
+		"key too long":    commit(lane, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
 		"a lane too many": one(s.Lane(), 3),
 		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
 		"no regions":      second(NewSorter(Options{Lanes: 1})),
@@ -192,7 +192,7 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := commit(lane, append(lane.Buffer(), bytes.Repeat([]byte("k"), MaxWideKey)...), MaxWideKey, Position{}); err != nil {
+	if err := commit(lane, append(lane.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"bulkload/sortentry"
 )
 
 // TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole keys.
@@ -34,7 +36,7 @@ func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
 	}
 	lane := s.Lane()
 	for i := range entries {
-		key := AppendRow(lane.Buffer(), fmt.Appendf(nil, "row%03d", i*7919%300))
+		key := sortentry.AppendRow(lane.Buffer(), fmt.Appendf(nil, "row%03d", i*7919%300))
 		rowLen := len(key)
 		key = fmt.Appendf(key, "q%06d", i)
 		entry := append(key, bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 31)}, 60)...)

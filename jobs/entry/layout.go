@@ -12,6 +12,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/jobs/jobfile"
 	"bulkload/partition"
+	"bulkload/sortentry"
 	"bulkload/values"
 )
 
@@ -74,7 +75,7 @@ func NewLayout(j *jobfile.Job) (*Layout, error) {
 func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.Sources {
-		dst = hfilewriter.AppendPackedValue(dst, fields[source])
+		dst = sortentry.AppendValue(dst, fields[source])
 	}
 	return dst
 }
@@ -88,7 +89,7 @@ func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields 
 		if !value.Null() {
 			row = row.With(l.hash(i, named), value.Bytes())
 		}
-		dst = hfilewriter.AppendPackedValue(dst, value)
+		dst = sortentry.AppendValue(dst, value)
 	}
 	return dst, row
 }
@@ -118,7 +119,7 @@ func (l *Layout) Unpack(payload []byte, values []values.Value) (timestamp int64,
 	timestamp, packed, err := l.CutTimestamp(payload)
 	for i := range values {
 		if err == nil {
-			values[i], packed, err = hfilewriter.CutPackedValue(packed)
+			values[i], packed, err = sortentry.CutValue(packed)
 		}
 	}
 	if err != nil || len(packed) != 0 {
@@ -136,7 +137,7 @@ func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	cells := digest.NewRow(row, cell.Put)
 	for i := range l.Sources {
 		var value values.Value
-		if value, packed, err = hfilewriter.CutPackedValue(packed); err != nil {
+		if value, packed, err = sortentry.CutValue(packed); err != nil {
 			return ErrPayload
 		}
 		if !value.Null() {

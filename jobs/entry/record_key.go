@@ -8,6 +8,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 	"bulkload/partition"
+	"bulkload/sortentry"
 	"bulkload/values"
 )
 
@@ -69,14 +70,14 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	if k.Row, err = k.append(k.Row[:0], record); err != nil {
 		return err
 	}
-	row := partition.AppendRow(buffer, k.Row)
+	row := sortentry.AppendRow(buffer, k.Row)
 	if k.Key, err = k.qualifier.Append(row, record.Fields); err != nil {
 		return k.refuse(record, err, true)
 	}
 	k.RowLen = len(row)
-	if len(k.Key) > partition.MaxWideKey {
+	if len(k.Key) > partition.MaxKey {
 		return &ingest.BadRecord{Position: record.Position, Raw: record.Raw,
-			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d are possible", len(k.Key), partition.MaxWideKey)}
+			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d are possible", len(k.Key), partition.MaxKey)}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/plan/stats"
 	"bulkload/jobs/target"
-	"bulkload/partition"
+	"bulkload/sortentry"
 )
 
 // TestBoundariesThatArePlanned: the sort's boundaries are those of the rows, also where others take their place.
@@ -31,7 +31,7 @@ func TestBoundariesThatArePlanned(t *testing.T) {
 			for _, row := range rows {
 				key := []byte(row)
 				if wide {
-					key = append(partition.AppendRow(nil, key), "\x00qualifier"...)
+					key = append(sortentry.AppendRow(nil, key), "\x00qualifier"...)
 				}
 				if want, got := made.Regions.Find([]byte(row)), made.Sorted.Find(key); got != want || made.Regions.Len() != len(splits)+1 {
 					t.Errorf("wide %v, splits %q: row %q is in region %d of %d, its entries are in %d", wide, splits, row, want, made.Regions.Len(), got)

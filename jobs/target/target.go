@@ -18,6 +18,7 @@ import (
 	"bulkload/jobs/site"
 	"bulkload/load"
 	"bulkload/partition"
+	"bulkload/sortentry"
 )
 
 // Target is the table as files are made for it: its boundaries, and each family's settings.
@@ -92,7 +93,7 @@ func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 	}
 	of := make([][]byte, len(splits))
 	for i, s := range splits {
-		of[i] = partition.AppendRow(nil, s)
+		of[i] = sortentry.AppendRow(nil, s)
 	}
 	if t.Sorted, err = partition.NewRegions(of); err != nil {
 		return failure.Refusef("region boundaries of a wide table: %w", err)
@@ -106,7 +107,7 @@ func (t *Target) SplitKey(key []byte) (row, named []byte, err error) {
 	if !t.Layout.Wide {
 		return key, nil, nil
 	}
-	row, named, ok := partition.CutRow(nil, key)
+	row, named, ok := sortentry.CutRow(nil, key)
 	if !ok {
 		return nil, nil, entry.ErrPayload
 	}

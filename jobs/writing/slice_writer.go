@@ -21,6 +21,7 @@ import (
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/partition"
+	"bulkload/sortentry"
 	"bulkload/values"
 )
 
@@ -126,7 +127,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	family := &r.stage.Target.Layout.Families[i]
 	columns := family.Last - family.First
 	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
-		cells, rest, err := hfilewriter.CountPacked(packed, columns)
+		cells, rest, err := sortentry.CountValues(packed, columns)
 		switch {
 		case err != nil:
 			return nil, entry.ErrPayload
@@ -141,7 +142,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	}
 	cells, rest, err := f.Writer.AppendPacked(family.Columns, row, timestamp, packed)
 	switch {
-	case errors.Is(err, hfilewriter.ErrPacked):
+	case errors.Is(err, sortentry.ErrDamaged):
 		return nil, entry.ErrPayload
 	case err != nil:
 		return nil, fmt.Errorf("row %s: %w", printable.Bytes(row), err)

@@ -1,4 +1,7 @@
-package hfilewriter
+// Package sortentry is the form in which a record goes through the sort: its row, with which the entry's key begins, and its
+// cells' values, one a column, which are the entry's payload or the end of it. partition sorts such entries as bytes, and
+// hfilewriter writes the values into HFiles without unpacking them.
+package sortentry
 
 import (
 	"encoding/binary"
@@ -7,14 +10,14 @@ import (
 	"bulkload/values"
 )
 
-// Packed values stand one behind the other, one a column: the length and one as a uvarint, or 0 where the row has no cell
-// there, and the value's bytes.
+// Packed values follow each other, one a column: the length and one as a uvarint, or 0 where the row has no cell there, and the
+// value's bytes.
 
-// ErrPacked says that packed values are damaged.
-var ErrPacked = errors.New("packed values are damaged")
+// ErrDamaged says that packed values are damaged.
+var ErrDamaged = errors.New("packed values are damaged")
 
-// AppendPackedValue packs a value after others; null is no cell.
-func AppendPackedValue(dst []byte, v values.Value) []byte {
+// AppendValue packs a value after others; null is no cell.
+func AppendValue(dst []byte, v values.Value) []byte {
 	if v.Null() {
 		return append(dst, 0)
 	}
@@ -38,13 +41,13 @@ func AppendPackedValue(dst []byte, v values.Value) []byte {
 	return dst
 }
 
-// CutPackedValue gives the first of packed values, null for no cell, and those behind it. The value's capacity goes on into
-// them. It fails with ErrPacked.
-func CutPackedValue(packed []byte) (value values.Value, rest []byte, err error) {
+// CutValue gives the first of packed values, null for no cell, and those after it. The value's capacity goes on into them. It
+// fails with ErrDamaged.
+func CutValue(packed []byte) (value values.Value, rest []byte, err error) {
 	n, size := packedLen(packed)
 	switch end := size + n - 1; {
 	case size == 0:
-		return values.Value{}, nil, ErrPacked
+		return values.Value{}, nil, ErrDamaged
 	case n == 0:
 		return values.Value{}, packed[size:], nil
 	default:
@@ -68,10 +71,10 @@ func packedLen(packed []byte) (n, size int) {
 	return int(long), size
 }
 
-// CountPacked is how many of the first n of packed values are cells, and what is behind them. It fails with ErrPacked.
-func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
+// CountValues is how many of the first n of packed values are cells, and what follows them. It fails with ErrDamaged.
+func CountValues(packed []byte, n int) (cells int, rest []byte, err error) {
 	for range n {
-		value, rest, err := CutPackedValue(packed)
+		value, rest, err := CutValue(packed)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -80,12 +83,4 @@ func CountPacked(packed []byte, n int) (cells int, rest []byte, err error) {
 		}
 	}
 	return cells, packed, nil
-}
-
-// pack packs a row's values.
-func pack(dst []byte, all []values.Value) []byte {
-	for _, v := range all {
-		dst = AppendPackedValue(dst, v)
-	}
-	return dst
 }

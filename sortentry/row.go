@@ -1,9 +1,6 @@
-package partition
+package sortentry
 
-import (
-	"bytes"
-	"math"
-)
+import "bytes"
 
 // In a wide table many entries meet in one row, and a key is the row and what orders the entries in it. The row is
 // written so that such keys order as rows do, whatever their lengths, and as what is behind where the rows are equal:
@@ -12,9 +9,6 @@ const (
 	rowEnd  = 0x00 // behind a zero byte: the row's end
 	rowZero = 0xFF // behind a zero byte: it is the row's
 )
-
-// MaxWideKey is the length of the longest key of a wide table, as AppendRow writes it and with what is behind.
-const MaxWideKey = math.MaxUint16
 
 // AppendRow appends a row to a key, in the form to which what orders the row's entries is appended then. Boundaries of
 // regions are to be written in the same form.
