@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bulkload/values"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -92,7 +93,7 @@ func TestDaysAsCalendars(t *testing.T) {
 func TestClocksAsGo(t *testing.T) {
 	r := drawn(t)
 	for _, name := range []string{"UTC", "Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Asia/Kathmandu", "Africa/Casablanca"} {
-		l, err := location(name)
+		l, err := values.Location(name)
 		if err != nil {
 			t.Fatal(err)
 		}
