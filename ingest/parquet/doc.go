@@ -9,6 +9,7 @@
 //	refused.go  what is no fault but can't be read
 //	schema.go   the columns to read, by name, and their types
 //	kind.go     what the values of a column mean
+//	annotation.go  footers whose annotations v15 does not take
 //	legacy.go   what Spark's footers say of dates before 1582
 //	records.go  records out of one split
 //	cursor.go   the values of one column, in batches

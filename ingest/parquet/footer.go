@@ -97,13 +97,19 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	if err := checkFooter(raw); err != nil {
 		return nil, err
 	}
-	meta, err := metadata.NewFileMetaData(raw, nil)
+	meta, odd, err := readMeta(raw)
 	if err != nil {
-		return nil, fmt.Errorf("its footer is damaged: %w", err)
+		return nil, err
 	}
 	foot = &footer{file: listed, legacy: legacyOf(meta)}
 	if foot.columns, err = f.find(meta.Schema); err != nil {
 		return nil, err
+	}
+	for _, c := range foot.columns {
+		if odd[c.leaf] {
+			return nil, refusef("column %s: its type has an annotation that this program does not know, or that contradicts it; "+
+				"write the file anew with another type, or leave the column out", c.name)
+		}
 	}
 	if foot.groups, err = rowGroups(meta, foot.columns, end); err != nil {
 		return nil, err

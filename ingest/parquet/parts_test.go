@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"bulkload/values"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/values"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"

@@ -539,3 +539,19 @@ func TestColumnsAreFoundByName(t *testing.T) {
 		}
 	}
 }
+
+// TestNullsThatAreNotCounted: a header of version 2 that says that no value is null, where the levels say that some are, is that
+// of a damaged page, or of v15's writer without statistics: it is refused with the place and both numbers.
+func TestNullsThatAreNotCounted(t *testing.T) {
+	one := "1"
+	c := &written{name: "n", physical: parquet.Types.Int64, optional: true, values: []any{int64(1), nil, nil}, texts: row{&one, nil, nil}}
+	for _, stats := range []bool{true, false} {
+		content := writeFile(t, []*written{c}, []int{3}, parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithStats(stats))
+		rows, err := readBytes(&Form{Columns: []string{"n"}}, content, func(*ingest.Record) {})
+		want := "column n: read the page at byte "
+		if stats && (rows != 3 || err != nil) || !stats && (err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "it has 1 values that are not null, its header says 0 of 3 in 3 rows are null")) {
+			t.Errorf("statistics %v: %d rows, %v", stats, rows, err)
+		}
+	}
+}
