@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -219,10 +220,14 @@ func checkRows(r *Report, _ *Facts) []Finding {
 
 // percentText writes two digits of a percentage, and no power of ten.
 func percentText(p float64) string {
-	if p >= 10 {
+	switch {
+	case p >= 10:
 		return fmt.Sprintf("%.0f", p)
+	case !(p > 0): // NaN too
+		return "0"
 	}
-	return fmt.Sprintf("%.2g", p)
+	digits := 1 - int(math.Floor(math.Log10(p))) // after the point
+	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(p, 'f', digits, 64), "0"), ".")
 }
 
 // ordered is the part of the changes that makes an order.
