@@ -57,7 +57,7 @@ var benchUneven = sync.OnceValue(func() []tableRow {
 			case (i+j)%5 == 0:
 				rows[i].values[j] = values.Value{}
 			case (i+j)%3 == 0:
-				rows[i].values[j] = values.ValueOf(bytes.Repeat(append(rows[i].values[j].Bytes(), byte('a'+j)), 20)[:150])
+				rows[i].values[j] = values.ValueOf(bytes.Repeat(append(rows[i].values[j].Bytes(), byte('a'+j)), 150)[:150])
 			}
 		}
 	}
