@@ -1,11 +1,14 @@
 package hfilewriter
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"bulkload/values"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -40,6 +43,39 @@ func BenchmarkAppendRow(b *testing.B) {
 				}
 				return nil
 			})
+		})
+	}
+}
+
+// benchUneven are rows as of a table of texts: of the columns every third is long and every fifth null, each row at another one.
+var benchUneven = sync.OnceValue(func() []tableRow {
+	rows := checkRows(20_000, 2)
+	for i := range rows {
+		rows[i].values = slices.Clone(rows[i].values)
+		for j := range rows[i].values {
+			switch {
+			case (i+j)%5 == 0:
+				rows[i].values[j] = values.Value{}
+			case (i+j)%3 == 0:
+				rows[i].values[j] = values.ValueOf(bytes.Repeat(append(rows[i].values[j].Bytes(), byte('a'+j)), 150)[:150])
+			}
+		}
+	}
+	return packed(rows)
+})
+
+// BenchmarkUnevenRows writes rows and reads them back to which neither the writer's nor the reader's fastest way applies often.
+func BenchmarkUnevenRows(b *testing.B) {
+	rows := benchUneven()
+	for _, bs := range benchSettings {
+		b.Run("write "+bs.name, func(b *testing.B) { benchWrite(b, bs.s, len(rows)*len(checkQualifiers), fillRows(b, rows)) })
+		in := open(b, writeRows(b, bs.s, rows, checkQualifiers, benchTime))
+		b.Run("verify "+bs.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := in.Verify(nil); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

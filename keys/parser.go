@@ -6,6 +6,8 @@ import (
 	"time"
 	_ "time/tzdata" // a key must not depend on which zones are installed
 	"unicode/utf8"
+
+	"bulkload/values"
 )
 
 // maxDepth bounds how deep calls nest: Append keeps a mark for each.
@@ -191,11 +193,13 @@ func (p *parser) zone(c *call) error {
 	if p.ahead.kind != tokenLiteral {
 		return p.unexpected("a time zone in quotes: " + c.usage)
 	}
-	zone, err := time.LoadLocation(p.ahead.value)
-	if err != nil || p.ahead.value == "" || p.ahead.value == "Local" {
+	zone, err := values.Location(p.ahead.value)
+	if err != nil || p.ahead.value == "" { // in words of its own, since a name is in quotes here
 		return p.fail(p.ahead.start, "%q is no time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
 	}
-	c.zone = zone
+	if c.zone = zone; zone == nil {
+		c.zone = time.UTC
+	}
 	return p.advance()
 }
 

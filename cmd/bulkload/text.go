@@ -11,6 +11,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/jobs"
+	"bulkload/jobs/plan/stats"
 )
 
 // note tells people what happens on the way.
@@ -188,11 +189,7 @@ func writeRegions(w io.Writer, s *jobs.OutputSummary) {
 
 // count writes a number with commas.
 func count(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+	return stats.Count(n)
 }
 
 func writeLoad(w io.Writer, r *jobs.LoadReport) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"bulkload/internal/editdistance"
+
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
@@ -89,7 +91,7 @@ func nearest(name string, s *schema.Schema) string {
 	var all []string
 	for i := range min(s.NumColumns(), maxCompared) {
 		other := s.Column(i).ColumnPath()[0]
-		if d := editDistance(strings.ToLower(name), strings.ToLower(other)); d < distance {
+		if d := editdistance.Between(compared(name), compared(other)); d < distance {
 			best, distance = other, d
 		}
 		if len(all) == 0 || all[len(all)-1] != other {
@@ -108,26 +110,8 @@ func nearest(name string, s *schema.Schema) string {
 
 const maxCompared = 2000
 
-// editDistance is Levenshtein's distance between the first 64 bytes of two names.
-func editDistance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
-}
+// compared is a name as nearest compares it: in any case, and its first 64 bytes.
+func compared(name string) string { return strings.ToLower(name[:min(len(name), 64)]) }
 
 // checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. Levels are named there, too, and old
 // Impalas name dictionaries that they don't write: what a page really has is looked at when it is read.

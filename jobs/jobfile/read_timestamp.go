@@ -95,17 +95,15 @@ var digitLayouts = map[string]string{
 	"20060102150405": time.RFC3339,
 }
 
+// parseMoment reads a moment as a cell's is read, save that a clock must have an offset: a job has no zone.
 func parseMoment(text string) (int64, error) {
-	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		return t.UnixMilli(), nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.UnixMilli(), nil
-	}
 	for layout, meant := range digitLayouts {
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {
 			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
 		}
+	}
+	if c, problem := values.ParseClock([]byte(text)); problem == "" && (c.Zoned || !c.Timed) {
+		return c.Millis(nil), nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) {

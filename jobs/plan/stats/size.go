@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 	"strings"
+
+	"bulkload/internal/bytesize"
 )
 
 type unit struct {
@@ -12,16 +14,12 @@ type unit struct {
 
 // Size writes a number of bytes as a run does: 1 KiB is 1,024.
 func Size(n int64) string {
-	return sizeIn(n, []unit{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}})
+	return bytesize.Format(n)
 }
 
 // decimalSize writes a number of bytes as the rule of regions counts them, and as an axis does: 1 GB is 1,000,000,000.
 func decimalSize(n int64) string {
-	return sizeIn(n, []unit{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}})
-}
-
-func sizeIn(n int64, units []unit) string {
-	for _, u := range units {
+	for _, u := range []unit{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
 		if float64(n) >= u.bytes {
 			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
 		}
