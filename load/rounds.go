@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/storage"
 )
 
 // grace is how long a request under way may still take when the caller's context ends: how it ends is better known than
@@ -166,7 +167,10 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 	if err != nil {
 		return outcome{left: g.files, passing: err}
 	}
-	token, err := l.rights.forRequest(ctx)
+	token, err := l.tokenForRequest(ctx)
+	if errors.Is(err, storage.ErrUnavailable) {
+		return outcome{left: g.files, passing: err}
+	}
 	if err != nil {
 		return outcome{left: g.files, err: err}
 	}
@@ -193,6 +197,19 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 		err = &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: errors.New("the region is open elsewhere by now")}
 	}
 	return l.takeStock(ctx, g, err)
+}
+
+// errNoToken keeps a request from HBase with Kerberos that carries no token, whatever the reason is.
+var errNoToken = fmt.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
+	"nothing was sent", ErrRefused)
+
+// tokenForRequest is the token for a request that is sent now; nil only where HBase has no Kerberos.
+func (l *loading) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
+	token, err := l.rights.forRequest(ctx)
+	if err == nil && token == nil && l.cluster.secured {
+		return nil, errNoToken
+	}
+	return token, err
 }
 
 // catchUp looks after files that an earlier request may have brought on since: a server can outlive our patience.

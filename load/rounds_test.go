@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -419,4 +420,29 @@ func TestNoRequestWithoutLeave(t *testing.T) {
 	}
 	b.wantLeft(false, "b")
 	b.wantTold("a")
+}
+
+// TestNoRequestWithoutToken: HBase with Kerberos gets no request without a delegation token.
+func TestNoRequestWithoutToken(t *testing.T) {
+	noTokens, noNameNode := errors.New("no tokens today"), fmt.Errorf("%w: no NameNode", storage.ErrUnavailable)
+	for name, c := range map[string]struct {
+		rights         *delegation
+		final, passing error
+	}{
+		"no rights":      {nil, ErrRefused, nil},
+		"failing rights": {&delegation{fs: &delegator{failing: noTokens}}, noTokens, nil},
+		"no NameNode":    {&delegation{fs: &delegator{failing: noNameNode}}, nil, noNameNode},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(*bench) hbasetest.Answer { return no })
+			b.cluster.secured, b.rights = true, c.rights
+			o := b.attempt(t.Context(), b.group)
+			if !errors.Is(o.err, c.final) || !errors.Is(o.passing, c.passing) || len(o.left) != 2 {
+				t.Errorf("%v, passing %v, %d left", o.err, o.passing, len(o.left))
+			}
+			if n := b.requests.Load(); n != 0 {
+				t.Errorf("%d requests were sent", n)
+			}
+		})
+	}
 }

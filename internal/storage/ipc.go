@@ -28,6 +28,12 @@ const (
 
 	// maxFrame bounds a NameNode's answer, in bytes (ipc.maximum.response.length).
 	maxFrame = 128 << 20
+
+	// maxLoginFrame bounds an answer of a server that has not proved yet who it is, in bytes; they have some hundreds.
+	maxLoginFrame = 64 << 10
+
+	// maxOffers bounds the ways to log in that a server offers; Hadoop has three.
+	maxOffers = 16
 )
 
 // message builds a protobuf message.
@@ -78,14 +84,17 @@ func callFrame(call int32, client []byte, method string, request message) []byte
 
 // readFrame reads a frame into buf, which it gives back with the frame, its length included. buf grows with the bytes that
 // arrive, not with the length that is claimed.
-func readFrame(r io.Reader, buf []byte) ([]byte, error) {
+func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r, buf, maxFrame) }
+
+// readFrameUpTo is readFrame for frames of at most limit bytes.
+func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 	buf, err := readMore(r, buf[:0], 4)
 	if err != nil {
 		return buf, err
 	}
 	length := binary.BigEndian.Uint32(buf)
-	if length > maxFrame {
-		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, maxFrame)
+	if length > limit {
+		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, limit)
 	}
 	buf, err = readMore(r, buf, 4+int(length))
 	if err == io.EOF {
@@ -213,6 +222,9 @@ func parseSasl(b []byte) (saslMessage, error) {
 		case bytesField(3):
 			m.token = f.bytes
 		case bytesField(4):
+			if len(m.offers) == maxOffers {
+				return malformedf("more than the %d ways to log in that are accepted", maxOffers)
+			}
 			o, err := parseOffer(f.bytes)
 			m.offers = append(m.offers, o)
 			return err
@@ -249,7 +261,7 @@ func exchange(c io.ReadWriter, client []byte, m message) (saslMessage, error) {
 	if _, err := c.Write(requestFrame(saslCall, client, m)); err != nil {
 		return saslMessage{}, err
 	}
-	frame, err := readFrame(c, nil)
+	frame, err := readFrameUpTo(c, nil, maxLoginFrame)
 	if err != nil {
 		return saslMessage{}, fmt.Errorf("log in: %w", noEOF(err))
 	}

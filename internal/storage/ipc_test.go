@@ -201,6 +201,9 @@ func TestLoginRefuses(t *testing.T) {
 		"a call's answer":   {append(slices.Clone(good), replyFrame(3, nil)...), errNotSasl.Error()},
 		"a strange state":   {append(slices.Clone(good), replyFrame(saslCall, message(nil).number(2, 9))...), "state 9"},
 		"refused":           {append(slices.Clone(good), refusalFrame(saslCall, "a.b.InvalidToken", "token can't be found in cache")...), "InvalidToken: token can't be found in cache"},
+		"many offers":       {negotiate(slices.Repeat([]message{offer("TOKEN", "PLAIN", "")}, maxOffers+1)...), "more than the 16 ways"},
+		"a long frame":      {negotiate(offer("TOKEN", "DIGEST-MD5", strings.Repeat("x", maxLoginFrame))), "more than the 65536"},
+		"a long challenge":  {append(slices.Clone(good), replyFrame(saslCall, make(message, maxLoginFrame))...), "more than the 65536"},
 		"weak":              {negotiate(offer("TOKEN", "DIGEST-MD5", strings.Replace(challenge, "md5-sess", "md5", 1))), "algorithm"},
 	} {
 		s, err := readSecurity(conf)
