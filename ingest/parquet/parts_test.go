@@ -524,31 +524,3 @@ func TestOldSparks(t *testing.T) {
 		}
 	}
 }
-
-// TestEditDistance: the distance is a metric, and that of the plain recursion for short names.
-func TestEditDistance(t *testing.T) {
-	var plain func(a, b string) int
-	plain = func(a, b string) int {
-		if a == "" || b == "" {
-			return len(a) + len(b)
-		}
-		if a[0] == b[0] {
-			return plain(a[1:], b[1:])
-		}
-		return 1 + min(plain(a[1:], b), plain(a, b[1:]), plain(a[1:], b[1:]))
-	}
-	r := drawn(t)
-	name := func() string {
-		b := make([]byte, r.IntN(6))
-		for i := range b {
-			b[i] = 'a' + byte(r.IntN(3))
-		}
-		return string(b)
-	}
-	for range 2_000 {
-		a, b := name(), name()
-		if got, want := editDistance(a, b), plain(a, b); got != want || editDistance(b, a) != want {
-			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
-		}
-	}
-}
