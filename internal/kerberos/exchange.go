@@ -290,16 +290,17 @@ func (c *client) sign(request *messages.TGSReq, by credential) error {
 	if err != nil {
 		return failed
 	}
-	ap, err := c.request(by, types.Checksum{CksumType: etype.GetHashID(), Checksum: sum})
+	ap, err := c.request(by, types.Checksum{CksumType: etype.GetHashID(), Checksum: sum}, types.EncryptionKey{})
 	request.PAData = types.PADataSequence{{PADataType: patype.PA_TGS_REQ, PADataValue: ap}}
 	return err
 }
 
 // request makes an AP-REQ (RFC 4120, 5.5.1). The authenticator has no sequence number: those of messages begin with 0.
-func (c *client) request(by credential, sum types.Checksum) ([]byte, error) {
+// An empty subkey is none.
+func (c *client) request(by credential, sum types.Checksum, subkey types.EncryptionKey) ([]byte, error) {
 	now := c.now().UTC()
 	auth := types.Authenticator{AVNO: iana.PVNO, CRealm: c.realm, CName: c.name, Cksum: sum,
-		CTime: now, Cusec: now.Nanosecond() / 1000}
+		CTime: now, Cusec: now.Nanosecond() / 1000, SubKey: subkey}
 	ap, err := messages.NewAPReq(by.ticket, by.key, auth)
 	if err != nil {
 		return nil, errors.New("can't encrypt by the session's key")
