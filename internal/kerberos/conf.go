@@ -17,7 +17,8 @@ type conf struct {
 	realm    string // default_realm
 	lifetime time.Duration
 	skew     time.Duration
-	etypes   []int32 // that are permitted, the best first
+	etypes   []int32           // that are permitted, the best first
+	answered map[string]string // by realm, the address of the KDC that answered last; who asks has the login's turn
 }
 
 // known are the encryption types that gokrb5 has and that tickets of today use, in the order of MIT's default.
@@ -40,7 +41,7 @@ func readConf(paths string) (*conf, error) {
 }
 
 func newConf(p *profile) (*conf, error) {
-	c := &conf{profile: p, realm: p.get("", "libdefaults", "default_realm")}
+	c := &conf{profile: p, realm: p.get("", "libdefaults", "default_realm"), answered: map[string]string{}}
 	var err error
 	if c.lifetime, err = duration(p.get("24h", "libdefaults", "ticket_lifetime")); err != nil {
 		return nil, fmt.Errorf("%s: ticket_lifetime: %w", p.files[0], err)

@@ -174,13 +174,16 @@ func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) 
 	})
 }
 
-// checked makes sure that an answer is to what was asked (RFC 4120, 3.1.5).
+// checked makes sure that an answer is to what was asked (RFC 4120, 3.1.5 and 3.3.4).
 func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) (credential, error) {
-	switch {
-	case part.Nonce != asked.Nonce:
-		return credential{}, errors.New("the answer is to another request")
-	case !slices.Equal(r.CName.NameString, c.name.NameString):
-		return credential{}, fmt.Errorf("the ticket is for %s", r.CName.PrincipalNameString())
+	if part.Nonce != asked.Nonce {
+		return credential{}, errors.New("the answer is to another request: its nonce is another one")
+	}
+	if err := c.isOurs(r); err != nil {
+		return credential{}, err
+	}
+	if err := isAsked(asked, r, part); err != nil {
+		return credential{}, err
 	}
 	cred := credential{ticket: r.Ticket, key: part.Key, start: part.StartTime, end: part.EndTime, renewTill: part.RenewTill}
 	if cred.start.IsZero() {
@@ -190,6 +193,43 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 		return cred, fmt.Errorf("the ticket begins in %v: the clock of this machine is that much behind the KDC's", early.Round(time.Second))
 	}
 	return cred, nil
+}
+
+// isOurs makes sure that a ticket is for the client who asks.
+func (c *client) isOurs(r messages.KDCRepFields) error {
+	switch {
+	case r.CRealm != c.realm:
+		return fmt.Errorf("the ticket is for a client of realm %q (crealm), not of %s: write the realm as the KDC does", r.CRealm, c.realm)
+	case !slices.Equal(r.CName.NameString, c.name.NameString):
+		return fmt.Errorf("the ticket is for client %q (cname), not for %s", r.CName.PrincipalNameString(), c.name.PrincipalNameString())
+	}
+	return nil
+}
+
+// isAsked makes sure that a ticket is for the server that was asked for, and that the server's name, which is sent in
+// clear with the ticket, is the one that the KDC has encrypted.
+func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) error {
+	switch {
+	case part.SRealm != asked.Realm:
+		return fmt.Errorf("the ticket is for a server of realm %q (srealm); asked was for one of %s", part.SRealm, asked.Realm)
+	case !slices.Equal(part.SName.NameString, asked.SName.NameString) && !leadsOn(asked, part.SName):
+		return fmt.Errorf("the ticket is for server %q (sname); asked was for %s",
+			part.SName.PrincipalNameString(), asked.SName.PrincipalNameString())
+	case r.Ticket.Realm != part.SRealm:
+		return fmt.Errorf("the ticket says realm %q (ticket realm), the KDC's encrypted part %s", r.Ticket.Realm, part.SRealm)
+	case !slices.Equal(r.Ticket.SName.NameString, part.SName.NameString):
+		return fmt.Errorf("the ticket says server %q (ticket sname), the KDC's encrypted part %s",
+			r.Ticket.SName.PrincipalNameString(), part.SName.PrincipalNameString())
+	}
+	return nil
+}
+
+// leadsOn tells whether an answer is a ticket for the KDC of another realm, which is on the way to the server that was
+// asked for (RFC 4120, 3.3.3). Who asks for the ticket-granting ticket of the KDC's own realm wants no other.
+func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
+	name := got.NameString
+	return len(name) == 2 && name[0] == "krbtgt" && name[1] != "" && name[1] != asked.Realm &&
+		!slices.Equal(asked.SName.NameString, granting(asked.Realm).NameString)
 }
 
 // ticket gets a ticket for a server by a ticket-granting one (RFC 4120, 3.3). renew asks for that one anew instead.
@@ -250,16 +290,17 @@ func (c *client) sign(request *messages.TGSReq, by credential) error {
 	if err != nil {
 		return failed
 	}
-	ap, err := c.request(by, types.Checksum{CksumType: etype.GetHashID(), Checksum: sum})
+	ap, err := c.request(by, types.Checksum{CksumType: etype.GetHashID(), Checksum: sum}, types.EncryptionKey{})
 	request.PAData = types.PADataSequence{{PADataType: patype.PA_TGS_REQ, PADataValue: ap}}
 	return err
 }
 
 // request makes an AP-REQ (RFC 4120, 5.5.1). The authenticator has no sequence number: those of messages begin with 0.
-func (c *client) request(by credential, sum types.Checksum) ([]byte, error) {
+// An empty subkey is none.
+func (c *client) request(by credential, sum types.Checksum, subkey types.EncryptionKey) ([]byte, error) {
 	now := c.now().UTC()
 	auth := types.Authenticator{AVNO: iana.PVNO, CRealm: c.realm, CName: c.name, Cksum: sum,
-		CTime: now, Cusec: now.Nanosecond() / 1000}
+		CTime: now, Cusec: now.Nanosecond() / 1000, SubKey: subkey}
 	ap, err := messages.NewAPReq(by.ticket, by.key, auth)
 	if err != nil {
 		return nil, errors.New("can't encrypt by the session's key")

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/messages"
 )
 
@@ -20,11 +22,11 @@ var ErrNoKDC = errors.New("no answer of any KDC")
 // maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
 const maxReply = 1 << 20
 
-// kdcPatience is how long one KDC may take before the next is asked.
+// kdcPatience is how long one KDC may take at most before the next is asked.
 const kdcPatience = 5 * time.Second
 
-// ask sends a request to the realm's KDCs, one after the other until one answers. It gives the address of the one that
-// did. An answer may be a messages.KRBError.
+// ask sends a request to the realm's KDCs, one after the other until one answers, and first to the one that answered
+// last. It gives the address of the one that did. An answer may be a messages.KRBError.
 func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
 	addrs := c.kdcs(realm)
 	if len(addrs) == 0 && c.byDNS() {
@@ -33,11 +35,17 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 	if len(addrs) == 0 {
 		return nil, "", fmt.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm, strings.Join(c.profile.files, ", "))
 	}
+	addrs = first(addrs, c.answered[realm])
 	var failures []string
-	for _, addr := range addrs {
-		reply, err := askOne(ctx, addr, request)
+	for i, addr := range addrs {
+		reply, err := askOne(ctx, addr, patience(ctx, len(addrs)-i), request)
 		if err == nil {
-			return reply, addr, krbError(reply)
+			refused := krbError(reply)
+			if !unavailable(refused) {
+				c.answered[realm] = addr
+				return reply, addr, refused
+			}
+			err = fmt.Errorf("%s: the KDC says that it is out of service", addr)
 		}
 		failures = append(failures, err.Error())
 		if ctx.Err() != nil {
@@ -45,6 +53,30 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 		}
 	}
 	return nil, strings.Join(addrs, ", "), fmt.Errorf("%w of realm %s: %s", ErrNoKDC, realm, strings.Join(failures, "; "))
+}
+
+// first moves an address to the front of those that have it.
+func first(addrs []string, addr string) []string {
+	i := slices.Index(addrs, addr)
+	if i <= 0 {
+		return addrs
+	}
+	return append([]string{addr}, slices.Delete(slices.Clone(addrs), i, i+1)...)
+}
+
+// patience is how long the next of some KDCs may take: each has its share of the time that is left.
+func patience(ctx context.Context, kdcs int) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return kdcPatience
+	}
+	return min(kdcPatience, time.Until(deadline)/time.Duration(kdcs))
+}
+
+// unavailable tells whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
+func unavailable(err error) bool {
+	var refused messages.KRBError
+	return errors.As(err, &refused) && refused.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE
 }
 
 // lookUp asks DNS for a realm's KDCs (RFC 4120, 7.2.3.2).
@@ -61,8 +93,8 @@ func lookUp(ctx context.Context, realm string) []string {
 }
 
 // askOne asks a KDC by TCP, since tickets with many groups don't fit a datagram, and by UDP where it has no TCP.
-func askOne(ctx context.Context, addr string, request []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, kdcPatience)
+func askOne(ctx context.Context, addr string, patience time.Duration, request []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reply, err := byTCP(ctx, addr, request)
 	if err == nil || ctx.Err() != nil {

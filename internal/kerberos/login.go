@@ -35,6 +35,7 @@ type Login struct {
 	turn    chan struct{}         // held by the one who talks to the KDC and uses what follows
 	granted map[string]credential // the ticket-granting tickets by realm, ours among them
 	tickets map[string]credential // by service
+	again   map[string]time.Time  // by service, "" for our ticket-granting one: not to be renewed before
 }
 
 // Open logs in. It asks the KDC where a keytab is used; a ticket cache must have a ticket that is valid now.
@@ -46,7 +47,7 @@ func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
 		return nil, fmt.Errorf("log in to Kerberos: %w", err)
 	}
 	l := &Login{client: &client{conf: conf, now: now}, keytab: c.Keytab, turn: make(chan struct{}, 1),
-		granted: map[string]credential{}, tickets: map[string]credential{}}
+		granted: map[string]credential{}, tickets: map[string]credential{}, again: map[string]time.Time{}}
 	if c.Keytab == "" {
 		err = l.openCache(c)
 	} else {
@@ -193,25 +194,46 @@ func (l *Login) own(ctx context.Context) (credential, error) {
 	return l.ownLocked(ctx)
 }
 
-// ownLocked gets a new ticket where the old one is about to end. If that fails the old one serves to its end.
+// renewalPause is how long a ticket that is still valid serves on after it could not be renewed, before that is tried
+// again: else each connection would wait for a KDC that is away.
+const renewalPause = time.Minute
+
+// renewed gives a ticket, by get where the old one is about to end. If that fails the old one serves to its end. While the
+// old one is valid, get has a part of the caller's time only: the connection that wants the ticket needs the rest.
+func (l *Login) renewed(ctx context.Context, service string, old credential, get func(context.Context) (credential, error)) (credential, error) {
+	valid := l.valid(old)
+	if l.fresh(old) || valid && l.client.now().Before(l.again[service]) {
+		return old, nil
+	}
+	part, cancel := ctx, context.CancelFunc(func() {})
+	if valid {
+		part, cancel = context.WithTimeout(ctx, patience(ctx, 2))
+	}
+	defer cancel()
+	cred, err := get(part)
+	if err == nil || !valid {
+		return cred, err
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		l.again[service] = l.client.now().Add(renewalPause)
+	}
+	return old, nil
+}
+
+// ownLocked gets a new ticket where the old one is about to end.
 func (l *Login) ownLocked(ctx context.Context) (credential, error) {
 	old := l.granted[l.client.realm]
-	if l.fresh(old) {
-		return old, nil
-	}
-	get := l.byCache
-	if l.keytab != "" {
-		get = l.byKeytab
-	}
-	cred, err := get(ctx, old)
-	if err == nil {
-		l.granted = map[string]credential{l.client.realm: cred} // those of other realms were got by the old one
-		return cred, nil
-	}
-	if l.valid(old) {
-		return old, nil
-	}
-	return credential{}, err
+	return l.renewed(ctx, "", old, func(ctx context.Context) (credential, error) {
+		get := l.byCache
+		if l.keytab != "" {
+			get = l.byKeytab
+		}
+		cred, err := get(ctx, old)
+		if err == nil {
+			l.granted = map[string]credential{l.client.realm: cred} // those of other realms were got by the old one
+		}
+		return cred, err
+	})
 }
 
 // byKeytab logs in. The file is read anew, since it may have been exchanged.
@@ -272,17 +294,13 @@ func (l *Login) Ticket(ctx context.Context, service string) (*Ticket, error) {
 		return nil, l.failed(service, "", err)
 	}
 	defer func() { <-l.turn }()
-	cred, ok := l.tickets[service]
-	if !ok || !l.fresh(cred) {
-		got, err := l.get(ctx, service)
-		if err != nil && (!ok || !l.valid(cred)) {
-			return nil, err
-		}
-		if err == nil {
-			cred = got
-			l.tickets[service] = cred
-		}
+	cred, err := l.renewed(ctx, service, l.tickets[service], func(ctx context.Context) (credential, error) {
+		return l.get(ctx, service)
+	})
+	if err != nil {
+		return nil, err
 	}
+	l.tickets[service] = cred
 	return &Ticket{l.client, cred.ticket.SName.PrincipalNameString() + "@" + cred.ticket.Realm, cred}, nil
 }
 

@@ -47,8 +47,8 @@ func TestLoginByKeytab(t *testing.T) {
 			}
 			ticket, err := l.Ticket(t.Context(), "hbase/localhost")
 			must(t, err)
-			if ticket.Service() != "hbase/localhost@LAB.TEST" || ticket.Key().KeyType != 18 {
-				t.Errorf("got %v of type %d", ticket, ticket.Key().KeyType)
+			if ticket.Service() != "hbase/localhost@LAB.TEST" || ticket.credential.key.KeyType != 18 {
+				t.Errorf("got %v of type %d", ticket, ticket.credential.key.KeyType)
 			}
 			for _, text := range []string{fmt.Sprint(ticket), fmt.Sprintf("%+v", ticket), fmt.Sprintf("%#v", ticket)} {
 				if text != "ticket for hbase/localhost@LAB.TEST" {
@@ -70,8 +70,8 @@ func TestEachEncryptionType(t *testing.T) {
 			must(t, err)
 			ticket, err := l.Ticket(t.Context(), "hbase/localhost@LAB.TEST")
 			must(t, err)
-			if ticket.Key().KeyType != id {
-				t.Errorf("session key of type %d", ticket.Key().KeyType)
+			if ticket.credential.key.KeyType != id {
+				t.Errorf("session key of type %d", ticket.credential.key.KeyType)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestTicketsAreRenewed(t *testing.T) {
 			shift = 55 * time.Second // within the KDC's tolerance
 			later, err := l.Ticket(ctx, "hbase/localhost")
 			must(t, err)
-			if string(later.Key().KeyValue) == string(first.Key().KeyValue) {
+			if string(later.credential.key.KeyValue) == string(first.credential.key.KeyValue) {
 				t.Error("the old ticket was given, of which 5 s are left")
 			}
 		})
@@ -320,7 +320,7 @@ func TestTicketsForManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _, err := ticket.Request(); err != nil {
+			if _, _, err := ticket.Request(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,7 +1,10 @@
 package kerberos
 
 import (
+	"crypto/rand"
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jcmturner/gofork/encoding/asn1"
@@ -21,9 +24,6 @@ type Ticket struct {
 // Service is the service's principal, with its realm.
 func (t *Ticket) Service() string { return t.service }
 
-// Key is the session key.
-func (t *Ticket) Key() types.EncryptionKey { return t.credential.key }
-
 // Expiry is when the ticket ends. What was opened with it stays open.
 func (t *Ticket) Expiry() time.Time { return t.credential.end }
 
@@ -37,18 +37,36 @@ func (t *Ticket) GoString() string { return t.String() }
 // since the server proves itself by what it signs next.
 const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence
 
-// Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection.
-func (t *Ticket) Request() ([]byte, error) {
+// Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection, and the key that protects both directions
+// of it: the initiator's subkey, which is random and of the session key's type. All connections of a ticket share its
+// session key, so that under that key the answers of one would pass for those of another.
+func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
+	failed := func(err error) ([]byte, types.EncryptionKey, error) {
+		return nil, types.EncryptionKey{}, &Error{t.client.principal(), t.service, "its ticket", "", err}
+	}
+	if key, err = randomLike(t.credential.key); err != nil {
+		return failed(err)
+	}
 	sum := make([]byte, 24) // RFC 4121, 4.1.1: the length of the bindings, 16 bytes of none, flags
 	binary.LittleEndian.PutUint32(sum, 16)
 	binary.LittleEndian.PutUint32(sum[20:], contextFlags)
-	request, err := t.client.request(t.credential, types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: sum})
+	request, err := t.client.request(t.credential, types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: sum}, key)
 	if err != nil {
-		return nil, &Error{t.client.principal(), t.service, "its ticket", "", err}
+		return failed(err)
 	}
 	oid, err := asn1.Marshal(gssapi.OIDKRB5.OID())
 	if err != nil {
-		return nil, err
+		return failed(err)
 	}
-	return asn1tools.AddASNAppTag(append(append(oid, 1, 0), request...), 0), nil
+	return asn1tools.AddASNAppTag(append(append(oid, 1, 0), request...), 0), key, nil
+}
+
+// randomLike makes a key of another's type and size. Any bytes are one for AES (RFC 3962, 4; RFC 8009, 3).
+func randomLike(key types.EncryptionKey) (types.EncryptionKey, error) {
+	if !slices.Contains(sessionTypes, key.KeyType) {
+		return types.EncryptionKey{}, fmt.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
+	}
+	value := make([]byte, len(key.KeyValue))
+	rand.Read(value)
+	return types.EncryptionKey{KeyType: key.KeyType, KeyValue: value}, nil
 }

@@ -9,7 +9,8 @@ import (
 
 // GSSAPI is the exchange with a Kerberos ticket (RFC 4752): its first token is the request, the server answers with the
 // protections that it offers, and the client chooses the first of preferred that is among them. The server proves who it
-// is by its offer, which only a holder of the service's key can sign.
+// is by its offer, which only a holder of the service's key can sign. Each connection has a key of its own, so that the
+// offer of an earlier one proves nothing.
 func GSSAPI(t *kerberos.Ticket, preferred []Protection) Client {
 	return &gssapi{ticket: t, preferred: preferred}
 }
@@ -25,12 +26,17 @@ type gssapi struct {
 // the same.
 const maxBuffer = 1<<24 - 1
 
-// Start gives the initial token of RFC 4121, 4.1.
+// Start gives the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes none
+// of its own, since the client wants no AP-REP.
 func (g *gssapi) Start() (token []byte, err error) {
-	if g.wrapper, err = newWrapper(g.ticket.Key()); err != nil {
+	token, key, err := g.ticket.Request()
+	if err != nil {
+		return nil, err
+	}
+	if g.wrapper, err = newWrapper(key); err != nil {
 		return nil, fmt.Errorf("ticket for %s: %w", g.ticket.Service(), err)
 	}
-	return g.ticket.Request()
+	return token, nil
 }
 
 // Next answers the server's offer.
