@@ -16,7 +16,7 @@ import (
 type Identity struct {
 	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, else the system user
 	Login  *kerberos.Login // on one with Kerberos; nil: Tokens are all there is
-	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives
+	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives; unused where there is a Login
 }
 
 // security is how the connections of one file system are protected, by the site files and by who we are.
@@ -156,14 +156,14 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		full, err = hdfsUser(who.User)
 		return full, full, err
 	}
-	s.login = who.Login
+	if s.login = who.Login; s.login != nil {
+		// Who logs in with a token gets no delegation token of HDFS, and HBase needs one.
+		return s.login.Principal(), s.login.Short(), nil
+	}
 	for _, t := range who.Tokens {
 		if t.Kind == hdfsTokenKind {
 			s.tokens = append(s.tokens, t)
 		}
-	}
-	if s.login != nil {
-		return s.login.Principal(), s.login.Short(), nil
 	}
 	if len(s.tokens) == 0 {
 		return "", "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
