@@ -3,8 +3,10 @@ package storage
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bulkload/internal/kerberos"
@@ -211,9 +213,9 @@ func shortName(principal string) string {
 
 // tokenFor gives the token for a NameNode, by its name service, or its IP or name and port.
 func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
-	names := []string{strings.ToLower(address)}
+	names := []string{strings.ToLower(address), javaAddress(address)}
 	if remote != nil {
-		names = append(names, remote.String())
+		names = append(names, javaAddress(remote.String()))
 	}
 	if s.service != "" {
 		names = []string{s.service}
@@ -244,5 +246,28 @@ func (s *security) tokenService(address string, remote net.Addr) string {
 	if !s.useIP {
 		return strings.ToLower(address)
 	}
-	return remote.String()
+	return javaAddress(remote.String())
+}
+
+// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 all eight groups, without brackets. Other
+// addresses are given as they are.
+func javaAddress(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return address
+	}
+	if ip = ip.Unmap(); ip.Is4() {
+		return ip.String() + ":" + port
+	}
+	var groups []string
+	for b := ip.As16(); len(groups) < 8; {
+		i := 2 * len(groups)
+		groups = append(groups, strconv.FormatUint(uint64(b[i])<<8|uint64(b[i+1]), 16))
+	}
+	text := strings.Join(groups, ":")
+	if zone := ip.Zone(); zone != "" {
+		text += "%" + zone
+	}
+	return text + ":" + port
 }

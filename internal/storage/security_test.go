@@ -283,3 +283,26 @@ func TestTokenServices(t *testing.T) {
 		}
 	}
 }
+
+// Java writes all groups of an address of IPv6, and no brackets.
+func TestTokenServiceIPv6(t *testing.T) {
+	s := &security{useIP: true}
+	for _, c := range []struct{ ip, zone, want string }{
+		{"::1", "", "0:0:0:0:0:0:0:1:8020"},
+		{"2001:db8::ff00:42:8329", "", "2001:db8:0:0:0:ff00:42:8329:8020"},
+		{"fe80::1", "eth0", "fe80:0:0:0:0:0:0:1%eth0:8020"},
+		{"::ffff:10.0.0.1", "", "10.0.0.1:8020"},
+	} {
+		remote := &net.TCPAddr{IP: net.ParseIP(c.ip), Zone: c.zone, Port: 8020}
+		if got := s.tokenService("nn:8020", remote); got != c.want {
+			t.Errorf("%s is %s, want %s", c.ip, got, c.want)
+		}
+		of := &security{tokens: []Token{{Service: c.want}}}
+		if _, ok := of.tokenFor("nn:8020", remote); !ok {
+			t.Errorf("%s: the token is not found by the connection", c.ip)
+		}
+		if _, ok := of.ownToken([]string{remote.String()}); !ok {
+			t.Errorf("%s: the token is not found by the address", c.ip)
+		}
+	}
+}
