@@ -252,7 +252,8 @@ type delegator struct {
 	storage.FS
 	life             time.Duration
 	given, cancelled int
-	failing          error
+	failing          error // of new tokens
+	lasting          error // of renewals
 }
 
 func (d *delegator) Delegates() bool { return true }
@@ -266,7 +267,7 @@ func (d *delegator) DelegationToken(_ context.Context, renewer string) (storage.
 }
 
 func (d *delegator) RenewToken(context.Context, storage.Token) (time.Time, error) {
-	return time.Now().Add(d.life), nil
+	return time.Now().Add(d.life), d.lasting
 }
 
 func (d *delegator) CancelToken(context.Context, storage.Token) error {
@@ -312,6 +313,44 @@ func TestTokens(t *testing.T) {
 	}
 	if rights, err := newDelegation(&Cluster{}, storage.Local); err != nil || rights != nil {
 		t.Errorf("got %v, %v", rights, err)
+	}
+}
+
+// TestFailedExchange: a token serves to its end where no new one is to be had, which is tried again.
+func TestFailedExchange(t *testing.T) {
+	ctx := t.Context()
+	d := &delegator{life: time.Hour}
+	rights := &delegation{fs: d, user: "tina"}
+	want := func(what, identifier string) {
+		t.Helper()
+		token, err := rights.forRequest(ctx)
+		if err != nil || string(token.Identifier) != identifier {
+			t.Fatalf("%s: %v, %v; want %s", what, token, err, identifier)
+		}
+	}
+	want("at first", "tina1")
+	rights.change, d.failing = time.Now(), errors.New("no tokens today")
+	want("half old", "tina1")
+	if !rights.change.After(time.Now()) {
+		t.Error("each request tries the exchange again")
+	}
+	rights.change, d.failing = time.Now(), nil
+	want("a minute later", "tina2")
+	rights.change, rights.end, d.failing = time.Now(), time.Now(), errors.New("no tokens today")
+	if token, err := rights.forRequest(ctx); !errors.Is(err, d.failing) || token != nil {
+		t.Errorf("at its end: %v, %v", token, err)
+	}
+}
+
+// TestUnknownLife: of a token whose end the NameNode does not tell nothing is assumed.
+func TestUnknownLife(t *testing.T) {
+	d := &delegator{life: time.Hour, lasting: errors.New("tina tries to renew a token with renewer tina@OTHER")}
+	rights := &delegation{fs: d, user: "tina"}
+	if _, err := rights.forRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(rights.change); left > unknownLife/2 || time.Until(rights.end) > unknownLife {
+		t.Errorf("it is exchanged in %v", left)
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -21,7 +22,8 @@ type delegation struct {
 	mu     sync.Mutex
 	token  *storage.Token
 	old    []storage.Token // that were given up for a new one, and may still be in use
-	change time.Time       // when the token is half old
+	change time.Time       // when to exchange the token
+	end    time.Time       // when it serves no more
 }
 
 // newDelegation gives nil where neither HBase nor HDFS has Kerberos: there are no tokens then.
@@ -37,7 +39,8 @@ func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	return nil, nil
 }
 
-// forRequest is the token for a request that is sent now: one that is less than half old.
+// forRequest is the token for a request that is sent now: one that is less than half old. Where the exchange fails the old
+// one serves to its end, and the exchange is tried again every minute.
 func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	if d == nil {
 		return nil, nil
@@ -45,8 +48,12 @@ func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, er
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.token == nil || !time.Now().Before(d.change) {
-		if err := d.fetch(ctx); err != nil {
+		err := d.fetch(ctx)
+		if err != nil && (d.token == nil || !time.Now().Before(d.end)) {
 			return nil, err
+		}
+		if err != nil {
+			d.change = time.Now().Add(exchangePause)
 		}
 	}
 	t := d.token
@@ -60,24 +67,27 @@ func (d *delegation) fetch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("files are handed over by a delegation token only: %w", err)
 	}
-	if d.token != nil {
+	if d.token != nil && !bytes.Equal(d.token.Identifier, t.Identifier) {
 		d.old = append(d.old, *d.token)
 	}
-	d.token, d.change = &t, begun.Add(d.life(ctx, t, begun)/2)
+	life := d.life(ctx, t, begun)
+	d.token, d.change, d.end = &t, begun.Add(life/2), begun.Add(life)
 	return nil
 }
 
-// tokenLife is HDFS's default (dfs.namenode.delegation.token.renew-interval).
-const tokenLife = 24 * time.Hour
+const (
+	exchangePause = time.Minute // between tries to exchange a token
+	unknownLife   = 10 * time.Minute
+)
 
-// life is how long a token serves, as the NameNode says when it is renewed. A token that was given to us is renewed by
-// others.
+// life is how long a token serves, as the NameNode says when it is renewed. Where it does not say, as it does to nobody
+// but the renewer, nothing is assumed: the token is exchanged every few minutes.
 func (d *delegation) life(ctx context.Context, t storage.Token, begun time.Time) time.Duration {
 	until, err := d.fs.RenewToken(ctx, t)
-	if err == nil && until.After(begun) {
-		return until.Sub(begun)
+	if err != nil {
+		return unknownLife
 	}
-	return tokenLife
+	return max(until.Sub(begun), 0)
 }
 
 // cancel ends the tokens, so that nobody can use them any more.

@@ -25,15 +25,24 @@ func (e *loginError) Unwrap() error { return e.err }
 // nothing.
 func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
 	layer, err := s.greet(ctx, c, address)
-	var remote *remoteError
-	var network net.Error
-	switch {
-	case err == nil, errors.As(err, &network), isCut(err):
-		return layer, err
-	case errors.As(err, &remote) && remote.later():
-		return nil, err
+	if err != nil && !passes(err) {
+		err = &loginError{address, err}
 	}
-	return nil, &loginError{address, err}
+	return layer, err
+}
+
+// passes tells whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't do it now.
+func passes(err error) bool {
+	var ticket *kerberos.Error
+	if errors.As(err, &ticket) { // which may also be about a file, whose errors look like those of a network
+		return errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded)
+	}
+	var remote *remoteError
+	if errors.As(err, &remote) {
+		return remote.later()
+	}
+	var network net.Error
+	return errors.As(err, &network) || isCut(err)
 }
 
 func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
@@ -48,11 +57,24 @@ func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.
 	if first.state != saslNegotiate {
 		return nil, s.noSimple() // a server without security answers "success" at once
 	}
-	way, offer, err := s.choose(ctx, first.offers, c, address)
+	way, err := s.choose(ctx, first.offers, c, address)
 	if err != nil {
 		return nil, err
 	}
-	return converse(c, client, way, offer)
+	layer, err := converse(c, client, way.client, way.offer)
+	var remote *remoteError
+	if errors.As(err, &remote) && !remote.later() {
+		return nil, fmt.Errorf("the server refuses %s (%w): %s", way.proof, remote, way.cure)
+	}
+	return layer, err
+}
+
+// loginWay is an offer of the server and what serves for it.
+type loginWay struct {
+	client sasl.Client
+	offer  saslOffer
+	proof  string // the ticket or the token
+	cure   string // what to do where the server refuses it
 }
 
 // noSimple refuses to go on without authentication, whatever the site files allow: the server may be a stranger.
@@ -65,47 +87,48 @@ func (s *security) noSimple() error {
 }
 
 // choose gives the first of the server's offers for which there is a token or a ticket.
-func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, address string) (sasl.Client, saslOffer, error) {
+func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, address string) (loginWay, error) {
 	var methods []string
 	for _, o := range offers {
 		switch {
 		case o.method == "TOKEN" && o.mechanism == "DIGEST-MD5":
 			if t, ok := s.tokenFor(address, c.RemoteAddr()); ok {
-				return s.byToken(t, o), o, nil
+				return s.byToken(t, o), nil
 			}
 		case o.method == "KERBEROS" && o.mechanism == "GSSAPI" && s.login != nil:
-			way, err := s.byTicket(ctx, o, c, address)
-			return way, o, err
+			return s.byTicket(ctx, o, c, address)
 		case o.method == "SIMPLE":
-			return nil, o, s.noSimple()
+			return loginWay{}, s.noSimple()
 		}
 		methods = append(methods, o.method)
 	}
 	if len(s.tokens) > 0 {
-		return nil, saslOffer{}, fmt.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
+		return loginWay{}, fmt.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
 	}
-	return nil, saslOffer{}, fmt.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
+	return loginWay{}, fmt.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
 		"or name a file of tokens in HADOOP_TOKEN_FILE_LOCATION", strings.Join(methods, " and "))
 }
 
-func (s *security) byToken(t Token, o saslOffer) sasl.Client {
-	return sasl.DigestMD5(sasl.Digest{User: base64.StdEncoding.EncodeToString(t.Identifier), Password: base64.StdEncoding.EncodeToString(t.Password),
+func (s *security) byToken(t Token, o saslOffer) loginWay {
+	client := sasl.DigestMD5(sasl.Digest{User: base64.StdEncoding.EncodeToString(t.Identifier), Password: base64.StdEncoding.EncodeToString(t.Password),
 		Service: o.protocol, Host: o.server, Preferred: s.rpc})
+	return loginWay{client, o, "the " + t.String(), "it has ended or was cancelled; get a new one, or log in with a keytab"}
 }
 
-func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, address string) (sasl.Client, error) {
+func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, address string) (loginWay, error) {
 	service, err := s.nameNodeService(o, c, address)
 	if err != nil {
-		return nil, err
+		return loginWay{}, err
 	}
 	ticket, err := s.login.Ticket(ctx, service)
 	if err != nil {
-		return nil, err
+		return loginWay{}, err
 	}
 	if s.pattern != nil && !s.pattern.MatchString(ticket.Service()) {
-		return nil, fmt.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
+		return loginWay{}, fmt.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
 	}
-	return sasl.GSSAPI(ticket, s.rpc), nil
+	return loginWay{sasl.GSSAPI(ticket, s.rpc), o, fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
+		"it is another service, its keytab has no such key or an older one (kvno), or its clock is wrong; its log says which"}, nil
 }
 
 // nameNodeService gives the NameNode's principal by the site files, which must be the one that it says it has

@@ -91,12 +91,14 @@ type answer struct {
 	remote  net.Addr
 }
 
-// call makes one call of ours, on a connection of its own, at the NameNode that is active. Such calls are few.
+// call makes one call of ours, on a connection of its own, at the NameNode that is active. Such calls are few. Where no
+// NameNode answers for now the error is ErrUnavailable.
 func (n *rpcClient) call(ctx context.Context, method string, request message) (answer, error) {
 	n.mu.Lock()
 	first := n.active
 	n.mu.Unlock()
 	var failed error
+	final := false
 	for i := range n.addresses {
 		which := (first + i) % len(n.addresses)
 		a, err := n.callAt(ctx, n.addresses[which], method, request)
@@ -107,10 +109,14 @@ func (n *rpcClient) call(ctx context.Context, method string, request message) (a
 			return a, nil
 		}
 		failed = errors.Join(failed, fmt.Errorf("%s at NameNode %s: %w", method, n.addresses[which], err))
+		final = final || !passes(err)
 		var remote *remoteError
 		if errors.As(err, &remote) && !remote.later() {
 			break // an answer
 		}
+	}
+	if !final {
+		failed = fmt.Errorf("%w: %w", ErrUnavailable, failed)
 	}
 	return answer{}, failed
 }

@@ -3,8 +3,10 @@ package storage
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bulkload/internal/kerberos"
@@ -16,7 +18,7 @@ import (
 type Identity struct {
 	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, else the system user
 	Login  *kerberos.Login // on one with Kerberos; nil: Tokens are all there is
-	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives
+	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives; unused where there is a Login
 }
 
 // security is how the connections of one file system are protected, by the site files and by who we are.
@@ -156,14 +158,14 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		full, err = hdfsUser(who.User)
 		return full, full, err
 	}
-	s.login = who.Login
+	if s.login = who.Login; s.login != nil {
+		// Who logs in with a token gets no delegation token of HDFS, and HBase needs one.
+		return s.login.Principal(), s.login.Short(), nil
+	}
 	for _, t := range who.Tokens {
 		if t.Kind == hdfsTokenKind {
 			s.tokens = append(s.tokens, t)
 		}
-	}
-	if s.login != nil {
-		return s.login.Principal(), s.login.Short(), nil
 	}
 	if len(s.tokens) == 0 {
 		return "", "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
@@ -211,9 +213,9 @@ func shortName(principal string) string {
 
 // tokenFor gives the token for a NameNode, by its name service, or its IP or name and port.
 func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
-	names := []string{strings.ToLower(address)}
+	names := []string{strings.ToLower(address), javaAddress(address)}
 	if remote != nil {
-		names = append(names, remote.String())
+		names = append(names, javaAddress(remote.String()))
 	}
 	if s.service != "" {
 		names = []string{s.service}
@@ -244,5 +246,28 @@ func (s *security) tokenService(address string, remote net.Addr) string {
 	if !s.useIP {
 		return strings.ToLower(address)
 	}
-	return remote.String()
+	return javaAddress(remote.String())
+}
+
+// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 all eight groups, without brackets. Other
+// addresses are given as they are.
+func javaAddress(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return address
+	}
+	if ip = ip.Unmap(); ip.Is4() {
+		return ip.String() + ":" + port
+	}
+	var groups []string
+	for b := ip.As16(); len(groups) < 8; {
+		i := 2 * len(groups)
+		groups = append(groups, strconv.FormatUint(uint64(b[i])<<8|uint64(b[i+1]), 16))
+	}
+	text := strings.Join(groups, ":")
+	if zone := ip.Zone(); zone != "" {
+		text += "%" + zone
+	}
+	return text + ":" + port
 }

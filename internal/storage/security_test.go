@@ -1,6 +1,10 @@
 package storage
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -8,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
+	"bulkload/internal/testcluster/kdc"
 )
 
 // Each property that asks for protection is honoured, or refused by its name, the file and what to do. docs/security.md has
@@ -132,6 +139,124 @@ func TestOwnToken(t *testing.T) {
 	}
 }
 
+// YARN and Oozie give every program a file of tokens. Where there is a login too, the NameNode gets the ticket: who logs in
+// with a token gets no delegation token.
+func TestTicketBeforeToken(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	login := keytabLogin(t, k)
+	k.Principal(t, "nn", "", "hdfs/localhost@LAB.TEST")
+	conf := site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST")
+	token := Token{Identifier: []byte("id"), Password: []byte("p"), Kind: hdfsTokenKind, Service: "127.0.0.1:8020", given: true}
+	s, err := readSecurity(conf)
+	check(t, err)
+	_, short, err := s.as(Identity{Login: login, Tokens: []Token{token}}, conf, "nn", []string{"localhost:8020"})
+	check(t, err)
+	offers := []saslOffer{{method: "TOKEN", mechanism: "DIGEST-MD5", server: "default"},
+		{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}}
+	way, err := s.choose(t.Context(), offers, &played{}, "localhost:8020")
+	if err != nil || way.offer.method != "KERBEROS" || short != "loader" {
+		t.Errorf("%s logs in with %s, %v", short, way.offer.method, err)
+	}
+}
+
+// keytabLogin logs loader in.
+func keytabLogin(t *testing.T, k *kdc.KDC) *kerberos.Login {
+	t.Helper()
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Keytab: k.Principal(t, "loader", "", "loader@LAB.TEST"), Krb5Conf: k.Conf()})
+	check(t, err)
+	return login
+}
+
+// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will go on refusing.
+func TestLoginWithoutKDC(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	n := ticketClient(t, k)
+	served := func() *played {
+		return &played{in: bytes.NewReader(negotiation(saslOffer{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}))}
+	}
+	n.dial = func(context.Context, string, string) (net.Conn, error) { return served(), nil }
+	_, err := n.call(t.Context(), "getDelegationToken", nil)
+	if errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "does not know the service") {
+		t.Errorf("a KDC that refuses: %v", err)
+	}
+	check(t, k.Stop())
+	_, err = n.logIn(t.Context(), served(), "localhost:8020")
+	var refused *loginError
+	if errors.As(err, &refused) || !errors.Is(err, kerberos.ErrNoKDC) {
+		t.Errorf("no KDC, on a connection: %v", err)
+	}
+	if _, err = n.call(t.Context(), "getDelegationToken", nil); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("no KDC, in a call: %v", err)
+	}
+	conf := site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST")
+	address := offering(t, negotiation(saslOffer{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}))
+	p := patience{dial: time.Second, nameNode: 5 * time.Second, dataNode: time.Second}
+	if _, err := connectHDFS(conf, "nn", []string{address}, Identity{Login: n.login}, p); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("no KDC, when connecting: %v", err)
+	}
+}
+
+// offering listens at localhost and sends each client the answer to its first frame.
+func offering(t *testing.T, reply []byte) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.CopyN(io.Discard, c, int64(len(saslGreeting)))
+			_, _ = readFrame(c, nil)
+			_, _ = c.Write(reply)
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	check(t, err)
+	return net.JoinHostPort("localhost", port)
+}
+
+// ticketClient is loader's, of one NameNode at localhost.
+func ticketClient(t *testing.T, k *kdc.KDC) *rpcClient {
+	t.Helper()
+	s, err := readSecurity(site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST"))
+	check(t, err)
+	s.login = keytabLogin(t, k)
+	return &rpcClient{security: s, addresses: []string{"localhost:8020"}, user: "loader"}
+}
+
+// negotiation is a server's first answer.
+func negotiation(offers ...saslOffer) []byte {
+	m := message(nil).number(2, saslNegotiate)
+	for _, o := range offers {
+		m = m.bytes(4, o.choice())
+	}
+	return replyFrame(saslCall, m)
+}
+
+// A NameNode's refusal names us, the service and what to do.
+func TestRefusedTicket(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	n := ticketClient(t, k)
+	k.Principal(t, "nn", "", "hdfs/localhost@LAB.TEST")
+	in := append(negotiation(saslOffer{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}),
+		refusalFrame(saslCall, "javax.security.sasl.SaslException", "GSS initiate failed\n\tat x")...)
+	_, err := n.logIn(t.Context(), &played{in: bytes.NewReader(in)}, "localhost:8020")
+	var refused *loginError
+	if !errors.As(err, &refused) {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"localhost:8020", "loader@LAB.TEST", "hdfs/localhost@LAB.TEST", "SaslException: GSS initiate failed", "kvno", "clock"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+	}
+}
+
 func TestTokenServices(t *testing.T) {
 	ip := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 8020}
 	byIP, byName, ha := Token{Service: "10.0.0.1:8020"}, Token{Service: "nn1:8020"}, Token{Service: "ha-hdfs:bank"}
@@ -155,6 +280,29 @@ func TestTokenServices(t *testing.T) {
 	for service, s := range map[string]*security{"10.0.0.1:8020": {useIP: true}, "nn1:8020": {}, "ha-hdfs:bank": {useIP: true, service: "ha-hdfs:bank"}} {
 		if got := s.tokenService("NN1:8020", ip); got != service {
 			t.Errorf("%s; want %s", got, service)
+		}
+	}
+}
+
+// Java writes all groups of an address of IPv6, and no brackets.
+func TestTokenServiceIPv6(t *testing.T) {
+	s := &security{useIP: true}
+	for _, c := range []struct{ ip, zone, want string }{
+		{"::1", "", "0:0:0:0:0:0:0:1:8020"},
+		{"2001:db8::ff00:42:8329", "", "2001:db8:0:0:0:ff00:42:8329:8020"},
+		{"fe80::1", "eth0", "fe80:0:0:0:0:0:0:1%eth0:8020"},
+		{"::ffff:10.0.0.1", "", "10.0.0.1:8020"},
+	} {
+		remote := &net.TCPAddr{IP: net.ParseIP(c.ip), Zone: c.zone, Port: 8020}
+		if got := s.tokenService("nn:8020", remote); got != c.want {
+			t.Errorf("%s is %s, want %s", c.ip, got, c.want)
+		}
+		of := &security{tokens: []Token{{Service: c.want}}}
+		if _, ok := of.tokenFor("nn:8020", remote); !ok {
+			t.Errorf("%s: the token is not found by the connection", c.ip)
+		}
+		if _, ok := of.ownToken([]string{remote.String()}); !ok {
+			t.Errorf("%s: the token is not found by the address", c.ip)
 		}
 	}
 }

@@ -197,9 +197,10 @@ func (t *transfers) encrypt(ctx context.Context, conn *transferConn, again func(
 
 // agree makes the exchange, and gives what protects the connection from then on.
 func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
+	d.Service, d.Host = "hdfs", "0" // SaslParticipant's
 	stream, err := t.exchange(c, d)
 	if err != nil {
-		return nil, fmt.Errorf("log in to the DataNode (%v): %w", d, err)
+		return nil, fmt.Errorf("log in to DataNode %v (%v): %w", c.RemoteAddr(), d, err)
 	}
 	return stream, nil
 }
@@ -208,7 +209,6 @@ func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 var errUnknownKey = errors.New("the DataNode does not know the encryption key")
 
 func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
-	d.Service, d.Host = "hdfs", "0" // SaslParticipant's
 	way := sasl.DigestMD5(d)
 	if _, err := c.Write(append([]byte(nil), saslMagic...)); err != nil {
 		return nil, err

@@ -67,6 +67,9 @@ func TestTransferRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
+		if c.token.Identifier != nil && !strings.Contains(err.Error(), "log in to DataNode 127.0.0.1:8020 (digest for hdfs/0)") {
+			t.Errorf("%s: %v does not say to what", name, err)
+		}
 		if strings.Contains(p.out.String(), "client") {
 			t.Errorf("%s: the operation was sent all the same", name)
 		}

@@ -18,7 +18,8 @@ import (
 // loginTime bounds a login, of which each KDC may take some seconds.
 const loginTime = time.Minute
 
-// logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches.
+// logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches. The tokens of
+// the environment are read only where nobody is logged in: YARN and Oozie always give some.
 func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
@@ -28,11 +29,6 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 		}
 		return nil
 	}
-	tokens, err := storage.TokensOfEnvironment()
-	if err != nil {
-		return failure.Usagef("%w", err)
-	}
-	s.tokens = tokens
 	ctx, cancel := context.WithTimeout(context.Background(), loginTime)
 	defer cancel()
 	login, err := kerberos.Open(ctx, kerberos.Config{Principal: k.Principal, Keytab: k.Keytab,
@@ -43,10 +39,21 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 		s.announce(login)
 		return nil
 	}
-	if k.Keytab == "" && len(tokens) > 0 {
-		return nil // HDFS believes the tokens; what needs a ticket says so
+	if k.Keytab != "" {
+		return loginError(property, s.Conf, err)
 	}
-	return loginError(property, s.Conf, err)
+	tokens, broken := storage.TokensOfEnvironment()
+	if broken != nil {
+		return failure.Usagef("%w (they are needed, since the login failed: %w)", broken, err)
+	}
+	if len(tokens) == 0 {
+		return loginError(property, s.Conf, err)
+	}
+	s.tokens = tokens // HDFS accepts them
+	if isKerberos(s.Conf, hbaseAuthentication) {
+		s.noLogin = fmt.Errorf("delegation tokens serve for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
+	}
+	return nil
 }
 
 // loginError says why a login is needed, beside why it failed. A KDC that does not answer may do so later.
@@ -72,10 +79,16 @@ func (s *Site) announce(l *kerberos.Login) {
 
 // wantsKerberos gives the property that asks for Kerberos; "" where none does.
 func wantsKerberos(conf *siteconf.Conf) string {
-	for _, property := range []string{"hadoop.security.authentication", "hbase.security.authentication"} {
-		if strings.EqualFold(conf.Get(property, ""), "kerberos") {
+	for _, property := range []string{"hadoop.security.authentication", hbaseAuthentication} {
+		if isKerberos(conf, property) {
 			return property
 		}
 	}
 	return ""
+}
+
+const hbaseAuthentication = "hbase.security.authentication"
+
+func isKerberos(conf *siteconf.Conf, property string) bool {
+	return strings.EqualFold(conf.Get(property, ""), "kerberos")
 }

@@ -24,8 +24,9 @@ type Site struct {
 	User string       // as HDFS names us
 	say  func(string) // nil: nobody listens
 
-	login  *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
-	tokens []storage.Token // of HADOOP_TOKEN_FILE_LOCATION
+	login   *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
+	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, where nobody is logged in
+	noLogin error           // why HBase can't be reached with the tokens alone; nil where it can, or there is a login
 }
 
 // Open reads the site files where something needs them: remote is false for a job that stays on local disks, which
@@ -86,6 +87,9 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 
 // Connect reaches HBase.
 func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
+	if s.noLogin != nil {
+		return nil, s.noLogin
+	}
 	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login})
 	return c, failure.Early(err)
 }

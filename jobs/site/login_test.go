@@ -1,0 +1,68 @@
+package site
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster/kdc"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+)
+
+// tokenFile is one with a token for a NameNode, in the environment as YARN puts it there.
+func tokenFile(t *testing.T) {
+	t.Helper()
+	b := []byte("HDTS\x00\x01")
+	for _, part := range []string{"a", "identifier", "password", "HDFS_DELEGATION_TOKEN", "127.0.0.1:8020"} {
+		b = append(append(b, byte(len(part))), part...)
+	}
+	name := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(name, append(b, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HADOOP_TOKEN_FILE_LOCATION", name)
+}
+
+func kerberosSite(t *testing.T) *Site {
+	t.Helper()
+	conf := &siteconf.Conf{}
+	conf.Set("hadoop.security.authentication", "kerberos")
+	conf.Set(hbaseAuthentication, "kerberos")
+	return &Site{Conf: conf}
+}
+
+// TestLoginBeforeTokens: YARN gives every program tokens; a login makes them unused.
+func TestLoginBeforeTokens(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	tokenFile(t)
+	t.Setenv("KRB5_CONFIG", k.Conf())
+	s := kerberosSite(t)
+	err := s.logIn(jobfile.Kerberos{Principal: "loader", Keytab: k.Principal(t, "loader", "", "loader@LAB.TEST")})
+	if err != nil || s.login == nil || s.User != "loader" || len(s.tokens) != 0 || s.noLogin != nil {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// TestTokensAlone: without a login the tokens serve for HDFS, and HBase's error says why there is none.
+func TestTokensAlone(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	tokenFile(t)
+	t.Setenv("KRB5_CONFIG", k.Conf())
+	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
+	s := kerberosSite(t)
+	if err := s.logIn(jobfile.Kerberos{}); err != nil || len(s.tokens) != 1 {
+		t.Fatalf("%v: %+v", err, s)
+	}
+	_, err := s.Connect(t.Context())
+	if failure.KindOf(err) != failure.Refused {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{hbaseAuthentication, "HDFS only", "KRB5CCNAME", "kinit"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
