@@ -23,13 +23,19 @@ type BulkLoadHFileRequest struct {
 	Bulk   string           // 5 bulk_token
 }
 
-// DelegationToken is Client.proto's and HDFS's token.
+// DelegationToken is Client.proto's and HDFS's token. It is never printed: Password is a secret.
 type DelegationToken struct {
 	Identifier []byte // 1
 	Password   []byte // 2
 	Kind       string // 3
 	Service    string // 4
 }
+
+// String names the token without its secret.
+func (t DelegationToken) String() string { return t.Kind + " for " + t.Service }
+
+// GoString is String.
+func (t DelegationToken) GoString() string { return t.String() }
 
 func (r *BulkLoadHFileRequest) build(m *message) {
 	m.known(1, regionSpecifier(r.Region))

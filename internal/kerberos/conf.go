@@ -49,7 +49,9 @@ func newConf(p *profile) (*conf, error) {
 	if c.skew, err = duration(p.get("300", "libdefaults", "clockskew")); err != nil {
 		return nil, fmt.Errorf("%s: clockskew: %w", p.files[0], err)
 	}
-	c.etypes = permitted(p.get("", "libdefaults", "permitted_enctypes"))
+	if c.etypes, err = permitted(p.get("", "libdefaults", "permitted_enctypes")); err != nil {
+		return nil, fmt.Errorf("%s: permitted_enctypes: %w", p.files[0], err)
+	}
 	return c, nil
 }
 
@@ -60,9 +62,12 @@ var families = map[string][]int32{
 	"default": known[:4],
 }
 
-// permitted reads permitted_enctypes: names, families, and those with a minus in front, which are taken away. Nothing,
-// or nothing that is known, is all.
-func permitted(list string) []int32 {
+// permitted reads permitted_enctypes: names, families, and those with a minus in front, which are taken away. Unknown
+// names are passed over. An empty list is all; one that leaves no type is an error.
+func permitted(list string) ([]int32, error) {
+	if strings.Trim(list, ", \t") == "" {
+		return known, nil
+	}
 	var types []int32
 	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 		name, minus := strings.CutPrefix(word, "-")
@@ -76,9 +81,10 @@ func permitted(list string) []int32 {
 		}
 	}
 	if len(types) == 0 {
-		return known
+		return nil, fmt.Errorf("%q permits no type that is supported: name some of aes256-cts-hmac-sha1-96, "+
+			"aes128-cts-hmac-sha1-96, aes256-cts-hmac-sha384-192 and aes128-cts-hmac-sha256-128, or drop the line", list)
 	}
-	return types
+	return types, nil
 }
 
 // realmOf is the realm of a host by [domain_realm]: of its own name, else of the longest domain that is named; "" where

@@ -187,10 +187,16 @@ func TestDurations(t *testing.T) {
 }
 
 func TestPermittedTypes(t *testing.T) {
-	for text, want := range map[string][]int32{"": known, "aes": sessionTypes, "aes256-cts, rc4": {18, 23}, "DEFAULT -aes128-cts": {18, 20, 19}, "des3-cbc-sha1": known} {
-		if got := permitted(text); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: got %v, want %v", text, got, want)
+	for text, want := range map[string][]int32{"": known, "aes": sessionTypes, "aes256-cts, rc4": {18, 23}, "DEFAULT -aes128-cts": {18, 20, 19}, " , ": known, "des3-cbc-sha1 aes128-cts": {17}} {
+		if got, err := permitted(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
 		}
+	}
+	for _, text := range []string{"des3-cbc-sha1", "aes256-gcm camellia", "aes -aes", "-rc4"} {
+		p, err := readProfile(oneConf(t, "[libdefaults]\npermitted_enctypes = "+text+"\n"))
+		must(t, err)
+		_, err = newConf(p)
+		wantError(t, err, "permitted_enctypes", text, "aes256-cts-hmac-sha1-96")
 	}
 }
 
@@ -265,4 +271,12 @@ func FuzzReply(f *testing.F) {
 			t.Error("an answer that nobody signed")
 		}
 	})
+}
+
+// oneConf writes a krb5.conf.
+func oneConf(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "krb5.conf")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
 }

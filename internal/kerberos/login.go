@@ -137,6 +137,12 @@ func (c *client) principal() string { return c.name.PrincipalNameString() + "@" 
 // Principal is the full name, user@REALM.
 func (l *Login) Principal() string { return l.client.principal() }
 
+// String names the principal and the source only.
+func (l Login) String() string { return l.Principal() + " with " + l.Source() }
+
+// GoString is String: keys don't get into logs by %#v either.
+func (l Login) GoString() string { return l.String() }
+
 // Short is the name that HDFS and HBase know the principal by, and that owns its files: by the default rule its first
 // part.
 func (l *Login) Short() string { return l.short }

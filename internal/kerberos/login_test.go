@@ -50,9 +50,14 @@ func TestLoginByKeytab(t *testing.T) {
 			if ticket.Service() != "hbase/localhost@LAB.TEST" || ticket.credential.key.KeyType != 18 {
 				t.Errorf("got %v of type %d", ticket, ticket.credential.key.KeyType)
 			}
-			for _, text := range []string{fmt.Sprint(ticket), fmt.Sprintf("%+v", ticket), fmt.Sprintf("%#v", ticket)} {
-				if text != "ticket for hbase/localhost@LAB.TEST" {
-					t.Errorf("a ticket prints as %q", text)
+			for want, values := range map[string][]any{"ticket for hbase/localhost@LAB.TEST": {ticket, *ticket},
+				"etl/edge1.lab.test@LAB.TEST with keytab " + keytab: {l, *l}} {
+				for _, value := range values {
+					for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+						if text := fmt.Sprintf(verb, value); text != want {
+							t.Errorf("%T prints with %s as %q", value, verb, text)
+						}
+					}
 				}
 			}
 		})

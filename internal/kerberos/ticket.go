@@ -28,10 +28,10 @@ func (t *Ticket) Service() string { return t.service }
 func (t *Ticket) Expiry() time.Time { return t.credential.end }
 
 // String names the service only.
-func (t *Ticket) String() string { return "ticket for " + t.service }
+func (t Ticket) String() string { return "ticket for " + t.service }
 
 // GoString is String: keys don't get into logs by %#v either.
-func (t *Ticket) GoString() string { return t.String() }
+func (t Ticket) GoString() string { return t.String() }
 
 // contextFlags ask for what a connection may be protected by, and for numbered tokens; not for an answer to the request,
 // since the server proves itself by what it signs next.
