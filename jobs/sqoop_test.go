@@ -44,7 +44,7 @@ func sqoopText(t *testing.T, text []byte, forms []sqoopForm) [][]byte {
 			lines.WriteString("\n")
 		}
 	}
-	cmd := testcluster.Program(t, os.DirFS("../ingest/testdata/java"), "300m", "ingest.Sqoop")
+	cmd := testcluster.Program(t, os.DirFS("../ingest/delimited/testdata/java"), "300m", "ingest.Sqoop")
 	cmd.Stdin = strings.NewReader(lines.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -103,7 +103,7 @@ func TestSqoopFormsGiveTheSame(t *testing.T) {
 		}
 		compare(name, sqoopForms[i].keys)
 	}
-	cmd := testcluster.Program(t, os.DirFS("../ingest/testdata/java"), "300m", "ingest.Codecs", names[1])
+	cmd := testcluster.Program(t, os.DirFS("../ingest/delimited/testdata/java"), "300m", "ingest.Codecs", names[1])
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

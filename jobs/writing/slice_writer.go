@@ -263,7 +263,7 @@ func (r *sliceWriter) commit() error {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
-		return errors.Join(failure.Differsf("the region does not hold what was sorted"), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
+		return errors.Join(failure.Differsf("region %d does not hold what was sorted: it is not kept, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
 	}
 	if err := r.stage.Records.Add(record); err != nil {
 		return err
