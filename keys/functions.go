@@ -54,7 +54,7 @@ var (
 	timeZone     = param{kind: paramZone}
 )
 
-// functions is the vocabulary; the table in the design and in the user's documentation follows it.
+// functions is the vocabulary; the tables of docs/keys.md follow it.
 var functions = []*function{
 	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt, wantsText, natureSalt},
 	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5, wantsAny, natureHash},

@@ -1,4 +1,4 @@
-// Package failure gives errors a kind, which says what the operator can do, and decides the exit code.
+// Package failure gives errors a kind, which says what the operator can do. cmd/bulkload has an exit code for each kind.
 package failure
 
 import (

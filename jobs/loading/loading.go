@@ -223,29 +223,6 @@ func (w *Loader) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.Out.Manifest.NotLoaded()), all)
 }
 
-// RecoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
-// takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
-// loaded, and comes back. Of the others, a file is loaded if the table serves it.
-func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
-	m := w.Out.Manifest
-	if m.State != manifest.Loading {
-		return nil
-	}
-	files, err := m.Unloaded(w.Out.FS, w.Out.Path)
-	if err != nil || len(files) == 0 {
-		return err
-	}
-	w.Out.Options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
-	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
-	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
-		return errors.Join(err, failed)
-	}
-	if err != nil {
-		return w.stopped(ctx, err)
-	}
-	return nil
-}
-
 // WasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
 func (w *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)

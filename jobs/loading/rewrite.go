@@ -2,7 +2,6 @@ package loading
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -67,33 +66,4 @@ func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 		}
 	}
 	return true
-}
-
-// recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
-// it is deleted with the rest of the output.
-func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
-	old := w.Out.Replaced
-	if old.State != manifest.Loading || old.Staging == "" {
-		return nil
-	}
-	if w.Cluster == nil {
-		w.Out.Options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
-		return nil
-	}
-	files, err := old.Unloaded(w.Out.FS, w.Out.Path)
-	if err != nil {
-		return err
-	}
-	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, old.Run.Table, old.Staging, files)
-	var lost *load.LostError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	if w.Ledger == nil { // --no-load
-		if w.Ledger, err = OpenLedger(w.Out.Site); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, w.Ledger.Close()); w.Ledger = nil }()
-	}
-	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
 }

@@ -35,21 +35,6 @@ func (w *Loader) directoryEntry(table string) (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
-// recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
-func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
-	e, err := w.directoryEntry(table)
-	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
-		return err
-	}
-	files, err := loadedFiles(e)
-	if err != nil {
-		return err
-	}
-	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
-	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
-	return w.lostForeign(ctx, err)
-}
-
 // checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
 func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err := w.recoverDirectory(ctx, table); err != nil {

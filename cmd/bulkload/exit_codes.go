@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bulkload/jobs"
+)
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRejects     = 3
+	exitInterrupted = 4
+	exitRefused     = 5
+	exitDiffers     = 6
+	exitLater       = 75
+)
+
+const exitHelp = `Exit codes:
+  0   done: every row is readable in the table, or nothing had to be done
+  1   failed
+  2   the command line or the job file is wrong
+  3   more rejects than max_rejects
+  4   interrupted; the same command goes on
+  5   a person must act first: table, family, input or permission missing, foreign or changed content, rows gone
+  6   a difference or a damaged file was found
+  75  try again later: locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
+
+// exitCode is the one place that gives failures their codes.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	switch jobs.KindOf(err) {
+	case jobs.Usage:
+		return exitUsage
+	case jobs.Rejects:
+		return exitRejects
+	case jobs.Interrupted:
+		return exitInterrupted
+	case jobs.Refused:
+		return exitRefused
+	case jobs.Differs:
+		return exitDiffers
+	case jobs.Later:
+		return exitLater
+	default:
+		return exitFailed
+	}
+}

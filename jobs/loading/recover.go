@@ -1,0 +1,77 @@
+package loading
+
+import (
+	"context"
+	"errors"
+
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/load"
+)
+
+// RecoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
+// takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
+// loaded, and comes back. Of the others, a file is loaded if the table serves it.
+func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
+	m := w.Out.Manifest
+	if m.State != manifest.Loading {
+		return nil
+	}
+	files, err := m.Unloaded(w.Out.FS, w.Out.Path)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	w.Out.Options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
+	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
+	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if err != nil {
+		return w.stopped(ctx, err)
+	}
+	return nil
+}
+
+// recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
+func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
+	e, err := w.directoryEntry(table)
+	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
+		return err
+	}
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
+	return w.lostForeign(ctx, err)
+}
+
+// recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
+// it is deleted with the rest of the output.
+func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
+	old := w.Out.Replaced
+	if old.State != manifest.Loading || old.Staging == "" {
+		return nil
+	}
+	if w.Cluster == nil {
+		w.Out.Options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+		return nil
+	}
+	files, err := old.Unloaded(w.Out.FS, w.Out.Path)
+	if err != nil {
+		return err
+	}
+	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, old.Run.Table, old.Staging, files)
+	var lost *load.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if w.Ledger == nil { // --no-load
+		if w.Ledger, err = OpenLedger(w.Out.Site); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.Ledger.Close()); w.Ledger = nil }()
+	}
+	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
+}
