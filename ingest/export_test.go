@@ -6,5 +6,3 @@ const RejectsInMemory = rejectsInMemory
 
 // SetInMemory says how many bytes of rejects are held before they are written out.
 func (r *Rejects) SetInMemory(bytes int) { r.inMemory = bytes }
-
-var Tree = tree

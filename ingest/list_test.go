@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 )
 
 func TestList(t *testing.T) {
-	dir := tree(t, map[string]string{
+	dir := testfs.Tree(t, map[string]string{
 		"day/part-m-00001": "bb", "day/part-m-00000": "a", "day/_SUCCESS": "", "day/.part.crc": "x", "day/_logs/x": "x",
 		"day/sub/part-1": "", "day/sub/_x/y": "y", "day2/part-m-00000": "ccc", "day.txt": "d", "_hidden/part-0": "h",
 		"day2/[odd]*": "o", "empty/": "", "规则/部分": "e",

@@ -14,6 +14,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 )
 
 func sqoop(columns ...string) *delimited.Form {
@@ -77,7 +78,7 @@ func badInput(t *testing.T) ([]ingest.File, string) {
 		a.WriteString(record + "\x10")
 		fmt.Fprintf(&b, "%d\x01fine\x10", i)
 	}
-	dir := ingest.Tree(t, map[string]string{"a": a.String(), "b": b.String()})
+	dir := testfs.Tree(t, map[string]string{"a": a.String(), "b": b.String()})
 	files, err := ingest.List(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +205,7 @@ func TestTooManyRejects(t *testing.T) {
 }
 
 func TestSchemaDriftIsSaidOnce(t *testing.T) {
-	dir := ingest.Tree(t, map[string]string{"f": strings.Repeat("a\x01b\x01c\x10", 500)})
+	dir := testfs.Tree(t, map[string]string{"f": strings.Repeat("a\x01b\x01c\x10", 500)})
 	files, err := ingest.List(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestSchemaDriftIsSaidOnce(t *testing.T) {
 // it.
 func TestLimitErrorCountsRecords(t *testing.T) {
 	d := sqoop("a", "b")
-	dir := ingest.Tree(t, map[string]string{"part": strings.Repeat("x\x01y\x10", 1000) + "bad\x10" + strings.Repeat("x\x01y\x10", 10)})
+	dir := testfs.Tree(t, map[string]string{"part": strings.Repeat("x\x01y\x10", 1000) + "bad\x10" + strings.Repeat("x\x01y\x10", 10)})
 	files, err := ingest.List(storage.Local, filepath.Join(dir, "part"))
 	if err != nil {
 		t.Fatal(err)

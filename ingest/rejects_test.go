@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 )
 
 func TestLimits(t *testing.T) {
@@ -53,7 +54,7 @@ func TestNoRejects(t *testing.T) {
 
 // What earlier runs, finished or killed, have left does not disturb and does not stay.
 func TestRejectsOfAnEarlierRun(t *testing.T) {
-	dir := tree(t, map[string]string{"rejects.dat": "old", "rejects.jsonl": "old", ".tmp-run-007": "old", ".tmp-rejects.dat": "old"})
+	dir := testfs.Tree(t, map[string]string{"rejects.dat": "old", "rejects.jsonl": "old", ".tmp-run-007": "old", ".tmp-rejects.dat": "old"})
 	r := NewRejects(storage.Local, dir, Limit{Count: 5}, []byte{0x10})
 	if err := r.Add(&BadRecord{Position: Position{File: File{Path: "/in"}, Offset: 3}, Column: "x", Reason: "no", Raw: []byte("raw")}); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestRejectsOfAnEarlierRun(t *testing.T) {
 
 func TestCountRecords(t *testing.T) {
 	content := strings.Repeat("a<|>", countAtOnce) + "b"
-	m := memory{content: []byte(content)}
+	m := testfs.Memory{Content: []byte(content)}
 	count := func(offset int64) (int64, error) {
 		f, err := m.Open("/f")
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testrand"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
@@ -260,16 +261,11 @@ func wantFailedRun(t *testing.T, what, out string, err error) {
 // the form of the input files, and however often it was stopped. BULKLOAD_SEED tries a seed again.
 func TestSameRowsSameFiles(t *testing.T) {
 	noGoroutines(t)
-	seed := uint64(time.Now().UnixNano())
-	if given, err := strconv.ParseUint(os.Getenv("BULKLOAD_SEED"), 10, 64); err == nil {
-		seed = given
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
 	rounds := 6
 	if testing.Short() {
 		rounds = 1
 	}
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := testrand.New(t)
 	for range rounds {
 		m := newMorph(t, r)
 		want := m.run(t, r, "text", m.rows, false)
@@ -277,7 +273,7 @@ func TestSameRowsSameFiles(t *testing.T) {
 			shuffled := slices.Clone(m.rows)
 			r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 			if got := m.run(t, r, form, shuffled, i > 0); !slices.Equal(got, want) {
-				t.Errorf("seed %d, form %s of the input: the files differ\n%s\njob:\n%s", seed, form, strings.Join(got, "\n"), m.job)
+				t.Errorf("form %s of the input: the files differ\n%s\njob:\n%s", form, strings.Join(got, "\n"), m.job)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/testrand"
 )
 
 // momentGrammar tells by a pattern what a date or a moment is written like, whether or not a calendar shows it.
@@ -137,7 +139,7 @@ func TestKindsHaveNames(t *testing.T) {
 // TestMomentsShowTheirOffset: what is shown of a stored moment is that moment, in any zone and year that a clock shows: also
 // where the zone's offset had seconds, as all had before 1900.
 func TestMomentsShowTheirOffset(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	withSeconds := 0
 	for _, zone := range []string{"", "UTC", "Asia/Shanghai", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "Africa/Monrovia", "Europe/Amsterdam"} {
 		read := reader(t, KindTimestamp, "", zone)
@@ -163,7 +165,7 @@ func TestMomentsShowTheirOffset(t *testing.T) {
 // TestTextOfAnyBytes: what was not stored by AppendBinary is shown or refused, without a panic and without losing what was
 // before it.
 func TestTextOfAnyBytes(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, name := range KindNames() {
 		kind, _ := ParseKind(name)
 		read := reader(t, kind, "", "America/New_York")

@@ -13,21 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
-func drawn(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
+	"bulkload/internal/testrand"
+)
 
 func digits(r *rand.Rand, most int) string {
 	b := make([]byte, r.IntN(most+1))
@@ -115,7 +103,7 @@ func TestEdgesAsJava(t *testing.T) {
 // TestDecimalsAreExact: whatever is a decimal number is stored as its scale and its unscaled value, to the last digit, and
 // shown as a number that equals it.
 func TestDecimalsAreExact(t *testing.T) {
-	r, read := drawn(t), reader(t, KindDecimal, "", "")
+	r, read := testrand.New(t), reader(t, KindDecimal, "", "")
 	numbers := 0
 	for range 20_000 {
 		text := decimalText(r)
@@ -147,7 +135,7 @@ func TestDecimalsAreExact(t *testing.T) {
 
 // TestNumbersCompareAsRationals: any two decimal numbers are ordered as math/big orders them.
 func TestNumbersCompareAsRationals(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	rational := func(text string) *big.Rat {
 		unscaled, scale := exactly(text)
 		if unscaled == nil {
@@ -240,7 +228,7 @@ func TestDecimalLimits(t *testing.T) {
 
 // TestWholeNumbersAreExact: any digits with any sign and zeros are the number that math/big reads, or outside the kind.
 func TestWholeNumbersAreExact(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	bits := map[Kind]uint{KindInt16: 16, KindInt32: 32, KindInt64: 64}
 	for range 20_000 {
 		kind := []Kind{KindInt16, KindInt32, KindInt64}[r.IntN(3)]
@@ -277,7 +265,7 @@ func TestWholeNumbersAreExact(t *testing.T) {
 
 // TestFloatsKeepTheirBits: every number comes back to the bit from its shortest text, its longest, and what is shown of it.
 func TestFloatsKeepTheirBits(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, kind := range []Kind{KindFloat32, KindFloat64} {
 		read, size := reader(t, kind, "", ""), map[Kind]int{KindFloat32: 4, KindFloat64: 8}[kind]
 		for range 5_000 {
@@ -320,7 +308,7 @@ func TestNoNaNButOne(t *testing.T) {
 
 // TestHexIsEncodingHex: with and without blanks between bytes, in any case, and nothing else.
 func TestHexIsEncodingHex(t *testing.T) {
-	r, read := drawn(t), reader(t, KindHex, "", "")
+	r, read := testrand.New(t), reader(t, KindHex, "", "")
 	for range 5_000 {
 		raw := make([]byte, r.IntN(6))
 		for i := range raw {
@@ -399,7 +387,7 @@ func instants(location *time.Location, shown int64) int64 {
 // TestClocksOfZones: near changes of the clocks and far from them, in any order of the values that one reader sees, a clock
 // time is the instant that a search over all offsets finds.
 func TestClocksOfZones(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, name := range []string{"Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Africa/Casablanca",
 		"Antarctica/Troll", "America/St_Johns", "Asia/Kathmandu", "America/Caracas", "Africa/Monrovia", "Asia/Gaza", "America/Scoresbysund"} {
 		location, err := time.LoadLocation(name)

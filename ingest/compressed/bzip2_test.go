@@ -9,26 +9,13 @@ import (
 	"io"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
-func drawn(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
+	"bulkload/internal/testrand"
+)
 
 // drawText is text of runs of all lengths, rows that repeat, and noise.
 func drawText(r *rand.Rand, size int) []byte {
@@ -297,7 +284,7 @@ func bzStream(level byte, endMagic uint64, sum uint32, blocks ...bzBlock) []byte
 // TestBzip2ByHand: streams that are put together bit by bit, sound ones as Go's own reader has them, and randomised ones,
 // which it has not.
 func TestBzip2ByHand(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for i := range 200 {
 		var blocks []bzBlock
 		var want []byte
@@ -380,7 +367,7 @@ func TestBzip2BlockBounds(t *testing.T) {
 
 // TestBzip2AsTheTool: texts just at the length of a block, where the tool shortens runs at its end.
 func TestBzip2AsTheTool(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, level := range []int{1, 2} {
 		for _, size := range []int{100_000*level - 20, 100_000*level - 18, 100_000*level + 1} {
 			for name, text := range map[string][]byte{"noise": randomText(r, size), "mixed": drawText(r, size), "one byte": bytes.Repeat([]byte("x"), size)} {
@@ -426,7 +413,7 @@ while at < len(data):
 // TestBzip2AsLibbz2: whatever damage a file has, this reader refuses what libbz2 refuses, and gives the same text of what it
 // reads: of randomised blocks, too. All that it refuses beyond that are tables that can't be meant, in which no code is used.
 func TestBzip2AsLibbz2(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	var content []byte
 	for _, text := range []string{"x", "a block\nof text, of text, of text", strings.Repeat("run", 2) + strings.Repeat("n", 300)} {
 		content = append(content, bzStream('2', 0, 0, bzBlock{text: []byte(text), randomised: true}, bzBlock{text: []byte(text), tables: 6, comb: 9})...)

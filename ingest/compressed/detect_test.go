@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"bulkload/internal/testrand"
 )
 
 // TestTextIsText: no text of a table is taken for anything else, whatever it begins with: each word that an encrypted or
@@ -21,7 +23,7 @@ func TestTextIsText(t *testing.T) {
 			}
 		}
 	}
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 20_000 { // rows in UTF-8 with any delimiters below the blank
 		var head strings.Builder
 		for range r.IntN(30) + 1 {
@@ -75,7 +77,7 @@ func TestEveryCodecIsTold(t *testing.T) {
 		Gzip: {"/a", "/a.gz", "/a.csv", "/a.GZIP"}, Bzip2: {"/a", "/a.bz2", "/a.bz"}, Zstd: {"/a", "/a.zst", "/a.zstd"}, Deflate: {"/a.deflate", "/a.zlib", "/a.zz"},
 		HadoopSnappy: {"/a.snappy"}, HadoopLZ4: {"/a.lz4"}, SnappyFrames: {"/a", "/a.snappy", "/a.sz"}, LZ4Frames: {"/a", "/a.lz4"},
 	}
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, text := range [][]byte{[]byte("x"), drawText(r, 100), drawText(r, 100_000)} {
 		for codec, content := range packed(t, text) {
 			for _, name := range names[codec] {

@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testrand"
 
 	"github.com/golang/snappy"
 	"github.com/pierrec/lz4/v4"
@@ -23,7 +24,7 @@ import (
 
 // TestReadersAreReaders: the reader of every codec is a proper io.Reader, whatever pieces the file comes in.
 func TestReadersAreReaders(t *testing.T) {
-	text := drawText(drawn(t), 3_000)
+	text := drawText(testrand.New(t), 3_000)
 	for codec, content := range packed(t, text) {
 		for name, pieces := range map[string]func(io.Reader) io.Reader{
 			"whole": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "halves": iotest.HalfReader, "data and end at once": iotest.DataErrReader,
@@ -50,7 +51,7 @@ func TestReadersAreReaders(t *testing.T) {
 
 // TestClosedEarly: a reader that was closed before its end gives no more text, and says that it is closed.
 func TestClosedEarly(t *testing.T) {
-	text := drawText(drawn(t), 300_000)
+	text := drawText(testrand.New(t), 300_000)
 	for codec, content := range packed(t, text) {
 		r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)), codec)
 		if err != nil {
@@ -68,7 +69,7 @@ func TestClosedEarly(t *testing.T) {
 
 // TestErrorsStay: after an error the same one comes again, and no text behind it.
 func TestErrorsStay(t *testing.T) {
-	text := drawText(drawn(t), 50_000)
+	text := drawText(testrand.New(t), 50_000)
 	for codec, content := range packed(t, text) {
 		r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)-1), codec)
 		if err != nil {
@@ -89,7 +90,7 @@ func TestErrorsStay(t *testing.T) {
 
 // TestMembers: files that were put one behind another are the texts one behind another, whatever is empty among them.
 func TestMembers(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, codec := range []Codec{Gzip, Bzip2, Zstd, HadoopSnappy, HadoopLZ4, SnappyFrames, LZ4Frames} {
 		var content, want []byte
 		for range 6 {
@@ -165,7 +166,7 @@ func lz4Literals(text []byte) []byte {
 // TestHadoopBlocks: blocks and chunks of all sizes, also empty blocks between, as Hadoop's writers make them when they are
 // flushed.
 func TestHadoopBlocks(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 100 {
 		for codec, pack := range map[Codec]func([]byte) []byte{HadoopSnappy: func(b []byte) []byte { return snappy.Encode(nil, b) }, HadoopLZ4: lz4Literals} {
 			var content, want []byte
@@ -234,7 +235,7 @@ func lz4Options(r *rand.Rand, size int) []lz4.Option {
 
 // TestLZ4Frames: frames with every flag, empty ones, skippable ones of any of their 16 kinds before, between and behind them.
 func TestLZ4Frames(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 60 {
 		var content, want []byte
 		for range r.IntN(3) + 1 {
@@ -317,7 +318,7 @@ func TestXXH32(t *testing.T) {
 			t.Errorf("%q: %08x, want %08x", text, got, want)
 		}
 	}
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 500 {
 		text := randomText(r, r.IntN(200))
 		var x xxh32
@@ -349,7 +350,7 @@ for wbits in (15, 31):
 
 // TestDeflateAsPython: each level, strategy and window of zlib, with flushes between.
 func TestDeflateAsPython(t *testing.T) {
-	text := drawText(drawn(t), 100_000)
+	text := drawText(testrand.New(t), 100_000)
 	out := tool(t, text, "python3", "-c", pythonStreams)
 	read := 0
 	for ; len(out) > 0; read++ {

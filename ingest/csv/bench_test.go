@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest/charset"
 	"bulkload/ingest/delimited"
 	"bulkload/internal/sample"
+	"bulkload/internal/testfs"
 )
 
 // lines are 18 columns a line, like the check table's, as SQL*Plus writes them: numbers bare, text quoted or not at all.
@@ -133,7 +134,7 @@ func benchmark(b *testing.B, f ingest.Form, content []byte) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		in, err := f.Open(memory{content: content}, ingest.Split{File: ingest.File{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
+		in, err := f.Open(testfs.Memory{Content: content}, ingest.Split{File: ingest.File{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 	"bulkload/values"
 )
 
@@ -35,20 +35,6 @@ type got struct {
 	reason string
 }
 
-// memory is a file system of one file.
-type memory struct {
-	storage.FS
-	content []byte
-}
-
-type memoryFile struct{ *bytes.Reader }
-
-func (memoryFile) Close() error { return nil }
-
-func (m memory) Open(string) (storage.File, error) {
-	return memoryFile{bytes.NewReader(m.content)}, nil
-}
-
 // read gives the records of a file, and the error that ended the reading before its end.
 func read(t testing.TB, f *Form, content string) ([]got, error) {
 	t.Helper()
@@ -66,7 +52,7 @@ func readNamed(t testing.TB, f *Form, name, content string, window, longest int)
 	if err := f.Check(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.openSized(memory{content: []byte(content)}, file, window, longest)
+	r, err := f.openSized(testfs.Memory{Content: []byte(content)}, file, window, longest)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +257,7 @@ func TestHeadings(t *testing.T) {
 // TestHint: where a heading is missing, only the first record can tell that the delimiter is another one.
 func TestHint(t *testing.T) {
 	f := with(form("a", "b"), func(f *Form) { f.NoHeading = true })
-	in, err := f.Open(memory{content: []byte("1;2\n3;4\n")}, ingest.Split{File: ingest.File{Path: "/memory", Size: 8}, End: 8})
+	in, err := f.Open(testfs.Memory{Content: []byte("1;2\n3;4\n")}, ingest.Split{File: ingest.File{Path: "/memory", Size: 8}, End: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

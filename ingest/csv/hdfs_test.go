@@ -3,36 +3,16 @@ package csv
 import (
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/siteconf"
-	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/testfs"
 )
 
 // TestHDFS: files of a folder in HDFS, longer than the window and not, give their records.
 func TestHDFS(t *testing.T) {
-	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, root, err := storage.Resolve("hdfs:///tests/csv-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fsys.RemoveAll(root); err != nil {
-			t.Error(err)
-		}
-		fsys.Close()
-	})
-	if err := fsys.MkdirAll(root, 0); err != nil {
-		t.Fatal(err)
-	}
+	fsys, root := testfs.HDFS(t, "csv")
 	for i, rows := range []int{3, 100_000} {
 		content := "\"ID\",\"NOTE\"\n" + strings.Repeat("1,\"line\nbreak \"\"x\"\"\"\n", rows)
 		w, err := fsys.Create(path.Join(root, fmt.Sprintf("part-%d.csv", i)), 0)

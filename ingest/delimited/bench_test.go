@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 )
 
 func checkForm() *Form {
@@ -45,8 +46,8 @@ func readThrough(b *testing.B, d *Form, fsys storage.FS, split ingest.Split) (re
 }
 
 func BenchmarkReadMemory(b *testing.B) {
-	m := memory{content: checkRows(b, 100_000)}
-	benchmarkRead(b, checkForm(), m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: checkRows(b, 100_000)}
+	benchmarkRead(b, checkForm(), m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 }
 
 func BenchmarkReadLocal(b *testing.B) {
@@ -62,10 +63,10 @@ func BenchmarkReadLocal(b *testing.B) {
 // Delimiters of two bytes take the slow path.
 func BenchmarkReadWideDelimiters(b *testing.B) {
 	content := bytes.ReplaceAll(checkRows(b, 100_000), []byte{1}, []byte("||"))
-	m := memory{content: bytes.ReplaceAll(content, []byte{0x10}, []byte("\x1e\n"))}
+	m := testfs.Memory{Content: bytes.ReplaceAll(content, []byte{0x10}, []byte("\x1e\n"))}
 	d := checkForm()
 	d.FieldDelimiter, d.RecordDelimiter = []byte("||"), []byte("\x1e\n")
-	benchmarkRead(b, d, m, ingest.Split{File: m.file(), End: m.file().Size})
+	benchmarkRead(b, d, m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 }
 
 func benchmarkRead(b *testing.B, d *Form, fsys storage.FS, split ingest.Split) {
@@ -106,8 +107,8 @@ func BenchmarkForms(b *testing.B) {
 		{"gbk", with(func(d *Form) { d.Charset = charsetNamed(b, "gb18030") }), []byte(gb18030(b, rows))},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			m := memory{content: c.content}
-			benchmarkRead(b, c.form, m, ingest.Split{File: m.file(), End: m.file().Size})
+			m := testfs.Memory{Content: c.content}
+			benchmarkRead(b, c.form, m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 		})
 	}
 	for _, command := range []string{"gzip", "bzip2", "zstd", "lz4"} {
@@ -118,11 +119,11 @@ func BenchmarkForms(b *testing.B) {
 			if err != nil {
 				b.Skip(err)
 			}
-			m := memory{content: packed}
+			m := testfs.Memory{Content: packed}
 			b.SetBytes(int64(len(rows)))
 			b.ReportAllocs()
 			for b.Loop() {
-				readThrough(b, checkForm(), m, ingest.Split{File: m.file(), End: m.file().Size})
+				readThrough(b, checkForm(), m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 			}
 		})
 	}

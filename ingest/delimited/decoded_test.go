@@ -7,6 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
+	"bulkload/internal/testfs"
 )
 
 func charsetNamed(t testing.TB, name string) *charset.Charset {
@@ -53,9 +54,9 @@ func TestCharsetSplits(t *testing.T) {
 	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
 	content := strings.Repeat("\x81\x7c\x95\x5c|\xd6\xd0\n|\xc0\xff\nabc|\x81\n", 20)
 	whole := read(t, form, content)
-	m := memory{content: []byte(content)}
+	m := testfs.Memory{Content: []byte(content)}
 	for size := int64(1); size < 40; size += 3 {
-		splits, err := form.Splits(m, []ingest.File{m.file()}, size)
+		splits, err := form.Splits(m, []ingest.File{fileOf(m)}, size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +75,8 @@ func TestCharsetSplits(t *testing.T) {
 
 func TestBadCharacterColumn(t *testing.T) {
 	form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte("|"), RecordDelimiter: []byte("\n"), Charset: charsetNamed(t, "gbk")}
-	m := memory{content: []byte("\x81\x7c|\xff\n")}
-	r, err := form.Open(m, ingest.Split{File: m.file(), End: 5})
+	m := testfs.Memory{Content: []byte("\x81\x7c|\xff\n")}
+	r, err := form.Open(m, ingest.Split{File: fileOf(m), End: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,8 @@ func TestMarks(t *testing.T) {
 	} {
 		form := sqoop("a")
 		form.Charset = charsetNamed(t, c.charset)
-		m := memory{content: []byte(c.head + "x")}
-		_, err := form.Open(m, ingest.Split{File: m.file(), End: int64(len(m.content))})
+		m := testfs.Memory{Content: []byte(c.head + "x")}
+		_, err := form.Open(m, ingest.Split{File: fileOf(m), End: int64(len(m.Content))})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %x: %v", c.charset, c.head, err)
 		}

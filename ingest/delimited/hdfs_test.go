@@ -5,37 +5,17 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"strconv"
 	"testing"
-	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/siteconf"
-	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/testfs"
 
 	"github.com/klauspost/compress/gzip"
 )
 
 // TestHDFS: a compressed file and one with escapes are read from HDFS as from the local disk, whole; a plain one is cut.
 func TestHDFS(t *testing.T) {
-	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, root, err := storage.Resolve("hdfs:///tests/ingest-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fsys.RemoveAll(root); err != nil {
-			t.Error(err)
-		}
-		fsys.Close()
-	})
-	if err := fsys.MkdirAll(root, 0); err != nil {
-		t.Fatal(err)
-	}
+	fsys, root := testfs.HDFS(t, "ingest")
 	var text, packed bytes.Buffer
 	for i := range 400_000 {
 		fmt.Fprintf(&text, "%d\x01规则%d\x10", i, i%1000)
@@ -65,8 +45,8 @@ func TestHDFS(t *testing.T) {
 	}
 	plain, escaped := sqoop("a", "b"), sqoop("a", "b")
 	escaped.Escape = '\\'
-	m := memory{content: text.Bytes()}
-	want := readAll(t, plain, m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: text.Bytes()}
+	want := readAll(t, plain, m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 	for name, d := range map[string]*Form{"plain": plain, "escaped": escaped} {
 		splits := splitsOf(t, fsys, d, files, 1_000_000)
 		cut := map[string]bool{"plain": true}[name]

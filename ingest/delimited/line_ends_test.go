@@ -7,6 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 )
 
 func TestLineEnds(t *testing.T) {
@@ -17,7 +18,7 @@ func TestLineEnds(t *testing.T) {
 		"1,a\n":             "",
 		"1\r\n2\r\n":        "", // all of them are rejects, for which there is another answer
 	} {
-		dir := tree(t, map[string]string{"a": "", "b": content})
+		dir := testfs.Tree(t, map[string]string{"a": "", "b": content})
 		files, err := ingest.List(storage.Local, dir)
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +38,7 @@ func TestLineEnds(t *testing.T) {
 
 // TestUnended: a plain file that ends without its record delimiter may have been cut short; a compressed one has other signs.
 func TestUnended(t *testing.T) {
-	dir := tree(t, map[string]string{"a-empty": "", "b-cut": "1|a\r\n2|b\r", "c-whole": "1|a\r\n", "d-short": "1", "e.gz": "\x1f\x8bno delimiter at its end",
+	dir := testfs.Tree(t, map[string]string{"a-empty": "", "b-cut": "1|a\r\n2|b\r", "c-whole": "1|a\r\n", "d-short": "1", "e.gz": "\x1f\x8bno delimiter at its end",
 		"f-cut": "1|a\r\n2", "rejects.dat": "1|a\r\n"})
 	files, err := ingest.List(storage.Local, dir)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 	"bulkload/values"
 )
 
@@ -72,8 +73,8 @@ func read(t testing.TB, d *Form, content string) []got {
 
 func readNamed(t testing.TB, d *Form, name, content string) []got {
 	t.Helper()
-	m := memory{content: []byte(content)}
-	file := m.file()
+	m := testfs.Memory{Content: []byte(content)}
+	file := fileOf(m)
 	file.Path = name
 	return readAll(t, d, m, ingest.Split{File: file, End: file.Size})
 }
@@ -137,11 +138,11 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 		for range r.IntN(60) {
 			content.WriteString(alphabet[r.IntN(len(alphabet))])
 		}
-		m := memory{content: []byte(content.String())}
-		whole := ingest.Split{File: m.file(), End: int64(len(m.content))}
+		m := testfs.Memory{Content: []byte(content.String())}
+		whole := ingest.Split{File: fileOf(m), End: int64(len(m.Content))}
 		want := readAll(t, d, m, whole)
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(1+r.IntN(20))) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{fileOf(m)}, int64(1+r.IntN(20))) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		for i := range want {
@@ -163,11 +164,11 @@ func TestSplitAcrossChunks(t *testing.T) {
 	for i := 0; content.Len() < 3*chunkSize; i++ {
 		fmt.Fprintf(&content, "%d<>%s<|>", i, strings.Repeat("x", i*7919%3000))
 	}
-	m := memory{content: content.Bytes()}
-	want := readAll(t, d, m, ingest.Split{File: m.file(), End: int64(content.Len())})
+	m := testfs.Memory{Content: content.Bytes()}
+	want := readAll(t, d, m, ingest.Split{File: fileOf(m), End: int64(content.Len())})
 	for _, size := range []int64{chunkSize - 1, chunkSize, 2*chunkSize + 1} {
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, size) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{fileOf(m)}, size) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -199,7 +200,7 @@ func TestSplits(t *testing.T) {
 		{"||", 3, []part{{"/a", 0, 10}, {"/c", 0, 3}}},
 	} {
 		var all []part
-		for _, s := range splitsOf(t, memory{content: []byte("0123456789")}, &Form{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
+		for _, s := range splitsOf(t, testfs.Memory{Content: []byte("0123456789")}, &Form{RecordDelimiter: []byte(c.delimiter)}, files, c.size) {
 			all = append(all, part{s.File.Path, s.Start, s.End})
 		}
 		if !reflect.DeepEqual(all, c.want) {
@@ -219,8 +220,8 @@ func TestLongRecords(t *testing.T) {
 }
 
 func TestRecordTooLong(t *testing.T) {
-	m := memory{content: []byte("a\x01b\x10" + strings.Repeat("c\x01d\n", 2*chunkSize))}
-	r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: []byte("a\x01b\x10" + strings.Repeat("c\x01d\n", 2*chunkSize))}
+	r, err := sqoop("a", "b").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,8 +250,8 @@ func TestHints(t *testing.T) {
 		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but 9 times \n: is that it?`},
 		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but 262144 times \n: is that it?`},
 	} {
-		m := memory{content: []byte(c.content)}
-		r, err := sqoop("a", "b").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+		m := testfs.Memory{Content: []byte(c.content)}
+		r, err := sqoop("a", "b").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +286,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.File{Path: "/f", Size: 7}, End: 7}, "Parquet"},
 		{"snappy by name", good, "abc", ingest.Split{File: ingest.File{Path: "/f.snappy", Size: 3}, End: 3}, "snappy"},
 	} {
-		_, err := c.form.Open(memory{content: []byte(c.content)}, c.split)
+		_, err := c.form.Open(testfs.Memory{Content: []byte(c.content)}, c.split)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q in it", c.name, err, c.want)
 		}
@@ -295,7 +296,7 @@ func TestOpenRefuses(t *testing.T) {
 // Text may begin as bzip2 does.
 func TestTextThatBeginsLikeBzip2(t *testing.T) {
 	for _, text := range []string{"BZh", "BZh9 is a name\x01b\x10", "BZh01AY&SY\x10"} {
-		if _, err := sqoop("a").Open(memory{content: []byte(text)}, ingest.Split{File: ingest.File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
+		if _, err := sqoop("a").Open(testfs.Memory{Content: []byte(text)}, ingest.Split{File: ingest.File{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -303,12 +304,12 @@ func TestTextThatBeginsLikeBzip2(t *testing.T) {
 
 // A file that is cut short while it is read is an error, never a short input.
 func TestFileCutShort(t *testing.T) {
-	m := memory{content: bytes.Repeat([]byte("a\x10"), chunkSize)}
-	r, err := sqoop("a").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: bytes.Repeat([]byte("a\x10"), chunkSize)}
+	r, err := sqoop("a").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.(*Reader).file = memoryFile{bytes.NewReader(m.content[:chunkSize+1])}
+	r.(*Reader).file = testfs.File{Reader: bytes.NewReader(m.Content[:chunkSize+1])}
 	for {
 		if _, err = r.Next(); err != nil {
 			break
@@ -321,7 +322,7 @@ func TestFileCutShort(t *testing.T) {
 
 func TestReadersSideBySide(t *testing.T) {
 	d := sqoop("a", "b")
-	dir := tree(t, map[string]string{"f": strings.Repeat("abc\x01def\x10", 200_000)})
+	dir := testfs.Tree(t, map[string]string{"f": strings.Repeat("abc\x01def\x10", 200_000)})
 	files, err := ingest.List(storage.Local, filepath.Join(dir, "f"))
 	if err != nil {
 		t.Fatal(err)
@@ -344,8 +345,8 @@ func TestReadersSideBySide(t *testing.T) {
 }
 
 func TestNextAllocatesNothing(t *testing.T) {
-	m := memory{content: bytes.Repeat([]byte("abc\x01\\N\x01def\x10"), 300_000)}
-	r, err := sqoop("a", "b", "c").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: bytes.Repeat([]byte("abc\x01\\N\x01def\x10"), 300_000)}
+	r, err := sqoop("a", "b", "c").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,18 +368,18 @@ func FuzzReader(f *testing.F) {
 		if d.Check() != nil || size == 0 {
 			return
 		}
-		m := memory{content: content}
-		if r, err := d.Open(m, ingest.Split{File: m.file(), End: m.file().Size}); err != nil {
+		m := testfs.Memory{Content: content}
+		if r, err := d.Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size}); err != nil {
 			return // compressed
 		} else {
 			r.Close()
 		}
-		want := readAll(t, d, m, ingest.Split{File: m.file(), End: m.file().Size})
+		want := readAll(t, d, m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 		if n := bytes.Count(bytes.TrimPrefix(content, byteOrderMark), record); len(want) != n && len(want) != n+1 {
 			t.Fatalf("%d records, %d delimiters", len(want), n)
 		}
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.File{m.file()}, int64(size)) {
+		for _, s := range splitsOf(t, m, d, []ingest.File{fileOf(m)}, int64(size)) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -400,4 +401,9 @@ func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.File, size 
 		t.Fatal(err)
 	}
 	return splits
+}
+
+// fileOf is the file of a file system in memory.
+func fileOf(m testfs.Memory) ingest.File {
+	return ingest.File{Path: "/memory", Size: int64(len(m.Content))}
 }

@@ -11,6 +11,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -118,8 +119,8 @@ func TestScannedAllocatesNothing(t *testing.T) {
 		"escapes": {escapedForm(), `a\,b\\c,\\N` + "\n"}, "enclosures": {enclosedForm(false), `"a,b",c` + "\n"},
 		"gbk": {func() *Form { d := escapedForm(); d.Charset = charsetNamed(t, "gbk"); return d }(), "\x81\x5c\\,,\\\\N\n"},
 	} {
-		m := memory{content: bytes.Repeat([]byte(c.record), 300_000)}
-		r, err := c.form.Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+		m := testfs.Memory{Content: bytes.Repeat([]byte(c.record), 300_000)}
+		r, err := c.form.Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestCompressedRecords(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	dir := tree(t, map[string]string{"plain": text.String(), "packed.gz": packed.String()})
+	dir := testfs.Tree(t, map[string]string{"plain": text.String(), "packed.gz": packed.String()})
 	files, err := ingest.List(storage.Local, dir)
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
@@ -179,8 +180,8 @@ func TestCompressedFileCutShort(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m := memory{content: packed.Bytes()[:packed.Len()-3]}
-	r, err := sqoop("a").Open(m, ingest.Split{File: m.file(), End: m.file().Size})
+	m := testfs.Memory{Content: packed.Bytes()[:packed.Len()-3]}
+	r, err := sqoop("a").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
 	for err == nil {
 		_, err = r.Next()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/testfs"
 )
 
 // sqoopClasses runs lines through Sqoop's own classes: see testdata/java/Sqoop.java.
@@ -190,8 +191,8 @@ func compareParsed(t *testing.T, d *Form, text, answer string) string {
 		}
 	}
 	form := withColumns(d, max(1, len(want)))
-	m := memory{content: []byte(text)}
-	in, err := form.Open(m, ingest.Split{File: m.file(), End: int64(len(text))})
+	m := testfs.Memory{Content: []byte(text)}
+	in, err := form.Open(m, ingest.Split{File: fileOf(m), End: int64(len(text))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,37 +4,19 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"bulkload/ingest"
 	"bulkload/internal/sample"
-	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/testfs"
 )
 
 // TestHDFS: a file is read from HDFS as from the local disk, whole and split by split, with streams of its own for long
 // column chunks.
 func TestHDFS(t *testing.T) {
-	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, root, err := storage.Resolve("hdfs:///tests/parquet-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fsys.RemoveAll(root); err != nil {
-			t.Error(err)
-		}
-		fsys.Close()
-	})
-	if err := fsys.MkdirAll(root, 0); err != nil {
-		t.Fatal(err)
-	}
+	fsys, root := testfs.HDFS(t, "parquet")
 	local := filepath.Join(t.TempDir(), "check.parquet")
 	writeCheck(t, local, 20_000)
 	for _, c := range []struct {

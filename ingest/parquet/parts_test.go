@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/testrand"
 	"bulkload/values"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -22,7 +23,7 @@ import (
 
 // TestDecimalsAsBigNumbers: unscaled values of 1 to 40 bytes, also with more bytes than they need, at every scale.
 func TestDecimalsAsBigNumbers(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 20_000 {
 		value, _ := fixedDecimal(r.IntN(40)+1, 0)(r)
 		b := []byte(value.(parquet.FixedLenByteArray))
@@ -92,7 +93,7 @@ func TestDaysAsCalendars(t *testing.T) {
 
 // TestClocksAsGo: points in time in many zones, in any order of those that one clock shows, near changes of the zone and far.
 func TestClocksAsGo(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, name := range []string{"UTC", "Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Asia/Kathmandu", "Africa/Casablanca"} {
 		l, err := values.Location(name)
 		if err != nil {
@@ -150,7 +151,7 @@ func TestHalfFloats(t *testing.T) {
 
 // TestFloatsComeBack: what is shown of a number is read as that number, by its shape Java's, and no text of fewer digits is.
 func TestFloatsComeBack(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 30_000 {
 		size := []int{32, 64}[r.IntN(2)]
 		f := math.Float64frombits(r.Uint64())
@@ -218,7 +219,7 @@ func hybrid(r *rand.Rand, numbers []uint32, width int) (out []byte) {
 // TestHybrid: levels are counted and indices are bounded right, however they are written; and cut anywhere, or with any bit
 // flipped, no count is beyond what was asked for.
 func TestHybrid(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 3_000 {
 		levels := make([]uint32, r.IntN(300)+1)
 		present := 0
@@ -313,7 +314,7 @@ func deltas(numbers []int64, block, minis int) []byte {
 // TestDeltas: numbers of every size, also such whose differences overflow, in blocks of many shapes; and what is cut short or
 // has another count is refused.
 func TestDeltas(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 2_000 {
 		numbers := make([]int64, r.IntN(400)+1)
 		shift := r.IntN(64)
@@ -361,7 +362,7 @@ func TestDeltas(t *testing.T) {
 
 // TestByteArraysByDeltas: texts by their lengths, and by what they share with the one before; of lengths that lie none is read.
 func TestByteArraysByDeltas(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 1_000 {
 		var prefixes, suffixes, lengths []int64
 		var all, ends, want []byte
@@ -422,7 +423,7 @@ func thriftI32(id int16, n int32) []byte {
 // TestPageHeaders: fields in any order, among fields of every type that a later version of the format may have; every prefix
 // of a header is one that ends too early, and is not taken for a whole one.
 func TestPageHeaders(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	unknown := [][]byte{
 		thriftField(90, typeTrue), thriftField(91, typeFalse), thriftField(92, typeByte, 0xff), thriftField(93, typeI16, 2), thriftField(94, typeI64, 0xff, 1),
 		thriftField(95, typeDouble, 1, 2, 3, 4, 5, 6, 7, 8), thriftField(96, typeBinary, 3, 'a', 'b', 'c'), thriftField(97, typeList, 0x31, 1, 2, 1),

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,26 +14,13 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/testrand"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
-
-// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
-func drawn(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // written is a column as it is written, and the texts that it must be read as.
 type written struct {
@@ -390,7 +376,7 @@ func compareWritten(t *testing.T, how string, columns []*written, content []byte
 // without dictionaries, dictionaries that overflow, statistics and nulls, in pages of a byte to all of a column, in whatever
 // splits and order of columns: each value is what was written.
 func TestAsWritten(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for i := range 24 {
 		columns, content, how := drawFile(t, r, []int{1, 2, 1023, 1024, 1025, r.IntN(1500) + 1}[i%6])
 		r.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
@@ -401,7 +387,7 @@ func TestAsWritten(t *testing.T) {
 // TestSplitsHaveEachRowOnce: whatever size splits shall have, each row is in one of them, in order, at its number.
 func TestSplitsHaveEachRowOnce(t *testing.T) {
 	c := &written{name: "n", physical: parquet.Types.Int64, draw: func(r *rand.Rand) (any, string) { return r.Int64(), "" }}
-	r := drawn(t)
+	r := testrand.New(t)
 	c.fill(r, 5000)
 	for i := range c.values {
 		c.values[i] = int64(i)
@@ -476,7 +462,7 @@ func TestLargeValues(t *testing.T) {
 // TestEveryByteOfAFile: of a small file each byte is set to others, and the file is cut there. Nothing panics; an error names
 // the file, and what is read without one has all rows.
 func TestEveryByteOfAFile(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	all := everyType()
 	columns := []*written{all[3], all[6], all[17], all[0]}
 	for i, c := range columns {

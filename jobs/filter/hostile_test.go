@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"bulkload/internal/testrand"
 	"bulkload/values"
 )
 
@@ -143,7 +144,7 @@ func TestLikeOfAnyBytes(t *testing.T) {
 
 // TestLikeAsTheModel: patterns and texts drawn from few characters, so that parts overlap, against a plain recursion.
 func TestLikeAsTheModel(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	matched := 0
 	for range 50_000 {
 		var pattern, text []rune

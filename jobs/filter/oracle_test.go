@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,22 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/testrand"
 	"bulkload/values"
 )
-
-// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
-func drawn(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 func one[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
@@ -408,7 +394,7 @@ func drawRecord(r *rand.Rand) map[string]string {
 // TestAsTheModel: filters and records that are drawn at random are decided, and faults found in them, as by a plain model
 // of SQL's three-valued logic over fractions, times and texts of the standard library.
 func TestAsTheModel(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	outcomes := map[string]int{}
 	for range 4_000 {
 		m := draws(r, 3)
@@ -449,7 +435,7 @@ func TestEvaluatorsShareNothing(t *testing.T) {
 	var records [][]values.Value
 	var want []bool
 	alone := e.Evaluator()
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 200 {
 		records = append(records, record(t, map[string]string{"name": one(r, "a", "axy", "c"), "amount": one(r, "9.99", "10.01"),
 			"at": one(r, "2026-11-20 07:59:59", "1986-05-04 00:30:00", "2026-12-01")}))

@@ -6,27 +6,14 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-)
 
-// drawn gives random numbers of a seed that a failing test shows; BULKLOAD_SEED tries one again.
-func drawn(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("BULKLOAD_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BULKLOAD_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
+	"bulkload/internal/testrand"
+)
 
 // skewed draws a key of which few come often and many come rarely.
 func skewed(r *rand.Rand, keys int) uint64 { return uint64(math.Pow(float64(keys), r.Float64())) }
@@ -34,7 +21,7 @@ func skewed(r *rand.Rand, keys int) uint64 { return uint64(math.Pow(float64(keys
 // TestFrequentBounds: of every key that has a counter the true number of rows is between the bounds, and every key that has
 // more rows than one part in as many as there are counters has one: alone, and merged in any way.
 func TestFrequentBounds(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 60 {
 		counters, parts := r.IntN(40)+1, r.IntN(4)+1
 		truth, rows := map[uint64]int64{}, int64(0)
@@ -113,7 +100,7 @@ func TestFrequentTop(t *testing.T) {
 // TestGroupsWhateverTheOrder: rows in any order, from any number of goroutines, leave the same keys with the same counts: for
 // the keys that are left, all of their rows.
 func TestGroupsWhateverTheOrder(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, most := range []int{1, 10, 1000} {
 		truth := map[uint64]int64{}
 		var rows []uint64
@@ -214,7 +201,7 @@ func TestDistributionOfFew(t *testing.T) {
 
 // TestPathsAsCounted: how many rows queries return and read, against a count of all: exactly where all fits, about where not.
 func TestPathsAsCounted(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, most := range []int{10_000, 500} {
 		p := NewPaths(most)
 		values, prefixes, prefixOf := map[uint64]int{}, map[uint64]int{}, map[uint64]uint64{}
@@ -260,7 +247,7 @@ func TestPathsAsCounted(t *testing.T) {
 // TestSeenAsCounted: repeated keys, rows behind the first and keys whose rows differ, against a count of all; from several
 // goroutines, in memory for all and for few.
 func TestSeenAsCounted(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, memory := range []int64{1 << 22, 1 << 15, 0} {
 		type key struct {
 			rows   int64
@@ -334,7 +321,7 @@ func TestSeenZeroHash(t *testing.T) {
 // TestSampleWhateverTheOrder: what is kept of the same rows does not depend on their order, groups are kept whole, weights of
 // rows that come again add up, and the budget is kept.
 func TestSampleWhateverTheOrder(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, budget := range []int{1 << 20, 20_000, 3_000} {
 		type offered struct{ group, row uint64 }
 		var rows []offered
@@ -469,7 +456,7 @@ func cutGroup(key string) (place, group, row string) {
 // TestQuantilesAsCounted: however keys and weights are, cuts rise, each tells the keys on its sides apart in as few bytes as do,
 // no more parts come out than were asked for, and a part is no heavier than a fair share and one key.
 func TestQuantilesAsCounted(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 300 {
 		s := NewSample(1 << 20)
 		heaviest := int64(0)
@@ -516,7 +503,7 @@ func TestQuantilesAsCounted(t *testing.T) {
 // TestSuggestProperties: whatever the sizes, the servers and the salts, the splits rise, are one fewer than the regions, each
 // salt but the first begins a region, and the reason has the numbers.
 func TestSuggestProperties(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 200 {
 		w := Wanted{Source: r.Int64N(1e12) >> r.IntN(40), HFiles: r.Int64N(1e12) >> r.IntN(40), Servers: r.IntN(20), MaxFileSize: []int64{0, 1e9, 10e9}[r.IntN(3)], FromKey: noSplits}
 		for salt := range r.IntN(2) * r.IntN(10) {
@@ -573,7 +560,7 @@ func TestEvenSplitsUnlessSkewed(t *testing.T) {
 // TestScatterOfRows: a whole input whose groups stand together has no scatter; the more places a group is met at, the fewer
 // groups there are than the sample would let expect.
 func TestScatterOfRows(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	fill := func(placeOf func(group, row int) int) *Sample {
 		s := NewSample(1 << 22)
 		for group := range 300 {
@@ -608,7 +595,7 @@ func TestScatterOfRows(t *testing.T) {
 
 // TestDistinctOrderAndMerge: the count of a set is the same in any order, with repeats, and merged of any parts.
 func TestDistinctOrderAndMerge(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for _, n := range []int{0, 1, 100, 30_000} {
 		var whole Distinct
 		parts := make([]Distinct, 3)
@@ -640,7 +627,7 @@ func TestDistinctOrderAndMerge(t *testing.T) {
 // TestCompareIsFair: of two plans each line says the same whichever is put first; what differs by less than two in a hundred, or
 // shows alike, is no better.
 func TestCompareIsFair(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 200 {
 		a, b := madeReport(), madeReport()
 		for _, p := range []*Report{a, b} {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/testrand"
 )
 
 // TestBoundsOfChecks: each check just on both sides of its limit, and where the figures that it divides by are nothing.
@@ -118,7 +120,7 @@ func fillAny(v reflect.Value, next func(n int) int) {
 // TestChecksOfAnyReport: whatever figures a report has, checks and comparisons don't panic, are in the order of their
 // severities, and say a reason and a remedy.
 func TestChecksOfAnyReport(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 3_000 {
 		var a, b Report
 		var f Facts
@@ -182,7 +184,7 @@ func TestSizesAreReadable(t *testing.T) {
 			t.Errorf("%d: %v, want %v", n, got, want)
 		}
 	}
-	r := drawn(t)
+	r := testrand.New(t)
 	form := regexp.MustCompile(`^-?[0-9]{1,3}(,[0-9]{3})*$`)
 	for range 2_000 {
 		n := int64(r.Uint64()) >> r.IntN(64)
@@ -235,7 +237,7 @@ func rubyText(t *testing.T, quoted string) string {
 // TestRubyReadsTheText: what HBase's shell gets is the split as it is written, whatever quotes and backslashes are in it: those
 // before an x stay one, as Bytes.toBytesBinary wants it.
 func TestRubyReadsTheText(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	for range 20_000 {
 		var b strings.Builder
 		for range r.IntN(8) {
@@ -280,7 +282,7 @@ func TestSplitsFile(t *testing.T) {
 // TestChartsStayInside: whatever the values, bars, ticks and lines of a chart are numbers inside of it, larger values have no
 // smaller bars, and what is more than nothing can be seen.
 func TestChartsStayInside(t *testing.T) {
-	r := drawn(t)
+	r := testrand.New(t)
 	show := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
 	for range 1_000 {
 		var values []value

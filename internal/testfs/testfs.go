@@ -1,0 +1,77 @@
+// Package testfs gives tests files: in memory, in a folder of their own, and in a real HDFS.
+package testfs
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+)
+
+// Memory is a file system of one file in memory, so that a benchmark measures the reader alone.
+type Memory struct {
+	storage.FS
+	Content []byte
+}
+
+// File is an open file of Memory.
+type File struct{ *bytes.Reader }
+
+// Close does nothing.
+func (f File) Close() error { return nil }
+
+// Open opens the one file, whatever the name.
+func (m Memory) Open(string) (storage.File, error) {
+	return File{Reader: bytes.NewReader(m.Content)}, nil
+}
+
+// Tree writes files into a new folder and gives its path; a name that ends in / is a folder.
+func Tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		full := filepath.Join(dir, name)
+		folder := full
+		if name[len(name)-1] != '/' {
+			folder = filepath.Dir(full)
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if folder != full {
+			if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+// HDFS gives a new folder in the HDFS of the test's cluster, which goes with the test.
+func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
+	t.Helper()
+	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, root, err = storage.Resolve("hdfs:///tests/"+name+"-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fsys.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+		fsys.Close()
+	})
+	if err := fsys.MkdirAll(root, 0); err != nil {
+		t.Fatal(err)
+	}
+	return fsys, root
+}
