@@ -331,6 +331,12 @@ func (c *Cluster) Alive() error {
 	return nil
 }
 
+// Revive starts the processes again that have ended, as an operator's supervisor does.
+func (c *Cluster) Revive(ctx context.Context) error {
+	up := c.running()
+	return c.startRoles(ctx, slices.DeleteFunc(c.roles(), func(r role) bool { return slices.Contains(up, r.name) }))
+}
+
 // Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, as HDFS's superuser where there is Kerberos, to its end, and gives what it wrote to stdout.
 func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
 	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs")
