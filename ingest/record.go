@@ -37,6 +37,6 @@ func PositionIn(fsys storage.FS, file File, offset, number int64) Position {
 // Record is one input record. Its bytes are valid until the reader's next call.
 type Record struct {
 	Fields []values.Value // a column each, in the order of the file
-	Raw    []byte         // the record as it stands in the file, without its delimiter
+	Raw    []byte         // the record as it is in the file, without its delimiter
 	Position
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// RejectSeparator stands, as a record, behind each reject of a form with escapes, enclosures or quotes. It ends the one
+// RejectSeparator follows, as a record, each reject of a form with escapes, enclosures or quotes. It ends the one
 // before it even where that ends with an escape, or in an enclosed value. Elsewhere in a reject the byte is written twice,
 // so that nothing in a reject is taken for a separator. It has that meaning in the files of rejects alone.
 const RejectSeparator = 0x1e

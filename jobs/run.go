@@ -110,7 +110,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 			return r.named(w, err)
 		}
 		if finished {
-			w.stands()
+			w.reportWritten()
 		} else {
 			todo = append(todo, w)
 		}
@@ -131,8 +131,8 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	return nil
 }
 
-// stands says what there is of an output whose files are written, should another one fail.
-func (w *outputRun) stands() {
+// reportWritten reports an output whose files are written, in case another one fails.
+func (w *outputRun) reportWritten() {
 	w.report.fill(w.out.Manifest)
 	w.report.Status = outcome.Done
 	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
@@ -324,7 +324,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 		if err != nil {
 			return r.named(w, err)
 		}
-		w.stands()
+		w.reportWritten()
 	}
 	return nil
 }
@@ -374,7 +374,7 @@ func (w *outputRun) begin() error {
 		w.out.Options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
-		if err := w.out.Save(); err != nil { // before the files go: a manifest names what is there
+		if err := w.out.Save(); err != nil { // before the files go: a manifest names files that exist
 			return err
 		}
 		if err := w.out.CleanFiles(&old); err != nil {

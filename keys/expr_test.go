@@ -379,7 +379,7 @@ func TestRandomSaltRestsOnTheWholeRecord(t *testing.T) {
 		"a byte":          func(f []values.Value) { f[0].Bytes()[31]++ },
 		"moved":           func(f []values.Value) { f[1], f[2] = longer(f[1], f[2].Bytes()[0]), values.Value{} },
 		"moved, kept":     func(f []values.Value) { f[1], f[2] = longer(f[1], f[2].Bytes()[0]), values.ValueOf(nil) },
-		"zeros behind":    func(f []values.Value) { f[5] = longer(f[5], 0) },
+		"zeros after":     func(f []values.Value) { f[5] = longer(f[5], 0) },
 		"columns swapped": func(f []values.Value) { f[1], f[2] = f[2], f[1] },
 	} {
 		fields := checkFields()

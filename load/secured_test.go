@@ -152,7 +152,7 @@ func TestSecuredRefusals(t *testing.T) {
 	}
 }
 
-// TestSecuredRights: who may not read is told by the name and the grant that he lacks.
+// TestSecuredRights: a user who may not read is refused with the grant that is missing.
 func TestSecuredRights(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")

@@ -71,7 +71,7 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 }
 
 // overdue has the next call make a new connection, where a call got no answer in its time: the old one may be dead, and the
-// other side never told. Calls that are under way may go on.
+// other side never announced. Calls that are under way may go on.
 func (s *servers) overdue(conn *hbase.Conn, err error) {
 	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return

@@ -20,7 +20,7 @@ func TestRowForm(t *testing.T) {
 	}
 }
 
-// FuzzRowForm: keys order as rows do and then as what is behind, and come apart again.
+// FuzzRowForm: keys order as rows do and then as what comes after, and come apart again.
 func FuzzRowForm(f *testing.F) {
 	f.Add([]byte("a"), []byte("b"), []byte("a\x00"), []byte(""))
 	f.Add([]byte(""), []byte("\x00"), []byte("\x00"), []byte("\xff"))

@@ -19,7 +19,7 @@ type Clock struct {
 //	uuuuMMdd, uuuuMMddHHmmss
 //
 // These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add one, add
-// a case here and its formatters to testdata/Clocks.java. The cases are told by how a text begins, so that none is tried in
+// a case here and its formatters to testdata/Clocks.java. The cases are distinguished by how a text begins, so that none is tried in
 // vain; they are no table of functions because the clock would be allocated then.
 func ParseClock(x []byte) (c Clock, problem string) {
 	p := clockParser{rest: x, ok: true}

@@ -9,7 +9,7 @@ import (
 // Moment is a point in time.
 type Moment struct {
 	Millis int64 // since 1970-01-01T00:00:00Z
-	Nanos  int32 // behind the millisecond, 0 to 999,999
+	Nanos  int32 // after the millisecond, 0 to 999,999
 }
 
 // Compare orders moments.

@@ -39,8 +39,8 @@ func TestTextIsText(t *testing.T) {
 // what it is and a remedy; and a name alone can be overruled.
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	for _, c := range refused {
-		for _, behind := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
-			_, err := Detect("/dir/part", []byte(c.magic+behind))
+		for _, rest := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
+			_, err := Detect("/dir/part", []byte(c.magic+rest))
 			var r *RefusedError
 			if !errors.As(err, &r) || r.Name != "/dir/part" || err.Error() != fmt.Sprintf("read /dir/part: it is %s, which can't be read; %s", c.what, c.do) {
 				t.Errorf("%q: %v", c.magic, err)
@@ -71,8 +71,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestEveryCodecIsTold: what each codec's writer makes is told by any name that is not against it, and from 16 bytes on.
-func TestEveryCodecIsTold(t *testing.T) {
+// TestEveryCodecIsRecognised: what each codec's writer makes is recognised under any name that does not contradict it, from 16 bytes on.
+func TestEveryCodecIsRecognised(t *testing.T) {
 	names := map[Codec][]string{
 		Gzip: {"/a", "/a.gz", "/a.csv", "/a.GZIP"}, Bzip2: {"/a", "/a.bz2", "/a.bz"}, Zstd: {"/a", "/a.zst", "/a.zstd"}, Deflate: {"/a.deflate", "/a.zlib", "/a.zz"},
 		HadoopSnappy: {"/a.snappy"}, HadoopLZ4: {"/a.lz4"}, SnappyFrames: {"/a", "/a.snappy", "/a.sz"}, LZ4Frames: {"/a", "/a.lz4"},

@@ -43,7 +43,7 @@ func TestReadersAreReaders(t *testing.T) {
 				t.Errorf("%s, %s: %v", codec, name, err)
 			}
 			if n, err := r.Read(make([]byte, 10)); n > 0 || err == nil {
-				t.Errorf("%s, %s: %d bytes and %v behind the end", codec, name, n, err)
+				t.Errorf("%s, %s: %d bytes and %v after the end", codec, name, n, err)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestClosedEarly(t *testing.T) {
 	}
 }
 
-// TestErrorsStay: after an error the same one comes again, and no text behind it.
+// TestErrorsStay: after an error the same one comes again, and no text after it.
 func TestErrorsStay(t *testing.T) {
 	text := drawText(testrand.New(t), 50_000)
 	for codec, content := range packed(t, text) {
@@ -88,7 +88,7 @@ func TestErrorsStay(t *testing.T) {
 	}
 }
 
-// TestMembers: files that were put one behind another are the texts one behind another, whatever is empty among them.
+// TestMembers: concatenated files are concatenated texts, whichever of them are empty.
 func TestMembers(t *testing.T) {
 	r := testrand.New(t)
 	for _, codec := range []Codec{Gzip, Bzip2, Zstd, HadoopSnappy, HadoopLZ4, SnappyFrames, LZ4Frames} {
@@ -104,7 +104,7 @@ func TestMembers(t *testing.T) {
 		}
 		if len(want) > 0 {
 			if _, err := unpacked(append(content, 0), codec, 1<<20); err == nil {
-				t.Errorf("%s: a byte behind the last file is dropped", codec)
+				t.Errorf("%s: a byte after the last file is dropped", codec)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func lz4Options(r *rand.Rand, size int) []lz4.Option {
 	return options
 }
 
-// TestLZ4Frames: frames with every flag, empty ones, skippable ones of any of their 16 kinds before, between and behind them.
+// TestLZ4Frames: frames with every flag, empty ones, skippable ones of any of their 16 kinds before, between and after them.
 func TestLZ4Frames(t *testing.T) {
 	r := testrand.New(t)
 	for range 60 {
@@ -302,7 +302,7 @@ func TestLZ4FramesRefused(t *testing.T) {
 		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), "end too early"},
 		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), "end too early"},
 		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "what stands behind the last block is no frame"},
-		{"a legacy block behind a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what stands behind the last block is no frame"},
+		{"a legacy block after a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what stands behind the last block is no frame"},
 	} {
 		got, err := unpacked(c.content, LZ4Frames, 1<<20)
 		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -396,7 +396,7 @@ func TestGzipHeaders(t *testing.T) {
 	}
 }
 
-// TestOpenNeedsTheListedFile: a file that is gone, or has grown or shrunk since it was listed, is told.
+// TestOpenNeedsTheListedFile: a file that is gone, or has grown or shrunk since it was listed, is reported.
 func TestOpenNeedsTheListedFile(t *testing.T) {
 	name := write(t, "part.gz", goPacked(t, []byte("text"))[Gzip])
 	st, err := os.Stat(name)

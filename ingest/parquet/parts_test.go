@@ -323,7 +323,7 @@ func TestDeltas(t *testing.T) {
 		}
 		minis := []int{1, 2, 4}[r.IntN(3)]
 		data := deltas(numbers, minis*32*(r.IntN(4)+1), minis)
-		end, err := walkDeltas(append(data, "behind"...), len(numbers))
+		end, err := walkDeltas(append(data, "after"...), len(numbers))
 		if err != nil || end != len(data) {
 			t.Fatalf("%d numbers: %d of %d bytes, %v", len(numbers), end, len(data), err)
 		}
@@ -497,7 +497,7 @@ func TestUnpackersWantTheirSize(t *testing.T) {
 				t.Errorf("%s, %s: no error", c, name)
 			}
 			if err := u.unpack(c, dst, packed); err != nil || !bytes.Equal(dst, text) {
-				t.Errorf("%s behind %s: %v", c, name, err)
+				t.Errorf("%s after %s: %v", c, name, err)
 			}
 		}
 		if err := u.unpack(c, make([]byte, len(text)+1), packed); err == nil {

@@ -410,7 +410,7 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 		end := int64(0)
 		for _, s := range splits {
 			if s.Start != end || s.End <= s.Start {
-				t.Errorf("size %d: a split from %d to %d behind one to %d", size, s.Start, s.End, end)
+				t.Errorf("size %d: a split from %d to %d after one to %d", size, s.Start, s.End, end)
 			}
 			end = s.End
 			records, err := form.Open(fsys, s)

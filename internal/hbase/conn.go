@@ -2,7 +2,7 @@
 // need.
 //
 // It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
-// connection header, then frames of requests and responses, told apart by their call ids. Messages are those of gohbase's
+// connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
 // pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
 // Cells come in blocks after the message. It logs nothing.
 package hbase

@@ -55,7 +55,7 @@ func newConf(p *profile) (*conf, error) {
 	return c, nil
 }
 
-// families are the names that stand for several encryption types.
+// families are the names of groups of encryption types.
 var families = map[string][]int32{
 	"aes":     sessionTypes,
 	"rc4":     known[4:],

@@ -12,7 +12,7 @@ import (
 // Bytes writes bytes as HBase's shell does, see cell.Printable.
 func Bytes(b []byte) string { return cell.Printable(b) }
 
-// Parse reads what Bytes writes (Bytes.toBytesBinary); bytes above ASCII may stand as they are.
+// Parse reads what Bytes writes (Bytes.toBytesBinary); bytes above ASCII may be as they are.
 func Parse(text string) ([]byte, error) {
 	var out bytes.Buffer
 	for i := 0; i < len(text); i++ {

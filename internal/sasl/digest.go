@@ -79,7 +79,7 @@ func (d *digest) Layer() Layer { return d.layer }
 // The values that have only one form here: one request with each nonce.
 const (
 	nonceCount = "00000001"
-	noBody     = ":00000000000000000000000000000000" // stands for a body's hash where there is protection
+	noBody     = ":00000000000000000000000000000000" // in place of a body's hash where there is protection
 )
 
 func (d *digest) answer(token []byte) ([]byte, error) {

@@ -29,7 +29,7 @@ type nameNodeConn struct {
 	mu       sync.Mutex
 	defaults map[int32]bool // calls that ask for the servers' defaults
 
-	encrypts func(bool) // is told whether the DataNodes want encryption
+	encrypts func(bool) // is called with whether the DataNodes want encryption
 	in, rest []byte     // the frame in hand, and what of it is to be read
 }
 

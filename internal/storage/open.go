@@ -10,7 +10,7 @@ import (
 )
 
 // Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is the name
-// HDFS knows us by; "" stands for HADOOP_USER_NAME, else the system user.
+// HDFS knows us by; "" means HADOOP_USER_NAME, else the system user.
 func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
 	tokens, err := TokensOfEnvironment()
 	if err != nil {

@@ -42,7 +42,7 @@ type RunShare struct {
 	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter did not take
 }
 
-// regionShare is a books.Region as it stands in the journal.
+// regionShare is a books.Region as it is in the journal.
 type regionShare struct {
 	Region int        `json:"region"`
 	Digest digest.Sum `json:"digest"`

@@ -17,10 +17,10 @@ import (
 )
 
 // Layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
-// holds the values in this order, behind the row's timestamp where each row has its own.
+// holds the values in this order, after the row's timestamp where each row has its own.
 type Layout struct {
 	Wide      bool  // the cells' qualifiers begin with one of the record's
-	Sources   []int // of each cell: the input column, or behind those the constant
+	Sources   []int // of each cell: the input column, or after those the constant
 	hashes    []uint64
 	Families  []Family
 	timed     bool  // each record has its own timestamp

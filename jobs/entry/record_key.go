@@ -58,7 +58,7 @@ func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) 
 	return row, nil
 }
 
-// Build makes the key of a record as it is sorted: the row key, and for a wide table the qualifier behind it. The key
+// Build makes the key of a record as it is sorted: the row key, and for a wide table the qualifier after it. The key
 // takes the place of what the buffer holds, where there is room.
 func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	buffer = buffer[:0]

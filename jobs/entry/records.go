@@ -1,4 +1,4 @@
-// Package entry makes sort entries of records: the key as it is sorted, and the values packed behind it. The column rules and the
+// Package entry makes sort entries of records: the key as it is sorted, and the values packed after it. The column rules and the
 // filter are applied here.
 package entry
 

@@ -120,7 +120,7 @@ func (f *File) Finish() error {
 	return nil
 }
 
-// ReadBack reads the file back and holds it against what was written.
+// ReadBack reads the file back and compares it with what was written.
 func (f *File) ReadBack(ctx context.Context) error {
 	in, err := f.FS.Open(f.Temp)
 	if err != nil {

@@ -195,7 +195,7 @@ func oneRow(start, end []byte) bool {
 	return len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start)
 }
 
-// merge visits the cells of scans that stand at a cell each, up to end.
+// merge visits the cells of scans that are at a cell each, up to end.
 func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
 		if n%entry.CheckEvery == 0 && ctx.Err() != nil {

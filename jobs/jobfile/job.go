@@ -114,7 +114,7 @@ func (j *Job) Feeds() []*Job {
 	return j.Outputs
 }
 
-// ValueColumns are the columns of a row's values: those of the input, and the constants behind them.
+// ValueColumns are the columns of a row's values: those of the input, and the constants after them.
 func (j *Job) ValueColumns() []Column {
 	all := slices.Clone(j.Columns)
 	for _, c := range j.Constants {

@@ -7,7 +7,7 @@ import (
 	"bulkload/jobs/failure"
 )
 
-// TestKeysAreCheckedAtReading: what a key can make nothing of is told with the line and the place in the expression.
+// TestKeysAreCheckedAtReading: what a key can make nothing of is reported with the line and the position in the expression.
 func TestKeysAreCheckedAtReading(t *testing.T) {
 	for _, c := range []struct{ rule, rowkey, query, want string }{
 		{"note: {type: text}", "mod(note, 7) + id", "", "job.yaml:11: rowkey: row key \"mod(note, 7) + id\": column 5: mod takes whole numbers, and column note is declared text; salt(x, n) takes text"},

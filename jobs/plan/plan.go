@@ -27,7 +27,7 @@ type Report struct {
 	outcome.Outcome
 	Run jobfile.RunInfo `json:"run"`
 	stats.Report
-	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: what stands above is theirs then
+	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: what is above is theirs then
 	Compared *Report   `json:"compared,omitempty"` // another key for the same data
 }
 

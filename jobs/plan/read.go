@@ -23,9 +23,9 @@ import (
 const (
 	samplePlaces  = 64       // where a sample is taken
 	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
-	smallestPlace = 64 << 10 // bytes of the input that a place stands for, at least
+	smallestPlace = 64 << 10 // bytes of the input that a place represents, at least
 	rejectedShown = 10       // reasons
-	rejectedLanes = 1000     // different reasons that are told apart
+	rejectedLanes = 1000     // different reasons that are counted by themselves
 	batchedSeen   = 512      // row keys that are compared at a time
 	frequentKept  = 4096     // counters for the most frequent query keys
 	frequentShown = 10

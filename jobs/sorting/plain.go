@@ -9,7 +9,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// PlainSpill is how many bytes of sorted runs, the first ones, are to stand on the disk uncompressed. Compressing and
+// PlainSpill is how many bytes of sorted runs, the first ones, are to be on the disk uncompressed. Compressing and
 // decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
 // or take the disk's room.
 func PlainSpill(workDir string, input int64) int64 {

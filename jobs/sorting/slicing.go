@@ -15,7 +15,7 @@ import (
 const (
 	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
 	SlicesOfAll      = 32       // and it has at least this part of all rows: enough for 16 cores to the end
-	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles lets stand before flushes wait
+	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
 )
 
 // Unit is a slice to be written or verified.

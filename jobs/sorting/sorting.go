@@ -261,7 +261,7 @@ type RowsError struct{ error }
 // Unwrap is the error that says how many records there are.
 func (e *RowsError) Unwrap() error { return e.error }
 
-// checkRows holds the number of records against input.empty and input.expect_rows. The error is a *RowsError.
+// checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
 func (s *Stage) checkRows(read int64) error {
 	if err := checkRows(s.Input, read); err != nil {
 		return &RowsError{err}

@@ -114,7 +114,7 @@ func (s *Source) Find(name string) (err error) {
 // temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
 const temporaryName = "_temporary"
 
-// checkUnfinished refuses folders whose export is still running, or was broken off: what is there is not all of it. A
+// checkUnfinished refuses folders whose export is still running, or was broken off: the files so far are not all of it. A
 // file that is named itself is the caller's choice.
 func (s *Source) checkUnfinished(name string) error {
 	if len(s.Files) == 1 && s.Files[0].Path == name {

@@ -13,7 +13,7 @@ import (
 // and wrote; only the rest is shared out by the sample.
 const SampleEvery = 64
 
-// apportion splits a time in two as two measured parts of it stand to each other.
+// apportion splits a time in the ratio of two measured parts of it.
 func apportion(all, a, b time.Duration) (time.Duration, time.Duration) {
 	all = max(all, 0)
 	if a+b <= 0 {

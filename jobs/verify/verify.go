@@ -45,7 +45,7 @@ type Report struct {
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest"`
 
-	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums stand above
+	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
 
 // Job holds what a job has written, or with live the table, against its source, cell by cell.

@@ -150,7 +150,7 @@ func checkOverlap(d *hfiledir.Directory) error {
 	return nil
 }
 
-// checkManifest holds the files against what was recorded when they were written.
+// checkManifest compares the files with what was recorded when they were written.
 func checkManifest(m *manifest.Manifest, report *Report) error {
 	if m == nil {
 		return nil

@@ -18,7 +18,7 @@ type DuplicateSample struct {
 	region int
 }
 
-// Position is where a record stands in the input.
+// Position is where a record is in the input.
 type Position struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`

@@ -19,7 +19,7 @@ import (
 )
 
 // CheckFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
-// told, since the limit is its loader's.
+// warned, since the limit is its loader's.
 func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, say func(string)) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())

@@ -122,7 +122,7 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 	return nil
 }
 
-// appendFamily writes a row's cells of a family, and gives the packed values of the families behind it.
+// appendFamily writes a row's cells of a family, and gives the packed values of the families after it.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
 	family := &r.stage.Target.Layout.Families[i]
 	columns := family.Last - family.First

@@ -162,7 +162,7 @@ func checkDistribution(t *testing.T, d Distribution, counts []int64) {
 			}
 		}
 		if b.From != last+1 || b.To < b.From || b.Keys != want {
-			t.Errorf("a bucket %+v behind one to %d; %d keys are in it", b, last, want)
+			t.Errorf("a bucket %+v after one to %d; %d keys are in it", b, last, want)
 		}
 		last = b.To
 		inBuckets += b.Keys
@@ -244,7 +244,7 @@ func TestPathsAsCounted(t *testing.T) {
 	}
 }
 
-// TestSeenAsCounted: repeated keys, rows behind the first and keys whose rows differ, against a count of all; from several
+// TestSeenAsCounted: repeated keys, rows after the first and keys whose rows differ, against a count of all; from several
 // goroutines, in memory for all and for few.
 func TestSeenAsCounted(t *testing.T) {
 	r := testrand.New(t)
@@ -381,7 +381,7 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// TestSampleRowsWithPayload: a row with something behind its key is kept as often as it comes, ordered by key and then by that.
+// TestSampleRowsWithPayload: a row with something after its key is kept as often as it comes, ordered by key and then by that.
 func TestSampleRowsWithPayload(t *testing.T) {
 	s := NewSample(1000)
 	for _, entry := range []string{"kb", "ka", "kb", "ja"} {
@@ -405,8 +405,8 @@ func TestSampleRowsWithPayload(t *testing.T) {
 	}
 }
 
-// TestThinKeepsGroups: of places that stand for more and less, rows are left that stand for about as many each; whole groups,
-// and of the place that stands for most all.
+// TestThinKeepsGroups: of places that represent more and less, rows are left that represent about as many each; whole groups,
+// and of the place that represents most all.
 func TestThinKeepsGroups(t *testing.T) {
 	by := []float64{1, 4, 2}
 	s := NewSample(1 << 20)
@@ -439,7 +439,7 @@ func TestThinKeepsGroups(t *testing.T) {
 	}
 	all := rows["1-"]
 	if all != 799 {
-		t.Errorf("%v rows are left of the place that stands for most", all)
+		t.Errorf("%v rows are left of the place that represents most", all)
 	}
 	for place, share := range map[string]float64{"0-": 0.25, "2-": 0.5} {
 		if got := rows[place] / all; math.Abs(got-share) > 0.02 {
@@ -557,7 +557,7 @@ func TestEvenSplitsUnlessSkewed(t *testing.T) {
 	}
 }
 
-// TestScatterOfRows: a whole input whose groups stand together has no scatter; the more places a group is met at, the fewer
+// TestScatterOfRows: a whole input whose groups are together has no scatter; the more places a group is met at, the fewer
 // groups there are than the sample would let expect.
 func TestScatterOfRows(t *testing.T) {
 	r := testrand.New(t)

@@ -133,7 +133,7 @@ func TestChecksOfAnyReport(t *testing.T) {
 		for _, found := range Check(&a, &f) {
 			now, known := rank[found.Severity]
 			if !known || now < last || found.Reason == "" || found.Remedy == "" || !slices.Contains(Codes(), found.Code) || strings.Contains(found.Reason, "%!") {
-				t.Fatalf("%+v behind severity %d", found, last)
+				t.Fatalf("%+v after severity %d", found, last)
 			}
 			last = now
 		}
@@ -174,7 +174,7 @@ func TestPercentages(t *testing.T) {
 	}
 }
 
-// TestSizesAreReadable: one digit behind the point and the largest unit that gives one before it; numbers with commas.
+// TestSizesAreReadable: one digit after the point and the largest unit that gives one before it; numbers with commas.
 func TestSizesAreReadable(t *testing.T) {
 	for n, want := range map[int64][2]string{
 		0: {"0 B", "0 B"}, 999: {"999 B", "999 B"}, 1000: {"1000 B", "1.0 kB"}, 1023: {"1023 B", "1.0 kB"}, 1024: {"1.0 KiB", "1.0 kB"}, 1 << 20: {"1.0 MiB", "1.0 MB"},
