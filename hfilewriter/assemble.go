@@ -21,7 +21,6 @@ type bloomDue struct {
 // assembler puts a file together from data blocks that come in order: it gives each its place, then writes the inline
 // blocks that are due (HFileWriterImpl.writeInlineBlocks). Its first error sticks.
 type assembler struct {
-	codec     *codec
 	blocks    *blockWriter
 	index     *indexWriter
 	firstData int64
@@ -40,12 +39,12 @@ func (a *assembler) put(b *dataBlock) error {
 
 // compress makes the block's stored form.
 func (a *assembler) compress(b *dataBlock) (err error) {
-	if a.codec.kind == CompressNone {
+	if a.blocks.codec.kind == CompressNone {
 		b.stored = b.buf
 		return nil
 	}
 	begun := time.Now()
-	b.stored, err = a.codec.compress(append(b.stored[:0], b.buf[:headerLen]...), b.buf[headerLen:])
+	b.stored, err = a.blocks.codec.compress(append(b.stored[:0], b.buf[:headerLen]...), b.buf[headerLen:])
 	a.times.Compress += time.Since(begun)
 	return err
 }
@@ -56,7 +55,7 @@ func (a *assembler) tryPut(b *dataBlock) error {
 	}
 	a.times.Compressed += int64(len(b.buf) - headerLen)
 	h, err := a.blocks.put(b.kind, &b.stored, len(b.buf)-headerLen)
-	if a.codec.kind == CompressNone {
+	if a.blocks.codec.kind == CompressNone {
 		b.buf = b.stored // which checksums were appended to
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
 	}
 	w := &Writer{settings: s, stamp: stamp}
 	blocks := newBlockWriter(out, &w.settings)
-	w.file = assembler{codec: newCodec(s.Compression), blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
+	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
 	w.enc.encoding = s.Encoding
 	w.enc.buf = make([]byte, 0, s.BlockSize+s.BlockSize/8)
 	w.stats.reset()

@@ -44,6 +44,9 @@ var FormatSize = bytesize.Format
 // ParseSize is bytesize.Parse.
 var ParseSize = bytesize.Parse
 
+// Plural is jobfile.Plural.
+var Plural = jobfile.Plural
+
 // Printable is printable.Bytes.
 var Printable = printable.Bytes
 

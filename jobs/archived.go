@@ -15,12 +15,9 @@ import (
 )
 
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
-// the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input.
-func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, summary *Summary, cause error) (err error) {
-	s, err := site.Open(o, j.HBase, true)
-	if err != nil {
-		return err
-	}
+// the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input. s is the
+// site as openRun opened it.
+func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
 	r := &jobRun{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for i, out := range j.Feeds() {

@@ -49,12 +49,13 @@ func (r room) err() error {
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
 // of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.Growth.
 func (r *jobRun) checkRoom(todo []*outputRun) error {
-	r.warnOfSpillsInMemory(todo)
+	need := r.spillNeed(todo)
+	r.warnOfSpillsInMemory(need)
 	if r.job.Input.SpaceUnchecked {
 		return nil
 	}
 	var rooms []room
-	spill, err := r.spillRoom(todo)
+	spill, err := r.spillRoom(need)
 	if err != nil {
 		return err
 	}
@@ -87,9 +88,9 @@ func joinRoom(rooms []room, r room) []room {
 	return append(rooms, r)
 }
 
-// spillRoom is what the sorts write where the input does not fit in their memory; it needs nothing where it does.
-func (r *jobRun) spillRoom(todo []*outputRun) (spill room, err error) {
-	spill = room{what: "spilling sorted runs to", fsys: storage.Local, need: r.spillNeed(todo)}
+// spillRoom is the space for need bytes of sorted runs in the work folder. Where need is 0, the folder is not looked at.
+func (r *jobRun) spillRoom(need int64) (spill room, err error) {
+	spill = room{what: "spilling sorted runs to", fsys: storage.Local, need: need}
 	if spill.need == 0 {
 		return spill, nil
 	}
@@ -103,10 +104,9 @@ func (r *jobRun) spillRoom(todo []*outputRun) (spill room, err error) {
 	return spill, nil
 }
 
-// warnOfSpillsInMemory reports a work folder whose files take memory. Sorted runs spilled to it come on top of --memory, and
-// a container that is sized by --memory ends the process.
-func (r *jobRun) warnOfSpillsInMemory(todo []*outputRun) {
-	need := r.spillNeed(todo)
+// warnOfSpillsInMemory reports a work folder whose files take memory, where need bytes are spilled to it. They come on top
+// of --memory, and a container that is sized by --memory ends the process.
+func (r *jobRun) warnOfSpillsInMemory(need int64) {
 	if need == 0 {
 		return
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	case err == nil:
 		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
 	case errors.As(err, &missing) && j.Load && !o.NoLoad && !o.Force:
-		err = loadedWithoutInput(running, j, o, summary, err)
+		err = loadedWithoutInput(running, j, o, r.site, summary, err)
 	}
 	switch cause := context.Cause(running); {
 	case err == nil:

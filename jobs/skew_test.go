@@ -25,7 +25,6 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/sorting"
-	"bulkload/jobs/target"
 	"bulkload/jobs/verify"
 	"bulkload/load"
 )
@@ -178,7 +177,7 @@ func TestFilesARegionAreBounded(t *testing.T) {
 			}
 		}
 		alone := int(raw/maxSize) + 1 // what max_size asks for without slices
-		if files["f"] > max(target.DefaultMaxFiles, alone) || files["g"] > sorting.MaxSlices || maxSize >= 1<<20 && files["f"] < 5 {
+		if files["f"] > max(load.DefaultMaxFiles, alone) || files["g"] > sorting.MaxSlices || maxSize >= 1<<20 && files["f"] < 5 {
 			t.Errorf("max_size %s: %v files of a region; max_size alone makes %d", bytesize.Format(maxSize), files, alone)
 		}
 	}

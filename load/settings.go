@@ -46,12 +46,13 @@ type settings struct {
 // MaxFilesProperty says how many files of a family one region may get in a load.
 const MaxFilesProperty = "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily"
 
-const defaultMaxFiles = 32
+// DefaultMaxFiles is the limit of files of a family in one region where no site file sets MaxFilesProperty: HBase's default.
+const DefaultMaxFiles = 32
 
 // MaxFiles is how many files of a family one region may get: more of them LoadFrom refuses.
 func MaxFiles(conf *siteconf.Conf) (int, error) {
 	r := settingsReader{conf: conf}
-	n := r.number(MaxFilesProperty, defaultMaxFiles)
+	n := r.number(MaxFilesProperty, DefaultMaxFiles)
 	return n, r.err
 }
 
@@ -67,7 +68,7 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		scanBytes:      min(uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)), largestAnswer),
 		rounds:         r.number("hbase.bulkload.retries.number", 10),
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
-		filesPerFamily: r.number(MaxFilesProperty, defaultMaxFiles),
+		filesPerFamily: r.number(MaxFilesProperty, DefaultMaxFiles),
 		settle:         2 * time.Second,
 		outage:         max(shortestOutage, r.millis("zookeeper.session.timeout", defaultSession)+recovery),
 		refusal:        3 * time.Minute,

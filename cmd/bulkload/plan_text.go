@@ -30,7 +30,7 @@ func writePlan(w io.Writer, p *jobs.PlanReport) {
 }
 
 func writePlanned(w io.Writer, p *stats.Report) {
-	line(w, "input", "%s, %s; read: %s", plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
+	line(w, "input", "%s, %s; read: %s", jobs.Plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
 	about := ""
 	if p.Sample {
 		about = "about "
@@ -128,9 +128,9 @@ func writeQuery(w io.Writer, p *stats.Report) {
 // scansText is how many scans a query takes; one without a prefix reads every region.
 func scansText(scans int, full bool) string {
 	if full {
-		return "the whole table, " + plural(scans, "region")
+		return "the whole table, " + jobs.Plural(scans, "region")
 	}
-	return plural(scans, "scan")
+	return jobs.Plural(scans, "scan")
 }
 
 // decimal writes a number with commas and one digit behind the point.
@@ -175,10 +175,10 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
-	line(w, "suggest", "%s: %s", plural(s.Regions, "region"), s.Reason)
+	line(w, "suggest", "%s: %s", jobs.Plural(s.Regions, "region"), s.Reason)
 	line(w, "", "at 1 to 2 GB a region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
-		line(w, "", "%s: %s", plural(len(s.Splits), "split"), shown)
+		line(w, "", "%s: %s", jobs.Plural(len(s.Splits), "split"), shown)
 	}
 }
 
@@ -194,7 +194,7 @@ func writeLive(w io.Writer, p *stats.Report) {
 	if l == nil {
 		return
 	}
-	servers := plural(l.Servers, "RegionServer")
+	servers := jobs.Plural(l.Servers, "RegionServer")
 	if l.Unknown != "" {
 		servers = "servers and sizes of regions are not known"
 	}
@@ -205,14 +205,14 @@ func writeLive(w io.Writer, p *stats.Report) {
 	case l.Unknown != "":
 		line(w, "live", "%s", servers)
 	default:
-		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, plural(len(l.Regions), "region"), l.Empty, l.Skew)
+		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, jobs.Plural(len(l.Regions), "region"), l.Empty, l.Skew)
 	}
 	for _, f := range l.Families {
 		ttl := "for ever"
 		if f.TTL > 0 {
 			ttl = fmt.Sprintf("%s s", count(f.TTL))
 		}
-		line(w, "", "family %s: TTL %s, %s", f.Name, ttl, plural(f.Versions, "version"))
+		line(w, "", "family %s: TTL %s, %s", f.Name, ttl, jobs.Plural(f.Versions, "version"))
 	}
 	if l.Checked > 0 {
 		line(w, "", "%s of %s row keys looked up are in the table", count(l.Present), count(l.Checked))
@@ -224,7 +224,7 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	if f.Unsure {
 		line(w, "run", "too little was read to tell how long it takes: %s of work; give a larger --sample, or none", stats.Duration(f.Measured))
 	} else {
-		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
+		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), jobs.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
 	}
 	sort := "fits"
 	if f.Spill > 0 {
@@ -236,7 +236,7 @@ func writeForecast(w io.Writer, p *stats.Report) {
 		return
 	}
 	line(w, "grows", "%s a day; the first region is split in %s; %s a night in a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
-		stats.Size(f.Growth), daysText(f.DaysToSplit), plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+		stats.Size(f.Growth), daysText(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
 func times(n int) string {
@@ -260,7 +260,7 @@ func nightsText(n int) string {
 	if n < 0 {
 		return "never"
 	}
-	return plural(n, "night")
+	return jobs.Plural(n, "night")
 }
 
 func writeChecks(w io.Writer, title string, found []stats.Finding) {

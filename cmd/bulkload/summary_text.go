@@ -144,7 +144,7 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 		}
 	}
 	if b := s.Bound; b != nil {
-		line(w, "bound by", "%.2f s in %s, %.0f%% of the work; %s, busy for %.0f%% of the time", b.Seconds, b.Phase, 100*b.Share, plural(b.Cores, "core"), 100*b.Busy)
+		line(w, "bound by", "%.2f s in %s, %.0f%% of the work; %s, busy for %.0f%% of the time", b.Seconds, b.Phase, 100*b.Share, jobs.Plural(b.Cores, "core"), 100*b.Busy)
 	}
 	if r := s.Resumed; r != nil {
 		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), jobs.FormatSize(r.Bytes))
@@ -198,14 +198,7 @@ func writeLoad(w io.Writer, r *jobs.LoadReport) {
 }
 
 func writeLoaded(w io.Writer, l jobs.LoadSummary) {
-	line(w, "loaded", "%s into %s in %s", plural(l.Files, "file"), plural(l.Regions, "region"), plural(l.Rounds, "round"))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	line(w, "loaded", "%s into %s in %s", jobs.Plural(l.Files, "file"), jobs.Plural(l.Regions, "region"), jobs.Plural(l.Rounds, "round"))
 }
 
 func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {

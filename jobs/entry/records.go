@@ -45,10 +45,7 @@ func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.M
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
-// errEnough ends the reading without an error.
-var errEnough = errors.New("enough was read")
-
-// ReadSplit visits the records of a split and tells how many bytes of it that were. The visitor may give errEnough.
+// ReadSplit visits the records of a split and tells how many bytes of it that were.
 func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.Busy()
 	defer func() {
@@ -74,7 +71,7 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 			err = errors.Join(err, ctx.Err())
 		}
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, errEnough) {
+	if errors.Is(err, io.EOF) {
 		return told, ctx.Err()
 	}
 	return told, err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sync"
 
@@ -161,7 +160,7 @@ const savesALoad = 64
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
-		byURI[w.Out.FS.URI(path.Join(w.Out.Path, f.Path))] = f
+		byURI[w.Out.Uri(f.Path)] = f
 	}
 	var mu sync.Mutex
 	return load.Hooks{

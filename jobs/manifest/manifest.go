@@ -311,7 +311,7 @@ func (m *Manifest) SetTable(t *target.Target) {
 
 // recordedFiles is the limit of files as it is recorded: not at all where it is HBase's default.
 func recordedFiles(limit int64) int64 {
-	if limit == target.DefaultMaxFiles {
+	if limit == load.DefaultMaxFiles {
 		return 0
 	}
 	return limit

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"bulkload/cell"
-	"bulkload/jobs/jobfile"
 	"bulkload/jobs/target"
 	"bulkload/partition"
 	"bulkload/values"
@@ -29,7 +28,7 @@ type Cells struct {
 }
 
 // NewCells reads a slice; of one family, or of AllFamilies.
-func NewCells(j *jobfile.Job, t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
+func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err

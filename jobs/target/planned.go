@@ -38,19 +38,19 @@ func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, t
 		return New(&planned, s, table)
 	}
 	var err error
-	if planned.Regions.Splits, err = PlanSplits(ctx, j, src, o); err != nil {
+	if planned.Regions.Splits, err = planSplits(ctx, j, src, o); err != nil {
 		return nil, err
 	}
 	o.Sayf("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
 	return New(&planned, s, table)
 }
 
-// PlanSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
+// planSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
 // and values count, and sampled keys say where. Both depend on the rows alone.
-func PlanSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
-	splits, err := j.Input.Form.Splits(src.FS, src.Files, source.SplitSize)
+func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
+	splits, err := source.Splits(&j.Input, src)
 	if err != nil {
-		return nil, fmt.Errorf("look into the input: %w", err)
+		return nil, err
 	}
 	layout, err := entry.NewLayout(j)
 	if err != nil {
@@ -83,7 +83,7 @@ func PlanSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
-// splitLane is one goroutine that reads for PlanSplits.
+// splitLane is one goroutine that reads for planSplits.
 type splitLane struct {
 	records entry.Reader
 	key     entry.Key

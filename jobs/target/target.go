@@ -208,5 +208,3 @@ func (t *Target) FileLimitHelp(raw int64) string {
 const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 
 const KeySampleBytes = 8 << 20 // of row keys that say where regions begin
-
-const DefaultMaxFiles = 32 // of a region and family: HBase's default

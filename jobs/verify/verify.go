@@ -284,7 +284,7 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 
 // joinFamily joins the cells of one family; with the first go those of families that the source does not have.
 func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
-	want, err := sorting.NewCells(v.job, v.target, sorted, slice, family)
+	want, err := sorting.NewCells(v.target, sorted, slice, family)
 	if err != nil {
 		return nil, err
 	}

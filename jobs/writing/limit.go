@@ -29,7 +29,7 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows
 			continue
 		}
 		group.Go(func() error {
-			family, err := overfull(running, j, t, rows, region)
+			family, err := overfull(running, t, rows, region)
 			if err != nil || family == "" {
 				return err
 			}
@@ -52,8 +52,8 @@ func tooManyFiles(j *jobfile.Job, t *target.Target, region int, family string, r
 
 // overfull names a family of which a region gets too many files; "" where there is none. It merges the region's rows as
 // writing does, as far as it must.
-func overfull(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, region int) (family string, err error) {
-	all, err := sorting.NewCells(j, t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
+func overfull(ctx context.Context, t *target.Target, rows *sorting.Rows, region int) (family string, err error) {
+	all, err := sorting.NewCells(t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
 	if err != nil {
 		return "", fmt.Errorf("region %d: merge: %w", region, err)
 	}

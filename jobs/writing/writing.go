@@ -36,7 +36,7 @@ type Stage struct {
 	Rows      *sorting.Rows
 	Inputs    []ingest.File // by their ordinals
 	Place     hfile.Place
-	RunID     string // its ID
+	RunID     string // of the run that writes: it is in the files' names
 	Records   Records
 	Say       func(string)
 	Failpoint failpoint.Hook
