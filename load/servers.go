@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"bulkload/internal/hbase"
@@ -76,26 +77,21 @@ func (s *servers) overdue(conn *hbase.Conn, err error) {
 	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
-	s.mu.Lock()
-	for key, other := range s.conns {
-		if other == conn {
-			delete(s.conns, key)
-		}
-	}
-	s.mu.Unlock()
+	s.drop(conn)
 	conn.Retire()
 }
 
 // forget drops a connection whose server is no use any more, as a master that is not the active one.
 func (s *servers) forget(conn *hbase.Conn) {
+	s.drop(conn)
+	conn.Close()
+}
+
+// drop gives the connection to no more calls. It stays open.
+func (s *servers) drop(conn *hbase.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, other := range s.conns {
-		if other == conn {
-			delete(s.conns, key)
-		}
-	}
-	conn.Close()
+	maps.DeleteFunc(s.conns, func(_ server, other *hbase.Conn) bool { return other == conn })
 }
 
 func (s *servers) close() {

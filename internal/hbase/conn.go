@@ -173,17 +173,22 @@ func (c *Conn) Exchange(ctx context.Context, method string, param []byte) (Reply
 	}
 }
 
-// exchange calls a method with a message and reads its answer, which may be nil where nothing in it counts.
-func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
+// ask calls a method whose answer may carry cells.
+func (c *Conn) ask(ctx context.Context, method string, request proto.Message) (Reply, error) {
 	param, err := proto.Marshal(request)
 	if err != nil {
-		return c.connError(method, false, err)
+		return Reply{}, c.connError(method, false, err)
 	}
-	message, err := c.Call(ctx, method, param)
+	return c.Exchange(ctx, method, param)
+}
+
+// exchange calls a method with a message and reads its answer, which may be nil where nothing in it counts.
+func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
+	reply, err := c.ask(ctx, method, request)
 	if err != nil || answer == nil {
 		return err
 	}
-	if err := proto.Unmarshal(message, answer); err != nil {
+	if err := proto.Unmarshal(reply.Message, answer); err != nil {
 		return c.malformed(method, err)
 	}
 	return nil

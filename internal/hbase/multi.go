@@ -67,11 +67,7 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 		}
 		request.RegionAction = append(request.RegionAction, action)
 	}
-	param, err := proto.Marshal(request)
-	if err != nil {
-		return nil, c.connError("Multi", false, err)
-	}
-	reply, err := c.Exchange(ctx, "Multi", param)
+	reply, err := c.ask(ctx, "Multi", request)
 	if err != nil {
 		return nil, err
 	}

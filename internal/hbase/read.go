@@ -32,15 +32,6 @@ func (c *Conn) Get(ctx context.Context, region []byte, get *pb.Get) (Row, error)
 	return row, nil
 }
 
-// ask calls a method whose answer may carry cells.
-func (c *Conn) ask(ctx context.Context, method string, request proto.Message) (Reply, error) {
-	param, err := proto.Marshal(request)
-	if err != nil {
-		return Reply{}, c.connError(method, false, err)
-	}
-	return c.Exchange(ctx, method, param)
-}
-
 func parseGet(reply Reply) (Row, error) {
 	var response pb.GetResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {

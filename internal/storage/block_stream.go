@@ -117,23 +117,13 @@ func (s *blockStream) next() error {
 	return s.response()
 }
 
-// fill reads on until buf holds n bytes. buf grows with the bytes that came, not with a length that was claimed.
-func (s *blockStream) fill(n int) error {
-	for len(s.buf) < n {
-		have := len(s.buf)
-		if have == cap(s.buf) {
-			s.buf = append(make([]byte, 0, max(firstBuffer, 2*have)), s.buf...)
-		}
-		m, err := io.ReadFull(s.in, s.buf[have:min(n, cap(s.buf))])
-		s.buf = s.buf[:have+m]
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("the DataNode ended the connection at byte %d of the block: %w", s.at, io.ErrUnexpectedEOF)
-		}
-		if err != nil {
-			return err
-		}
+// fill reads on until buf has n bytes.
+func (s *blockStream) fill(n int) (err error) {
+	s.buf, err = readMore(s.in, s.buf, n, firstBuffer)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the DataNode ended the connection at byte %d of the block: %w", s.at, io.ErrUnexpectedEOF)
 	}
-	return nil
+	return err
 }
 
 func (s *blockStream) response() error {

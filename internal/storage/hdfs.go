@@ -39,7 +39,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	if err != nil {
 		return nil, err
 	}
-	user, _, err := secured.as(who, conf, authority, addresses)
+	user, err := secured.as(who, conf, authority, addresses)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"strings"
@@ -53,9 +52,7 @@ func kindOf(err error) failure {
 	switch {
 	case strings.HasPrefix(cause.Error(), noNameNode), cause.Error() == noReplica:
 		return notDone
-	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF), errors.Is(cause, net.ErrClosed),
-		errors.As(cause, &network), errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE),
-		cause.Error() == "unexpected sequence number":
+	case isCut(cause), errors.As(cause, &network), cause.Error() == "unexpected sequence number":
 		return uncertain
 	}
 	return refused
@@ -84,7 +81,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	case kindOf(err) != refused:
 		text := strings.TrimPrefix(cause.Error(), noNameNode)
 		if isRemote {
-			text = remoteText(remote)
+			text = remoteText(remote.Exception(), remote.Message())
 		}
 		cause = fmt.Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
 	case errors.Is(cause, fs.ErrPermission):
@@ -92,16 +89,15 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
 		cause = syscall.ENOTDIR
 	case isRemote:
-		cause = errors.New(remoteText(remote))
+		cause = errors.New(remoteText(remote.Exception(), remote.Message()))
 	}
 	return &fs.PathError{Op: op, Path: name, Err: cause}
 }
 
 // remoteText is a Java exception without its package and its stack trace.
-func remoteText(e hdfs.Error) string {
-	class := e.Exception()[strings.LastIndexByte(e.Exception(), '.')+1:]
-	message, _, _ := strings.Cut(e.Message(), "\n")
-	return class + ": " + message
+func remoteText(class, message string) string {
+	text, _, _ := strings.Cut(message, "\n")
+	return class[strings.LastIndexByte(class, '.')+1:] + ": " + text
 }
 
 // call makes a call of the library, and again while it is sure (or, where repeatable, no matter) that it has not been

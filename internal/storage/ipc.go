@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -28,6 +27,9 @@ const (
 
 	// maxFrame bounds a NameNode's answer, in bytes (ipc.maximum.response.length).
 	maxFrame = 128 << 20
+
+	// firstFrame is how much memory a frame gets at first, in bytes; most answers have less.
+	firstFrame = 4 << 10
 
 	// maxLoginFrame bounds an answer of a server that has not proved yet who it is, in bytes; they have some hundreds.
 	maxLoginFrame = 64 << 10
@@ -88,7 +90,7 @@ func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r
 
 // readFrameUpTo is readFrame for frames of at most limit bytes.
 func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
-	buf, err := readMore(r, buf[:0], 4)
+	buf, err := readMore(r, buf[:0], 4, firstFrame)
 	if err != nil {
 		return buf, err
 	}
@@ -96,19 +98,20 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 	if length > limit {
 		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, limit)
 	}
-	buf, err = readMore(r, buf, 4+int(length))
+	buf, err = readMore(r, buf, 4+int(length), firstFrame)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return buf, err
 }
 
-// readMore reads on until buf has n bytes. The end before the first byte of an empty buf is io.EOF.
-func readMore(r io.Reader, buf []byte, n int) ([]byte, error) {
+// readMore reads on until buf has n bytes. buf grows to first bytes and then twofold, with the bytes that arrive, not with
+// a length that is claimed. The end before the first byte of an empty buf is io.EOF.
+func readMore(r io.Reader, buf []byte, n, first int) ([]byte, error) {
 	for len(buf) < n {
 		have := len(buf)
 		if have == cap(buf) {
-			buf = append(make([]byte, 0, max(4<<10, 2*have)), buf...)
+			buf = append(make([]byte, 0, max(first, 2*have)), buf...)
 		}
 		m, err := io.ReadFull(r, buf[have:min(n, cap(buf))])
 		buf = buf[:have+m]
@@ -132,10 +135,7 @@ type response struct {
 // remoteError is an exception of a NameNode.
 type remoteError struct{ class, message string }
 
-func (e *remoteError) Error() string {
-	text, _, _ := strings.Cut(e.message, "\n")
-	return e.class[strings.LastIndexByte(e.class, '.')+1:] + ": " + text
-}
+func (e *remoteError) Error() string { return remoteText(e.class, e.message) }
 
 // later tells whether the NameNode says that it did nothing and may do it later, or that another one may.
 func (e *remoteError) later() bool { return notNow[e.class] }

@@ -2,9 +2,9 @@ package storage
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"strings"
 
@@ -110,13 +110,13 @@ func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, a
 }
 
 func (s *security) byToken(t Token, o saslOffer) loginWay {
-	client := sasl.DigestMD5(sasl.Digest{User: base64.StdEncoding.EncodeToString(t.Identifier), Password: base64.StdEncoding.EncodeToString(t.Password),
-		Service: o.protocol, Host: o.server, Preferred: s.rpc})
-	return loginWay{client, o, "the " + t.String(), "it has ended or was cancelled; get a new one, or log in with a keytab"}
+	d := t.digest()
+	d.Service, d.Host, d.Preferred = o.protocol, o.server, s.rpc
+	return loginWay{sasl.DigestMD5(d), o, "the " + t.String(), "it has ended or was cancelled; get a new one, or log in with a keytab"}
 }
 
 func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, address string) (loginWay, error) {
-	service, err := s.nameNodeService(o, c, address)
+	service, err := s.nameNodeService(ctx, o, c, address)
 	if err != nil {
 		return loginWay{}, err
 	}
@@ -133,7 +133,7 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 
 // nameNodeService gives the NameNode's principal by the site files, which must be the one that it says it has
 // (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or the name that belongs to its IP.
-func (s *security) nameNodeService(o saslOffer, c net.Conn, address string) (string, error) {
+func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn, address string) (string, error) {
 	said := o.protocol + "/" + o.server
 	if s.pattern != nil {
 		return said, nil
@@ -142,7 +142,7 @@ func (s *security) nameNodeService(o saslOffer, c net.Conn, address string) (str
 		return "", errors.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
 	}
 	var first string
-	for _, host := range hostNames(c, address) {
+	for host := range hostNames(ctx, c, address) {
 		service, err := kerberos.ServicePrincipal(s.principal, host)
 		if err != nil {
 			return "", fmt.Errorf("dfs.namenode.kerberos.principal: %w", err)
@@ -154,21 +154,28 @@ func (s *security) nameNodeService(o saslOffer, c net.Conn, address string) (str
 			first = service
 		}
 	}
+	if err := ctx.Err(); err != nil { // the lookup may have ended early
+		return "", err
+	}
 	return "", fmt.Errorf("it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
 		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 
-// hostNames gives the address's host and the names of its IP.
-func hostNames(c net.Conn, address string) []string {
-	host, _, _ := net.SplitHostPort(address)
-	names := []string{host}
-	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		found, _ := net.LookupAddr(remote.IP.String()) // none is no error: the first may do
+// hostNames gives the address's host, and then the names of its IP. It looks these up only when the caller goes on.
+func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		host, _, _ := net.SplitHostPort(address)
+		remote, ok := c.RemoteAddr().(*net.TCPAddr)
+		if !yield(host) || !ok {
+			return
+		}
+		found, _ := net.DefaultResolver.LookupAddr(ctx, remote.IP.String()) // an IP may have no name
 		for _, name := range found {
-			names = append(names, strings.TrimSuffix(name, "."))
+			if !yield(strings.TrimSuffix(name, ".")) {
+				return
+			}
 		}
 	}
-	return names
 }
 
 // converse takes the exchange to its end.

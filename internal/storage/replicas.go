@@ -102,9 +102,7 @@ func (r *replicas) reportDamage(address string, block blockID, err error) {
 
 // reportBare says that a file has blocks without checksums.
 func (r *replicas) reportBare(uri string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.note(uri+" was written without checksums", " (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
+	r.mention(uri+" was written without checksums", " (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
 }
 
 // acceptBare has a block read without checksums, where that is what kept it from being read.

@@ -149,18 +149,17 @@ func (s *security) readPattern(conf *siteconf.Conf) error {
 	return nil
 }
 
-// as gives the security with who we are: the names that connections are made in and that HDFS gives to owners of files.
-func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addresses []string) (full, short string, err error) {
+// as completes the security by who we are, and gives the name that connections are made in.
+func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addresses []string) (user string, err error) {
 	if conf.Get("dfs.ha.namenodes."+authority, "") != "" {
 		s.service = haService + authority
 	}
 	if !s.kerberos {
-		full, err = hdfsUser(who.User)
-		return full, full, err
+		return hdfsUser(who.User)
 	}
 	if s.login = who.Login; s.login != nil {
 		// Who logs in with a token gets no delegation token of HDFS, and HBase needs one.
-		return s.login.Principal(), s.login.Short(), nil
+		return s.login.Principal(), nil
 	}
 	for _, t := range who.Tokens {
 		if t.Kind == hdfsTokenKind {
@@ -168,19 +167,19 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		}
 	}
 	if len(s.tokens) == 0 {
-		return "", "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
+		return "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
 			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
 	}
 	mine, ok := s.ownToken(addresses)
 	if !ok {
-		return "", "", fmt.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
+		return "", fmt.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
 	}
 	s.tokens = []Token{mine}
 	details, err := mine.Details()
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	return details.Owner, shortName(details.Owner), nil
+	return details.Owner, nil
 }
 
 // ownToken gives the token for the NameNodes at addresses.
@@ -202,14 +201,6 @@ func (s *security) ownToken(addresses []string) (Token, bool) {
 
 // haService begins the service of a token for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).
 const haService = "ha-hdfs:"
-
-// shortName is the first part of a principal.
-func shortName(principal string) string {
-	if i := strings.IndexAny(principal, "/@"); i >= 0 {
-		return principal[:i]
-	}
-	return principal
-}
 
 // tokenFor gives the token for a NameNode, by its name service, or its IP or name and port.
 func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {

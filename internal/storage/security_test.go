@@ -128,13 +128,13 @@ func TestOwnToken(t *testing.T) {
 	conf := site(authenticationProperty, "kerberos")
 	s, err := readSecurity(conf)
 	check(t, err)
-	full, short, err := s.as(Identity{Tokens: []Token{v.Tokens[0], other, mine}}, conf, "nn", []string{"localhost:8020"})
+	user, err := s.as(Identity{Tokens: []Token{v.Tokens[0], other, mine}}, conf, "nn", []string{"localhost:8020"})
 	check(t, err)
-	if full != "loader@LAB.TEST" || short != "loader" || len(s.tokens) != 1 || s.tokens[0].Service != mine.Service {
-		t.Errorf("%s, %s, %v", full, short, s.tokens)
+	if user != "loader@LAB.TEST" || len(s.tokens) != 1 || s.tokens[0].Service != mine.Service {
+		t.Errorf("%s, %v", user, s.tokens)
 	}
 	s.tokens = nil
-	if _, _, err := s.as(Identity{Tokens: []Token{other}}, conf, "nn", []string{"localhost:8020"}); err == nil || !strings.Contains(err.Error(), other.Service) {
+	if _, err := s.as(Identity{Tokens: []Token{other}}, conf, "nn", []string{"localhost:8020"}); err == nil || !strings.Contains(err.Error(), other.Service) {
 		t.Errorf("%v", err)
 	}
 }
@@ -149,13 +149,46 @@ func TestTicketBeforeToken(t *testing.T) {
 	token := Token{Identifier: []byte("id"), Password: []byte("p"), Kind: hdfsTokenKind, Service: "127.0.0.1:8020", given: true}
 	s, err := readSecurity(conf)
 	check(t, err)
-	_, short, err := s.as(Identity{Login: login, Tokens: []Token{token}}, conf, "nn", []string{"localhost:8020"})
+	user, err := s.as(Identity{Login: login, Tokens: []Token{token}}, conf, "nn", []string{"localhost:8020"})
 	check(t, err)
 	offers := []saslOffer{{method: "TOKEN", mechanism: "DIGEST-MD5", server: "default"},
 		{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}}
 	way, err := s.choose(t.Context(), offers, &played{}, "localhost:8020")
-	if err != nil || way.offer.method != "KERBEROS" || short != "loader" {
-		t.Errorf("%s logs in with %s, %v", short, way.offer.method, err)
+	if err != nil || way.offer.method != "KERBEROS" || user != "loader@LAB.TEST" {
+		t.Errorf("%s logs in with %s, %v", user, way.offer.method, err)
+	}
+}
+
+// strangerConn is a connection to an IP that no hosts file has.
+type strangerConn struct{ played }
+
+func (*strangerConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8020}
+}
+
+// The name server is asked for the names of a NameNode's IP only where the address's host is not the one that it says.
+func TestNamesOfIP(t *testing.T) {
+	usual := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = usual })
+	asked := false
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		asked = true
+		return nil, net.ErrClosed
+	}}
+	s, err := readSecurity(site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST"))
+	check(t, err)
+	for host, asks := range map[string]bool{"nn.lab.test": false, "other.lab.test": true} {
+		asked = false
+		service, err := s.nameNodeService(t.Context(), saslOffer{protocol: "hdfs", server: "nn.lab.test"}, &strangerConn{}, host+":8020")
+		if asked != asks || (err != nil) != asks {
+			t.Errorf("%s: %s, %v, asked: %v, want %v", host, service, err, asked, asks)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = s.nameNodeService(ended, saslOffer{protocol: "hdfs", server: "nn.lab.test"}, &strangerConn{}, "other.lab.test:8020")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v after the end of the context", err)
 	}
 }
 

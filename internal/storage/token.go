@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"bulkload/internal/sasl"
 )
 
 // Token is a delegation token: it lets its holder act as its owner on one service. It is never printed: Password is a
@@ -26,6 +29,12 @@ func (t Token) String() string { return t.Kind + " for " + t.Service }
 
 // GoString is String.
 func (t Token) GoString() string { return t.String() }
+
+// digest is the login with the token (SaslRpcServer.encodeIdentifier and encodePassword).
+func (t Token) digest() sasl.Digest {
+	encode := base64.StdEncoding.EncodeToString
+	return sasl.Digest{User: encode(t.Identifier), Password: encode(t.Password)}
+}
 
 const (
 	hdfsTokenKind = "HDFS_DELEGATION_TOKEN"

@@ -2,12 +2,12 @@ package storage
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,8 +170,8 @@ func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, e
 	if err != nil {
 		return nil, err
 	}
-	d := sasl.Digest{User: base64.StdEncoding.EncodeToString(token.Identifier), Password: base64.StdEncoding.EncodeToString(token.Password),
-		Preferred: t.names.transfer}
+	d := token.digest()
+	d.Preferred = t.names.transfer
 	return t.agree(c, d)
 }
 
@@ -222,7 +222,7 @@ func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 		return nil, err
 	}
 	out := transferMessage(token)
-	if t.names.aes && private(d.Preferred) {
+	if t.names.aes && slices.Contains(d.Preferred, sasl.Privacy) {
 		out = out.bytes(4, message(nil).number(1, aesOption))
 	}
 	second, err := t.round(c, out)
@@ -233,16 +233,6 @@ func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 		return nil, err
 	}
 	return t.protect(c, way, second.cipher)
-}
-
-// private tells whether privacy is among the protections.
-func private(list []sasl.Protection) bool {
-	for _, p := range list {
-		if p == sasl.Privacy {
-			return true
-		}
-	}
-	return false
 }
 
 // transferMessage is a DataTransferEncryptorMessageProto that says success.

@@ -45,7 +45,7 @@ func (c *Cluster) prepareKDC(ctx context.Context) error {
 	if c.Kerberos == nil {
 		return nil
 	}
-	k, err := kdc.New(ctx, kdc.Options{Dir: c.ConfDir(), Realm: realm, Port: c.Port + portKDC})
+	k, err := kdc.New(ctx, c.KDC().Options)
 	if err != nil {
 		return err
 	}

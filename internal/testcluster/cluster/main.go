@@ -79,12 +79,12 @@ func run(ctx context.Context, args []string) error {
 
 // secure reads RPC,TRANSFER,HBASE.
 func secure(o *testcluster.Options, text string) error {
-	words := strings.Split(strings.ReplaceAll(text, "+", " "), ",")
+	words := strings.Split(text, ",")
 	if len(words) != 3 {
 		return errUsage
 	}
-	for i := range words {
-		words[i] = strings.ReplaceAll(words[i], " ", ",")
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(word, "+", ",")
 	}
 	o.Kerberos = &testcluster.Kerberos{RPC: words[0], Transfer: words[1], HBase: words[2]}
 	if o.Kerberos.Transfer == "aes" {
