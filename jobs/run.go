@@ -47,7 +47,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	switch {
 	case err == nil:
 		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
-	case errors.As(err, &missing) && j.Load && !o.NoLoad && !o.Force:
+	case errors.As(err, &missing) && mayBeArchived(j, o):
 		err = loadedWithoutInput(running, j, o, r.site, summary, err)
 	}
 	switch cause := context.Cause(running); {
@@ -104,7 +104,7 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		if err == nil && !finished && w.out.Blank() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
-			err = w.out.MarkSuccess()
+			err = errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.job.Input, w.out.Manifest.Books.Read))
 		}
 		if err != nil {
 			return r.named(w, err)
