@@ -34,6 +34,10 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+
+	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
+	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`
+	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
 // dated is the flag of the verbs that read a job file.

@@ -40,6 +40,7 @@ type session struct {
 	stdout, stderr io.Writer
 	answer         *bufio.Writer // see answers
 	bar            *progressBar
+	model          *kong.Application // of the command line
 }
 
 // run is the whole program but for the process: it gives the exit code.
@@ -102,7 +103,7 @@ func parse(args []string, s *session) (cmd command, helped bool, err error) {
 	if err != nil {
 		return nil, false, usage(err)
 	}
-	s.common = c.common
+	s.common, s.model = c.common, k.Model
 	if s.memory, err = jobs.ParseSize(c.Memory); err != nil {
 		return nil, false, usage(fmt.Errorf("--memory: %w", err))
 	}
