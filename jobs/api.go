@@ -51,6 +51,15 @@ var Plural = jobfile.Plural
 // Printable is printable.Bytes.
 var Printable = printable.Bytes
 
+// LevelStage is options.LevelStage.
+const LevelStage = options.LevelStage
+
+// LevelDetail is options.LevelDetail.
+const LevelDetail = options.LevelDetail
+
+// LevelCall is options.LevelCall.
+const LevelCall = options.LevelCall
+
 // Progress is progress.Progress.
 type Progress = progress.Progress
 

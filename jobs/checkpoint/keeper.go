@@ -218,7 +218,7 @@ func (k *Keeper) take(head Head, texts [][]byte) error {
 		return errNothing
 	}
 	if len(sound) < len(lines) {
-		k.options.Sayf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
