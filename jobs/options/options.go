@@ -3,7 +3,7 @@ package options
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"time"
 
 	"bulkload/internal/bytesize"
@@ -22,7 +22,8 @@ type Options struct {
 	Force      bool                    // begin anew, whatever is there of the run
 	OnChange   OnChange                // what becomes of a finished run whose input has changed
 	NoLoad     bool                    // stop before the load
-	Say        func(string)            // takes notes for people; nil: nobody listens
+	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: nobody listens
+	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
 	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
@@ -69,9 +70,6 @@ const (
 	MinMemory     = 16 << 20 // bytes
 )
 
-// Sayf passes a note on to people.
-func (o Options) Sayf(format string, args ...any) { o.Say(fmt.Sprintf(format, args...)) }
-
 // WithDefaults fills in what is not set, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
@@ -86,9 +84,7 @@ func (o Options) WithDefaults() (Options, error) {
 	if o.Wait.Clock.Now == nil {
 		o.Wait.Clock = Clock{time.Now, sleep}
 	}
-	if o.Say == nil {
-		o.Say = func(string) {}
-	}
+	o = o.withListener()
 	if o.Watch == nil {
 		o.Watch = func(progress.Progress) {}
 	}
