@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/verify"
+	"bulkload/values"
 )
 
 // UsageError makes an error one of the command line.
@@ -99,8 +100,14 @@ const SummarySchema = outcome.Schema
 // Job is jobfile.Job.
 type Job = jobfile.Job
 
-// ParseDate is jobfile.ParseDate.
-var ParseDate = jobfile.ParseDate
+// Dates is jobfile.Dates.
+type Dates = jobfile.Dates
+
+// LogicalDate is jobfile.LogicalDate.
+type LogicalDate = jobfile.LogicalDate
+
+// Zone is values.Location.
+var Zone = values.Location
 
 // Read is jobfile.Read.
 var Read = jobfile.Read
