@@ -445,7 +445,7 @@ func (v *verifier) checkTrailer() error {
 	t := v.r.trailer
 	for _, c := range []struct {
 		what      string
-		told, was int64
+		stored, counted int64
 	}{
 		{"cells", t.cells, v.stats.cells},
 		{"offset of the first data block", t.firstDataBlockOffset, v.firstData},
@@ -454,8 +454,8 @@ func (v *verifier) checkTrailer() error {
 		{"bytes before compression", t.totalRawBytes, v.rawTotal + trailerLen},
 		{"offset of the file info", t.fileInfoOffset, v.chains[blockFileInfo]},
 	} {
-		if c.told != c.was {
-			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.told, c.what, c.was)
+		if c.stored != c.counted {
+			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.stored, c.what, c.counted)
 		}
 	}
 	return nil
