@@ -33,12 +33,12 @@ func (c *stepClock) clock() options.Clock {
 }
 
 // waitingRun runs the check job of a folder and gives what it said.
-func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, limit time.Duration) (*Summary, error, string) {
+func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, limit time.Duration) (s *Summary, notes string, err error) {
 	t.Helper()
 	var said []string
 	o := options.Options{Wait: options.Wait{For: limit, Clock: c.clock()}, Say: func(text string) { said = append(said, text) }}
-	s, err := Run(ctx, readCheck(t, dir, filepath.Join(dir, "out")), o)
-	return s, err, strings.Join(said, "\n")
+	s, err = Run(ctx, readCheck(t, dir, filepath.Join(dir, "out")), o)
+	return s, strings.Join(said, "\n"), err
 }
 
 // TestWaitForTheInput: a run waits for its input until that does not change any more, and says once a minute that it waits.
@@ -68,7 +68,7 @@ func TestWaitForTheInput(t *testing.T) {
 			move("part-m-00003")
 		}
 	}
-	s, err, said := waitingRun(context.Background(), t, dir, c, 2*time.Hour)
+	s, said, err := waitingRun(context.Background(), t, dir, c, 2*time.Hour)
 	if err != nil || s.Books.Written != 400 {
 		t.Fatalf("%v, books %v\n%s", err, s.Books, said)
 	}
@@ -96,7 +96,7 @@ func TestWaitForSuccess(t *testing.T) {
 			}
 		}
 	}
-	if s, err, said := waitingRun(context.Background(), t, dir, c, time.Minute); err != nil || s.Books.Written != 400 || c.passed != 30*time.Second {
+	if s, said, err := waitingRun(context.Background(), t, dir, c, time.Minute); err != nil || s.Books.Written != 400 || c.passed != 30*time.Second {
 		t.Errorf("waited %v: %v\n%s", c.passed, err, said)
 	}
 }
@@ -108,7 +108,7 @@ func TestWaitEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &stepClock{at: func(time.Duration) {}}
-	_, err, _ := waitingRun(context.Background(), t, dir, c, 95*time.Second)
+	_, _, err := waitingRun(context.Background(), t, dir, c, 95*time.Second)
 	if failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "waited 1m35s for it") || c.passed != 95*time.Second {
 		t.Errorf("after %v: %v", c.passed, err)
 	}
@@ -118,7 +118,7 @@ func TestWaitEnds(t *testing.T) {
 			cancel()
 		}
 	}}
-	_, err, _ = waitingRun(ctx, t, dir, c, time.Hour)
+	_, _, err = waitingRun(ctx, t, dir, c, time.Hour)
 	if failure.KindOf(err) != failure.Interrupted || c.passed != 20*time.Second {
 		t.Errorf("after %v: %v", c.passed, err)
 	}

@@ -78,13 +78,13 @@ func (o Options) WithDefaults() (Options, error) {
 	if o.Memory < MinMemory {
 		return o, failure.Usagef("%s of memory are too few; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
 	}
-	o = o.withListener()
 	if o.Wait.Settle == 0 {
 		o.Wait.Settle = DefaultSettle
 	}
 	if o.Wait.Clock.Now == nil {
 		o.Wait.Clock = Clock{time.Now, sleep}
 	}
+	o = o.withListener()
 	if o.Watch == nil {
 		o.Watch = func(progress.Progress) {}
 	}
