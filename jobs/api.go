@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/retention"
 	"bulkload/jobs/verify"
 	"bulkload/values"
 )
@@ -114,6 +115,21 @@ var Read = jobfile.Read
 
 // ReadOptions is jobfile.ReadOptions.
 type ReadOptions = jobfile.ReadOptions
+
+// List is retention.List.
+var List = retention.List
+
+// Clean is retention.Clean.
+var Clean = retention.Clean
+
+// CleanRules are retention.Rules.
+type CleanRules = retention.Rules
+
+// CleanReport is retention.Report.
+type CleanReport = retention.Report
+
+// CleanKept is retention.Kept.
+const CleanKept = retention.Kept
 
 // VerifyDir is verify.Dir.
 var VerifyDir = verify.Dir

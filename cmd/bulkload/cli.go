@@ -36,6 +36,8 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
+	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
 	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
 	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
@@ -90,7 +91,7 @@ func KindOf(err error) Kind {
 		return kinded.kind
 	case errors.As(err, &limit):
 		return Rejects
-	case errors.Is(err, load.ErrNotFound), errors.Is(err, load.ErrRefused), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
+	case errors.Is(err, load.ErrNotFound), errors.Is(err, load.ErrRefused), errors.Is(err, fs.ErrPermission), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
 		return Refused
 	}
 	return Failed

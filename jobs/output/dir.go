@@ -64,13 +64,18 @@ func (w *Dir) Close() error {
 	var errs []error
 	if w.Lock != nil {
 		errs = append(errs, w.Lock.Release())
-		_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
-		_ = w.Lock.FS.Remove(w.Path)                             // likewise
+		w.RemoveEmpty()
 	}
 	if w.FS != nil {
 		errs = append(errs, w.FS.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// RemoveEmpty deletes the directory where nothing is left in it.
+func (w *Dir) RemoveEmpty() {
+	_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+	_ = w.Lock.FS.Remove(w.Path)                             // likewise
 }
 
 // TempFolder is where files are written before they get their names.
