@@ -53,6 +53,7 @@ func (s *session) options() jobs.Options {
 type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
+	ranged
 	Sample     *int64    `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
 	Create     bool      `help:"Creates the table with those splits and settings."`
 	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
@@ -73,11 +74,19 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
 	}
-	job, err := c.read(c.Job, jobs.ReadOptions{AnyQuery: true})
+	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	planned := jobs.ReadOptions{AnyQuery: true}
+	if dates != nil {
+		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
+	}
+	job, err := c.read(c.Job, planned)
+	if err != nil {
+		return nil, err
+	}
+	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
@@ -86,7 +95,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, jobs.ReadOptions{AnyQuery: true}); err != nil {
+		if options.Job, err = c.read(*c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:

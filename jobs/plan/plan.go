@@ -37,6 +37,7 @@ type Options struct {
 	Create     bool         // make the table as planned
 	CheckLive  bool         // look up whether row keys are in the table already
 	Now        time.Time    // zero: the clock
+	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
 	Growth     int64        // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
 	Expression string       // another row key for the same input, to compare with
 	Job        *jobfile.Job // another job to compare with
