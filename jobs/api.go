@@ -137,6 +137,9 @@ var VerifyDir = verify.Dir
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
 
+// ListStale is verify.ListStale.
+var ListStale = verify.ListStale
+
 // VerifyReport is verify.Report.
 type VerifyReport = verify.Report
 

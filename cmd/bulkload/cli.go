@@ -135,7 +135,8 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live bool `help:"Holds the table against the job's source, instead of the files."`
+	Live  bool   `help:"Holds the table against the job's source, instead of the files."`
+	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and lists those that the source does not have."`
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -151,7 +152,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live {
+		if c.Live || c.Stale != "" {
 			return nil, usage(errors.New("--live wants a job file: a directory alone names no table"))
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
@@ -159,6 +160,12 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 	job, err := c.read(c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case c.Stale != "" && !c.Live:
+		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+	case c.Stale != "":
+		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}
 	return jobs.VerifyJob(ctx, job, s.options(), c.Live)
 }

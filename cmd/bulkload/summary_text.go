@@ -248,9 +248,17 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	if r.Status == jobs.StatusDone || r.Rows > 0 {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
-	if r.Missing+r.Different+r.Extra+r.ExtraRows+r.Rejected > 0 {
+	extra := r.Extra + r.ExtraRows
+	if r.Stale != nil { // which says it
+		extra = 0
+	}
+	if r.Missing+r.Different+extra+r.Rejected > 0 {
 		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+	}
+	if r.Stale != nil {
+		line(w, "stale", "%s cells of this timestamp are not in the source, %s rows among them have nothing there; listed in %s",
+			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == jobs.StatusDone {
 		line(w, "files", "%d", len(r.Files))

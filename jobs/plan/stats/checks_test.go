@@ -45,7 +45,7 @@ func TestChecks(t *testing.T) {
 		says   string
 	}{
 		"nothing wrong": {func(*Report, *Facts) {}, "", "", ""},
-		"a few dates": {func(_ *Report, f *Facts) { f.Dates = 15 }, "", "", ""},
+		"a few dates":   {func(_ *Report, f *Facts) { f.Dates = 15 }, "", "", ""},
 		"many dates": {func(_ *Report, f *Facts) {
 			f.Dates = 16
 		}, "history-dates", Warning, "16 runs give a region 16 files of a family, on top of 0: its flushes wait at 16"},
