@@ -25,7 +25,12 @@ func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 		writeComparison(w, &p.Report, &p.Compared.Report)
 		writeChecks(w, "the other key's checks", p.Compared.Checks, colours)
 	}
-	if p.Created {
+	switch {
+	case p.Existed:
+		line(w, "created", "nothing: table %s is there already", p.Run.Table)
+	case p.CreatedNamespace != "":
+		line(w, "created", "namespace %s and table %s", p.CreatedNamespace, p.Run.Table)
+	case p.Created:
 		line(w, "created", "table %s", p.Run.Table)
 	}
 }

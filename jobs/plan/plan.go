@@ -210,10 +210,14 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 	p.forecast(c)
 	c.report.Checks = stats.Check(&c.report.Report, p.facts(c))
 	c.report.Status = outcome.Done
-	if p.Create && !c.proposed {
-		return p.create(ctx, c)
+	if !p.Create || c.proposed {
+		return nil
 	}
-	return nil
+	if c.table != nil {
+		c.report.Existed = true
+		return nil
+	}
+	return p.create(ctx, c)
 }
 
 // create makes the table as it was planned.
@@ -223,9 +227,11 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
 			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
 	}
-	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits); err != nil {
-		return fmt.Errorf("create table %s: %w", c.job.Table, err)
+	namespace, err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits)
+	if err != nil {
+		return err
 	}
+	c.report.CreatedNamespace = namespace
 	c.report.Created = true
 	return nil
 }
