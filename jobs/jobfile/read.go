@@ -92,12 +92,12 @@ func readOutput(j *Job, s *section) {
 	readHFile(j, s, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
-	s.checkPlace("output", j.Output)
+	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
 		s.fail("load", "true hands the files to a table, whose boundaries they must have; regions.from is plan: use table")
 	}
-	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
+	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" && known {
 		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
 	}
 }
