@@ -155,6 +155,16 @@ func (s *session) logEnd(r report, took time.Duration) {
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
 }
 
+// logRun records how one of several runs ended.
+func (s *session) logRun(r *jobs.Summary, took time.Duration) {
+	attributes := []slog.Attr{slog.String("status", r.Status), slog.Int("exit", r.Exit), slog.Float64("seconds", took.Seconds())}
+	level := slog.LevelInfo
+	if r.Error != "" {
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", r.Error))
+	}
+	s.records.LogAttrs(context.Background(), level, "run ended", append(attributes, summaryAttrs(r)...)...)
+}
+
 // summaryAttrs are the figures of a run.
 func summaryAttrs(s *jobs.Summary) []slog.Attr {
 	attributes := []slog.Attr{slog.String("job", s.Run.Job), slog.String("date", s.Run.Date)}

@@ -114,6 +114,7 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
 		}
 		s.endBar()
+		s.logRun(summary, took)
 		writeSummary(s.people(), summary, took, s.Verbose > 0)
 		if err != nil {
 			fmt.Fprintf(s.people(), "  %-8s %v\n", "error", err)
