@@ -119,7 +119,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 // whether it is to be loaded again.
 func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.Entry()
-	if e == nil || err != nil || e.State == ledger.Loaded && len(e.Files) == 0 { // an empty export gives way to a later one
+	if e == nil || err != nil || len(e.Files) == 0 { // an empty export gives way to a later one
 		return false, err
 	}
 	const advice = "--force writes and loads it again"
