@@ -123,7 +123,7 @@ func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer strin
 	if legible := bytes.Contains(blocks.both(), []byte(marker)); legible != (transfer != "auth-conf") {
 		t.Errorf("DataNode: under %s the content is legible: %v", transfer, legible)
 	}
-	if asked := bytes.Contains(blocks.both(), []byte("cipher=")); asked != (transfer == "auth-conf") {
+	if asked := bytes.Contains(blocks.out.Bytes(), []byte(",cipher=")); asked != (transfer == "auth-conf") {
 		t.Errorf("DataNode: under %s a cipher of DIGEST-MD5 was agreed on: %v", transfer, asked)
 	}
 	if framed := digestTokens(t, blocks.in.Bytes()); framed != (transfer != "auth" && !aes) {
