@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -15,7 +16,18 @@ import (
 )
 
 // UsageError makes an error one of the command line.
-func UsageError(err error) error { return failure.New(failure.Usage, err) }
+func UsageError(err error) error {
+	return failure.Default(errcode.Command, failure.New(failure.Usage, err))
+}
+
+// AnswerError makes an error one of writing what a command answers.
+func AnswerError(err error) error { return errcode.Answer.Wrap(err) }
+
+// CodeOf is failure.CodeOf.
+var CodeOf = failure.CodeOf
+
+// TextOf is failure.TextOf.
+var TextOf = failure.TextOf
 
 // Differs is failure.Differs.
 const Differs = failure.Differs

@@ -47,7 +47,7 @@ output: out
 		"id: column id: no whole number, in mod(id, 100)",
 		"phone: column phone: too wide, in reverse(phone, 11)",
 		"at: ",
-		"id: column id is null and the row key needs it",
+		"id: it is null, and id of the row key needs a value",
 		"id: column id: no whole number",
 		"phone: column phone is null",
 		"at: column at is null",

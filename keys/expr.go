@@ -60,7 +60,7 @@ func Parse(text string, columns []Column) (*Expr, error) {
 		e.addPart(e.compile(&terms[i]))
 	}
 	if w := e.Width(); w.Min > cell.MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, cell.MaxRowLen)
+		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d", quoted(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
 }
@@ -166,7 +166,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 		c := findColumn(e.columns, name)
 		if c < 0 {
 			p := parser{columns: e.columns}
-			return nil, fmt.Errorf("query column %s is no input column%s", name, p.meantColumn(name))
+			return nil, fmt.Errorf("query column %s is not an input column%s", name, p.meantColumn(name))
 		}
 		known[c] = true
 	}

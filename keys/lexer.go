@@ -38,7 +38,7 @@ type syntaxError struct {
 	reason string
 }
 
-func (e *syntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.column, e.reason) }
+func (e *syntaxError) Error() string { return fmt.Sprintf("character %d: %s", e.column, e.reason) }
 
 // lexer cuts an expression's text into tokens.
 type lexer struct {
@@ -104,7 +104,7 @@ func (l *lexer) quotedName() (token, error) {
 	n := strings.IndexByte(l.text[start+1:], '`')
 	switch {
 	case n < 0:
-		return token{}, l.fail(start, "the backtick is never closed")
+		return token{}, l.fail(start, "the backtick is not closed")
 	case n == 0:
 		return token{}, l.fail(start, "no column name between the backticks")
 	}
@@ -132,7 +132,7 @@ func (l *lexer) literal() (token, error) {
 			value = append(value, c)
 		}
 	}
-	return token{}, l.fail(start, "the quote %c is never closed", quote)
+	return token{}, l.fail(start, "the quote %c is not closed", quote)
 }
 
 var escapes = map[byte]byte{'\\': '\\', '\'': '\'', '"': '"', 'n': '\n', 'r': '\r', 't': '\t', '0': 0}

@@ -30,7 +30,7 @@ func TestQueries(t *testing.T) {
 		{"salt(id, 200) + salt(rule_no, 200) + check_id", "check_id", 0, "!more than 10000 scans"},
 		{"salt(id, 1000000) + mod(rule_no, 2147483647) + mod(rule_no, 2147483647) + check_id", "check_id", 0, "!"},
 		{"random_salt(10000) + check_id", "check_id", 10000, "?"},
-		{"id", "nobody", 0, "!query column nobody is no input column"},
+		{"id", "nobody", 0, "!query column nobody is not an input column"},
 	} {
 		q, err := parse(t, c.text).Query(strings.Fields(strings.ReplaceAll(c.query, "order_no", "order-no")))
 		if strings.Contains(c.query, "order_no") {

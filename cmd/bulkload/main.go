@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		r, err = cmd.do(ctx, s)
 		s.bar.close()
 		if failed := s.answer.Flush(); failed != nil && err == nil {
-			err = fmt.Errorf("write the answer: %w", failed)
+			err = jobs.AnswerError(fmt.Errorf("write the answer: %w", failed))
 		}
 	} else {
 		s.JSON = slices.Contains(args, "--json")
@@ -72,8 +72,8 @@ func (s *session) finish(r report, err error) int {
 	out := r.Result()
 	out.Exit = exitCode(err)
 	if err != nil {
-		out.Status, out.Error = jobs.StatusFailed, err.Error()
-		fmt.Fprintf(s.stderr, "bulkload: %v\n", err)
+		out.Status, out.Error, out.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
+		fmt.Fprintf(s.stderr, "bulkload: %s\n", jobs.TextOf(err))
 	}
 	if !s.JSON {
 		return out.Exit

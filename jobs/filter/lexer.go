@@ -40,7 +40,7 @@ type lexer struct {
 // fail is an error that names its place, in characters from 1. It is UTF-8, also where the filter is not.
 func (l *lexer) fail(at int, format string, args ...any) error {
 	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
-	return fmt.Errorf("column %d: %s", utf8.RuneCountInString(l.text[:at])+1, reason)
+	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.text[:at])+1, reason)
 }
 
 var operators = []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ","}
@@ -106,7 +106,7 @@ func (l *lexer) column() (token, error) {
 	n := strings.IndexByte(l.text[start+1:], '`')
 	switch {
 	case n < 0:
-		return token{}, l.fail(start, "the backtick is never closed")
+		return token{}, l.fail(start, "the backtick is not closed")
 	case n == 0:
 		return token{}, l.fail(start, "no column name between the backticks")
 	}
@@ -134,7 +134,7 @@ func (l *lexer) quoted() (token, error) {
 			value = append(value, c)
 		}
 	}
-	return token{}, l.fail(start, "the quote %c is never closed", quote)
+	return token{}, l.fail(start, "the quote %c is not closed", quote)
 }
 
 // escape reads what stands behind a backslash: its byte and how much text it takes; 0 where it is none.

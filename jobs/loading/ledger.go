@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/internal/seal"
@@ -34,7 +35,7 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -128,10 +129,10 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	}
 	switch {
 	case e.State != ledger.Loaded:
-		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same:
-		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
 			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
 	}
 	return true, w.Adopt(ctx, e)
@@ -215,7 +216,7 @@ func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
-	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+	return errcode.LoadMove.Errorf("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
@@ -245,9 +246,9 @@ func (w *Loader) askServed(ctx context.Context, name, identity string, files []l
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerDamaged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	}
 	return err
 }

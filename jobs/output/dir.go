@@ -9,10 +9,10 @@ import (
 	"path"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -129,10 +129,10 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	case w.Options.Force:
 		w.Replaced = old
 	case old.Run.ID != fresh.Run.ID:
-		return false, failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place",
+		return false, errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
 			w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
+		return false, errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.Manifest = old
@@ -286,7 +286,7 @@ func (w *Dir) checkWritten(m *manifest.Manifest) error {
 		return err
 	}
 	if family, region, n := m.MostFiles(); n > limit {
-		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
+		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
 			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}
 	return nil
