@@ -189,7 +189,7 @@ func (e *Expr) undetermined(known []bool) string {
 			return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it needs %s too", text, e.columns[c].Name)
 		}
 	}
-	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it rests on the whole record", text)
+	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it depends on the whole record", text)
 }
 
 // position is a place in the text in characters from 1.

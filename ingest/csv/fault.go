@@ -73,8 +73,12 @@ func (r *reader) badValue(column, at int) *ingest.BadRecord {
 		r.decoded = r.decoded[:0]
 		value = r.unquote(value, v.doubled)
 	}
-	return r.bad(errcode.RejectCharset, r.form.Columns[column], fmt.Sprintf("not %s: % x at byte %d of the value",
+	b := r.bad(errcode.RejectCharset, r.form.Columns[column], fmt.Sprintf("not %s: % x at byte %d of the value",
 		charsetName(r.form), value[at:min(at+4, len(value))], at))
+	if r.form.Charset.IsUTF8() {
+		b.Hint = ingest.CharsetHint(r.rec.Raw)
+	}
+	return b
 }
 
 func charsetName(f *Form) string {

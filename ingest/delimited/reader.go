@@ -211,7 +211,7 @@ func invalidField(fields []values.Value) (field, at int) {
 // key, and a reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
-	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw, Code: errcode.RejectCharset,
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw, Code: errcode.RejectCharset, Hint: ingest.CharsetHint(r.rec.Raw),
 		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }
 

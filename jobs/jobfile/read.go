@@ -95,7 +95,7 @@ func readOutput(j *Job, s *section) {
 	if j.Load && j.Regions.From == "plan" {
 		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
-	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
+	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) {
 		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
 	}
 }

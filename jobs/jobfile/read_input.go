@@ -126,3 +126,9 @@ func (s *section) rows(key string) (int64, bool) {
 	}
 	return n, atLeast
 }
+
+// isLocal tells a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
+func isLocal(path string) bool {
+	m := scheme.FindStringSubmatch(path)
+	return !strings.HasPrefix(path, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))
+}
