@@ -4,6 +4,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -61,6 +62,15 @@ var Plural = jobfile.Plural
 
 // Printable is printable.Bytes.
 var Printable = printable.Bytes
+
+// LevelStage is options.LevelStage.
+const LevelStage = options.LevelStage
+
+// LevelDetail is options.LevelDetail.
+const LevelDetail = options.LevelDetail
+
+// LevelCall is options.LevelCall.
+const LevelCall = options.LevelCall
 
 // Progress is progress.Progress.
 type Progress = progress.Progress
@@ -136,3 +146,9 @@ type LoadReport = loading.Report
 
 // LoadSummary is loading.Summary.
 type LoadSummary = loading.Summary
+
+// Build is program.Build.
+type Build = program.Build
+
+// ThisBuild is program.ThisBuild.
+var ThisBuild = program.ThisBuild
