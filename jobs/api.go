@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 )
 
@@ -71,6 +72,9 @@ const LevelDetail = options.LevelDetail
 
 // LevelCall is options.LevelCall.
 const LevelCall = options.LevelCall
+
+// Phase is timing.Phase.
+type Phase = timing.Phase
 
 // Progress is progress.Progress.
 type Progress = progress.Progress

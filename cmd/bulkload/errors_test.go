@@ -200,7 +200,7 @@ func eachSource(t *testing.T, visit func(path string, source []byte)) {
 }
 
 // libraryTexts are texts of errors that the libraries of flags and of YAML make.
-var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …"}
+var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "… must be one of … but got …"}
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
 

@@ -50,7 +50,7 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
 	}
-	if got != "0" && !slices.Contains(args, "--json") {
+	if got != "0" && !slices.Contains(args, "--json") && !slices.Contains(args, "--log") {
 		checkCode(ts, got, ts.ReadFile("stderr"))
 	}
 }
