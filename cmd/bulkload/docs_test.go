@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,6 +221,21 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		}
 		if got := strings.Join(codes, " "); got != want {
 			t.Errorf("%s lists the exit codes %s, want %s", what, got, want)
+		}
+	}
+}
+
+// TestArchitectureNamesFiles: the Go files that docs/ARCHITECTURE.md names exist.
+func TestArchitectureNamesFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	eachSource(t, func(path string, _ []byte) { sources = append(sources, filepath.ToSlash(path)) })
+	for _, m := range regexp.MustCompile("`([a-z0-9_/]+\\.go)`").FindAllStringSubmatch(string(text), -1) {
+		if !slices.ContainsFunc(sources, func(path string) bool { return strings.HasSuffix(path, "/"+m[1]) }) {
+			t.Errorf("there is no %s", m[1])
 		}
 	}
 }
