@@ -20,7 +20,7 @@ type Columns struct {
 // NewColumns copies a family and its qualifiers, which must be in HBase's order: strictly ascending.
 func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 	if len(family) > maxFamilyLen {
-		return nil, fmt.Errorf("family of %d bytes; HBase takes at most %d", len(family), maxFamilyLen)
+		return nil, fmt.Errorf("%w: family of %d bytes; HBase accepts at most %d", ErrLength, len(family), maxFamilyLen)
 	}
 	c := &Columns{family: bytes.Clone(family)}
 	for i, q := range qualifiers {
@@ -28,7 +28,7 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 			return nil, fmt.Errorf("%w: qualifier %q after %q", ErrOrder, q, qualifiers[i-1])
 		}
 		if len(q) > maxQualifierLen {
-			return nil, fmt.Errorf("qualifier of %d bytes; at most %d are possible", len(q), maxQualifierLen)
+			return nil, fmt.Errorf("%w: qualifier of %d bytes; at most %d are possible", ErrLength, len(q), maxQualifierLen)
 		}
 		c.qualifiers = append(c.qualifiers, bytes.Clone(q))
 	}

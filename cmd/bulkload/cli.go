@@ -141,7 +141,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	var sample int64
 	if c.Sample != nil {
 		if sample = *c.Sample; sample < 1 {
-			return nil, usage(fmt.Errorf("--sample: %d is no number of rows; give 1 at least, or leave it out to read all", sample))
+			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all", sample))
 		}
 	}
 	if c.Compare != nil && *c.Compare == "" {
@@ -217,7 +217,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
 		if c.Live {
-			return nil, usage(errors.New("--live wants a job file: a directory alone names no table"))
+			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}

@@ -148,7 +148,7 @@ func (s *session) logEnd(r report, took time.Duration) {
 	}
 	level := slog.LevelInfo
 	if out.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error), slog.String("code", out.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
 }

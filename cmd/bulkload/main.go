@@ -85,7 +85,7 @@ func (s *session) do(ctx context.Context, cmd command, name string) (report, err
 	r, err := cmd.do(ctx, s)
 	s.endBar()
 	if failed := s.answer.Flush(); failed != nil && err == nil {
-		err = fmt.Errorf("write the answer: %w", failed)
+		err = jobs.AnswerError(fmt.Errorf("write the answer: %w", failed))
 	}
 	return r, err
 }
@@ -113,11 +113,11 @@ func (s *session) finish(r report, err error) int {
 	out := r.Result()
 	out.Exit = exitCode(err)
 	if err != nil {
-		out.Status, out.Error = jobs.StatusFailed, err.Error()
+		out.Status, out.Error, out.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
 	}
 	s.logEnd(r, time.Since(s.tracker.begun))
 	if err != nil && (s.Log == "" || s.log == nil) {
-		fmt.Fprintf(s.screen, "%s %v\n", paint(s.screen.colours, red, "bulkload:"), err)
+		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), jobs.TextOf(err))
 	}
 	if !s.JSON {
 		return out.Exit

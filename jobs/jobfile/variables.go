@@ -1,17 +1,16 @@
 package jobfile
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // errNoDate says that a job file needs the logical date and none was given.
-var errNoDate = errors.New("needs the logical date; give it with --date, such as --date 2026-11-20")
+var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
 // variables are what ${…} in a job file may name.
 type variables struct {
@@ -38,7 +37,7 @@ func (v variables) expand(text string) (string, error) {
 		return value
 	})
 	if failed == nil && strings.Contains(variable.ReplaceAllString(text, ""), "${") {
-		failed = fmt.Errorf("%q has a ${ without its }", text)
+		failed = errcode.JobVariable.Errorf("%q has a ${ without its }", text)
 	}
 	return expanded, failed
 }
@@ -49,7 +48,7 @@ func (v variables) value(name string) (string, error) {
 	case name == "date":
 		layout, dated = time.DateOnly, true
 	case dated && layout == "":
-		return "", errors.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
 	}
 	if dated {
 		if v.Date.IsZero() {
@@ -61,9 +60,9 @@ func (v variables) value(name string) (string, error) {
 		if value, set := v.Environment(env); set {
 			return value, nil
 		}
-		return "", fmt.Errorf("${%s} is not defined: the environment has no %s", name, env)
+		return "", errcode.JobVariable.Errorf("${%s} is not defined: the environment has no %s", name, env)
 	}
-	return "", fmt.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT} and ${env.NAME}", name)
+	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT} and ${env.NAME}", name)
 }
 
 // ParseDate reads a logical date: YYYY-MM-DD, midnight UTC.
@@ -71,9 +70,9 @@ func ParseDate(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	switch {
 	case err != nil:
-		return t, failure.Usagef("%q is not a date; write it as 2026-11-20", text)
+		return t, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20", text)
 	case t.UnixMilli() <= 0:
-		return t, failure.Usagef("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
+		return t, errcode.CommandDate.Errorf("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
 	}
 	return t, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/internal/seal"
@@ -35,7 +36,7 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -129,14 +130,14 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	}
 	switch {
 	case e.State != ledger.Loaded:
-		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same && w.Out.Options.OnChange == options.Reload:
 		w.Out.Options.Sayf("this job and date was loaded into table %s on %s from another input: it is read anew (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
 		return false, nil
 	case !same:
-		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
 			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, w.Adopt(ctx, e)
@@ -220,7 +221,7 @@ func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
-	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+	return errcode.LoadMove.Errorf("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
@@ -250,9 +251,9 @@ func (w *Loader) askServed(ctx context.Context, name, identity string, files []l
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerDamaged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	}
 	return err
 }

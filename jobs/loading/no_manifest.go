@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/site"
@@ -46,7 +46,7 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	}
 	for _, f := range e.Files {
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, f.Family, path.Base(f.URI))); err == nil {
-			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
+			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
 	files, err := loadedFiles(e)

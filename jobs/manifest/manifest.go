@@ -15,11 +15,11 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/site"
@@ -126,16 +126,16 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return nil, failure.Differsf("the manifest %s was changed since it was written (%w): nothing is done with it; put the original back, or move the directory away",
+		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not used: restore the original, or move the directory away",
 			name, err)
 	case err != nil:
-		return nil, failure.Refusef("%s is not a manifest of ours (%w); move the directory away or choose another output", name, err)
+		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
 	case m.Schema != Schema && m.Schema != unsealedSchema:
-		return nil, failure.Refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			name, m.Schema, Schema)
 	}
 	if err := m.check(); err != nil {
-		return nil, failure.Refusef("the manifest %s makes no sense: %w; put the original back, or move the directory away", name, err)
+		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
 	m.Schema = Schema // as which it is written from here on
 	return m, nil

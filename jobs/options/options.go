@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/progress"
 )
 
@@ -76,7 +76,7 @@ func (o Options) WithDefaults() (Options, error) {
 		o.Memory = defaultMemory
 	}
 	if o.Memory < MinMemory {
-		return o, failure.Usagef("%s of memory are too few; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
+		return o, errcode.CommandMemory.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
 	}
 	if o.Wait.Settle == 0 {
 		o.Wait.Settle = DefaultSettle

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
@@ -37,7 +37,7 @@ func (w *Dir) Balance(rows *sorting.Rows) error {
 		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
-		return failure.Differsf("the books do not balance: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+		return errcode.Books.Errorf("the counts do not add up: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
 	}
 	return m.Books.Check()
 }
@@ -52,7 +52,7 @@ func (w *Dir) recordContents(rows *sorting.Rows) error {
 		sorted.Add(rows.Regions[i].Digest)
 	}
 	if sum != sorted {
-		return failure.Differsf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
+		return errcode.Digest.Errorf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
 	}
 	inputs := slices.Clone(w.Manifest.Inputs)
 	for i := range inputs {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/plan/stats"
 	"bulkload/jobs/target"
@@ -43,11 +43,11 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		c.table, err = p.cluster.Table(ctx, j.Table)
 		c.report.TableFound = err == nil
 		if err != nil && !errors.Is(err, load.ErrNotFound) {
-			return fmt.Errorf("look up table %s: %w", j.Table, err)
+			return errcode.TableSettings.Errorf("look up table %s: %w", j.Table, err)
 		}
 	}
 	if c.table != nil && p.Create && !c.proposed {
-		return failure.Refusef("table %s exists already; plan without --create shows its regions", j.Table)
+		return errcode.TableExists.Errorf("table %s exists already; plan without --create shows its regions", j.Table)
 	}
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
@@ -101,7 +101,7 @@ func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 	for _, f := range c.table.Families {
 		family, err := liveFamily(&f)
 		if err != nil {
-			return failure.Refusef("table %s: %w", c.table.Name, err)
+			return errcode.TableSettings.Errorf("table %s: %w", c.table.Name, err)
 		}
 		live.Families = append(live.Families, family)
 	}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/entry"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/progress"
@@ -272,7 +272,7 @@ func (s *Stage) checkRows(read int64) error {
 // CheckEmpty refuses an input of no records where input.empty is fail.
 func CheckEmpty(in *jobfile.Input, read int64) error {
 	if read == 0 && in.EmptyFails {
-		return failure.Refusef("the input %s holds no record, and input.empty is fail", in.Path)
+		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)
 	}
 	return nil
 }
@@ -280,9 +280,9 @@ func CheckEmpty(in *jobfile.Input, read int64) error {
 func checkCount(in *jobfile.Input, read int64) error {
 	switch {
 	case in.RowsAtLeast && read < in.Rows:
-		return failure.Refusef("the input %s holds %d records; input.expect_rows wants at least %d", in.Path, read, in.Rows)
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d", in.Path, read, in.Rows)
 	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
-		return failure.Refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for %d", in.Path, read, in.Rows)
 	}
 	return nil
 }

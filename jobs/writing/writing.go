@@ -13,11 +13,11 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -117,7 +117,7 @@ func (w *Stage) unfinished() ([]sorting.Unit, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
 	w.writes.Add(0) // the stage begins
@@ -191,7 +191,7 @@ func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
 // BalanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
-		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",
 			region, written.Cells, written, sorted.Cells, sorted)
 	}
 	return nil
