@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"bulkload/internal/calllog"
 	"bulkload/internal/hbase"
 	"bulkload/internal/kerberos"
 )
@@ -125,7 +127,19 @@ func isClassified(err error) bool {
 }
 
 // backoff is the wait between two tries.
-type backoff struct{ next time.Duration }
+type backoff struct {
+	next time.Duration
+	what string       // is tried again, for the log
+	log  *slog.Logger // nil: nobody listens
+}
+
+// backoff is one whose waits are logged.
+func (s *servers) backoff(what string) backoff {
+	if s == nil {
+		return backoff{}
+	}
+	return backoff{what: what, log: s.options.Log}
+}
 
 const (
 	firstWait = 100 * time.Millisecond
@@ -135,6 +149,7 @@ const (
 // wait waits, every time longer, and tells whether ctx is still alive.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, firstWait), lastWait)
+	calllog.Again(ctx, b.log, b.what, b.next, nil)
 	select {
 	case <-time.After(b.next):
 		return true
@@ -145,7 +160,7 @@ func (b *backoff) wait(ctx context.Context) bool {
 
 // onMaster makes a call of the active master, again while the master says that it can't now.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
-	var pause backoff
+	pause := c.servers.backoff("a call of the master")
 	for {
 		conn, err := c.servers.master(ctx)
 		if err != nil {

@@ -83,7 +83,7 @@ type tries struct {
 const maxStuck = 10
 
 func (r *reader) newTries() *tries {
-	return &tries{patience: r.limits.idle, answered: time.Now()}
+	return &tries{patience: r.limits.idle, answered: time.Now(), pause: r.servers.backoff("a read")}
 }
 
 // limit gives one try the time it may take.
@@ -97,7 +97,7 @@ func (t *tries) limit(ctx context.Context, most time.Duration) (context.Context,
 
 // gotFurther says that there is progress.
 func (t *tries) gotFurther() {
-	t.stuck, t.pause = 0, backoff{}
+	t.stuck, t.pause.next = 0, 0
 }
 
 // again waits before the next try. It returns an error where there should be none.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type hdfsFS struct {
 	blockSize   int64
 	umask       fs.FileMode
 	replicas    *replicas
+	log         *slog.Logger // of calls; nil: nobody listens
 	closing     sync.Once
 }
 

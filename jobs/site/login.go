@@ -68,22 +68,19 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 
 // announce says who is logged in, and how long a ticket cache lasts.
 func (s *Site) announce(l *kerberos.Login) {
-	if s.say == nil {
-		return
-	}
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
-	s.say(text)
+	s.log.Sayf("%s", text)
 	s.warnOf("the ticket cache", l.File())
 }
 
 // warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is not
 // refused. A keytab is, before this.
 func (s *Site) warnOf(what, file string) {
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 && s.say != nil {
-		s.say(fmt.Sprintf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what, file, info.Mode().Perm(), file))
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
+		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what, file, info.Mode().Perm(), file)
 	}
 }
 

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,14 +94,13 @@ func TestExposedSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("KRB5CCNAME", test.cache)
-		var said []string
+		var said strings.Builder
 		s := kerberosSite(t)
-		s.say = func(text string) { said = append(said, text) }
+		s.log.Log = slog.New(slog.NewTextHandler(&said, nil))
 		if err := s.logIn(jobfile.Kerberos{}); err != nil || (s.login == nil) == (len(s.tokens) == 0) {
 			t.Fatalf("%s, mode %o: %v: %+v", test.file, test.mode, err, s)
 		}
-		text := strings.Join(said, "\n")
-		if strings.Contains(text, "everybody") != (test.want != "") || !strings.Contains(text, test.want) {
+		if text := said.String(); strings.Contains(text, "everybody") != (test.want != "") || !strings.Contains(text, test.want) {
 			t.Errorf("%s, mode %o: said %q, want %q", test.file, test.mode, text, test.want)
 		}
 	}
