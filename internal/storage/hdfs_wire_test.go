@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
 )
 
 // wire is what goes over connections, of all of them together.
@@ -199,4 +204,43 @@ func digestTokens(t *testing.T, b []byte) bool {
 	}
 	n := int64(binary.BigEndian.Uint32(b))
 	return n > 16 && n <= int64(len(b)-4) && bytes.HasSuffix(b[:4+n], []byte{0, 1, 0, 0, 0, 0})
+}
+
+// TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the DataNode itself
+// wants it, though the site files name protections. Where the first of them is more than authentication it is refused.
+func TestSecuredPrivilegedDataNode(t *testing.T) {
+	if os.Getenv("BULKLOAD_SECURED_ALL") == "" || os.Getuid() != 0 {
+		t.Skip("starts a cluster of its own, and opens a port as root: make test-secured")
+	}
+	port := 1023
+	for ; port > 900; port-- {
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			check(t, l.Close())
+			break
+		}
+	}
+	s := startSecured(t, testcluster.Options{Kerberos: &testcluster.Kerberos{Transfer: "authentication,integrity", PrivilegedPort: port}})
+	for _, list := range []string{"", "authentication", "authentication,privacy"} {
+		conf := siteOf(t, s.Cluster)
+		conf.Set(transferProperty, list)
+		fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+		h := fsys.(*hdfsFS)
+		blocks := &wire{}
+		h.blocks.dial = blocks.tapped(h.blocks.dial)
+		readsAndWrites(t, fsys, root, noise(3<<20))
+		if got := blocks.both(); len(got) < 6<<20 || bytes.Contains(got, []byte("DIGEST-MD5")) || bytes.HasPrefix(got, saslMagic) {
+			t.Errorf("%q: %d bytes on the wire, with a login: % x", list, len(got), got[:min(len(got), 40)])
+		}
+	}
+	conf := siteOf(t, s.Cluster)
+	conf.Set(transferProperty, "integrity,authentication")
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	fsys.(*hdfsFS).patience.retry = time.Second
+	w, err := fsys.Create(path.Join(root, "refused"), 0)
+	check(t, err)
+	_, err = w.Write(noise(1 << 20))
+	err = errors.Join(err, w.Close())
+	if err == nil || !strings.Contains(err.Error(), transferProperty+" is integrity") || !strings.Contains(err.Error(), "a port below 1024") {
+		t.Errorf("%v", err)
+	}
 }

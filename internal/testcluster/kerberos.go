@@ -22,6 +22,8 @@ type Kerberos struct {
 	AES      bool   `json:"aes"`      // dfs.encrypt.data.transfer.cipher.suites is AES/CTR/NoPadding
 	Encrypt  bool   `json:"encrypt"`  // dfs.encrypt.data.transfer
 	HBaseAES bool   `json:"hbaseAES"` // hbase.rpc.crypto.encryption.aes.enabled
+	// PrivilegedPort is the port of dn1 where that is to be one below 1024, which only root may open; 0: like the others.
+	PrivilegedPort int `json:"privileged_port"`
 	// Life is the longest life of loader's tickets, in kadmin's words; "" is 24 hours.
 	Life string `json:"life"`
 	// TokenLife is how long HDFS's delegation tokens last without a renewal, in milliseconds; 0 is 24 hours.

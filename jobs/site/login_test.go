@@ -1,6 +1,7 @@
 package site
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"bulkload/internal/testcluster/kdc"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
 )
 
 // tokenFile is one with a token for a NameNode, in the environment as YARN puts it there.
@@ -94,18 +94,13 @@ func TestExposedSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("KRB5CCNAME", test.cache)
-		var said []string
+		var said strings.Builder
 		s := kerberosSite(t)
-		o, err := options.Options{Say: func(text string) { said = append(said, text) }}.WithDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.log = o
+		s.log.Log = slog.New(slog.NewTextHandler(&said, nil))
 		if err := s.logIn(jobfile.Kerberos{}); err != nil || (s.login == nil) == (len(s.tokens) == 0) {
 			t.Fatalf("%s, mode %o: %v: %+v", test.file, test.mode, err, s)
 		}
-		text := strings.Join(said, "\n")
-		if strings.Contains(text, "everybody") != (test.want != "") || !strings.Contains(text, test.want) {
+		if text := said.String(); strings.Contains(text, "everybody") != (test.want != "") || !strings.Contains(text, test.want) {
 			t.Errorf("%s, mode %o: said %q, want %q", test.file, test.mode, text, test.want)
 		}
 	}
