@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/progress"
@@ -21,7 +22,8 @@ type Options struct {
 	Say        func(string)            // takes notes for people; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
-	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
+	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; nil: none
+	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
 const (

@@ -23,6 +23,7 @@ type Site struct {
 	Conf *siteconf.Conf
 	User string       // as HDFS names us
 	say  func(string) // nil: nobody listens
+	wrap func(storage.FS) storage.FS
 
 	login   *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
 	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, where nobody is logged in
@@ -46,7 +47,7 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 		}
 		conf.Set(name, value)
 	}
-	s := &Site{Conf: conf, User: userName(), say: o.Say}
+	s := &Site{Conf: conf, User: userName(), say: o.Say, wrap: o.Storage}
 	if !remote {
 		return s, nil
 	}
@@ -81,6 +82,9 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.say)
+		if s.wrap != nil {
+			fsys = s.wrap(fsys)
+		}
 	}
 	return fsys, name, failure.Early(err)
 }
