@@ -177,7 +177,7 @@ func (m *Manifest) Marshal() ([]byte, error) {
 	return seal.Seal(text)
 }
 
-// MarshalContent writes a slice a line. The manifest is saved with each slice, so what was written before is kept.
+// MarshalContent writes a slice a line. The manifest is saved many times, so the lines of before are kept.
 func (m *Manifest) MarshalContent() ([]byte, error) {
 	bare := *m
 	bare.Slices = nil
@@ -326,10 +326,10 @@ func (m *Manifest) Done(region, slice int) *Slice {
 	return &m.Slices[i]
 }
 
-// Add records a finished slice.
-func (m *Manifest) Add(r Slice) {
-	i, _ := slices.BinarySearchFunc(m.Slices, r, compareSlices)
-	m.Slices = slices.Insert(m.Slices, i, r)
+// Add records finished slices.
+func (m *Manifest) Add(finished ...Slice) {
+	m.Slices = append(m.Slices, finished...)
+	slices.SortFunc(m.Slices, compareSlices)
 }
 
 // Remove takes the slices of a region out, and gives their files. Those that are loaded stay known: where the same file is
