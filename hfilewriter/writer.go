@@ -11,30 +11,30 @@ import (
 	"bulkload/cell"
 )
 
-// ErrOrder marks a cell that was given after a cell it must stand before.
+// ErrOrder marks a cell that was added after one that must follow it.
 var ErrOrder = errors.New("cells out of order")
 
-// Writer writes one HFile. Its first error sticks: every later call returns it. It belongs to one goroutine.
+// Writer writes one HFile. The first error sticks: every later call returns it. It belongs to one goroutine.
 type Writer struct {
-	settings Settings
-	stamp    Stamp
+	settings   Settings
+	provenance Provenance
 
 	enc      blockEncoder
 	indexKey []byte       // of the block being filled
 	bloom    *bloomWriter // nil for BloomNone
-	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
+	deletes  *bloomWriter // rows of delete-family cells; nil if Bloom is BloomRowCol
 	file     assembler
-	block    dataBlock // the one that is finished next
+	block    dataBlock // reused for each finished block
 
 	firstRow []byte
 	stats    stats
-	plan     rowPlan
+	template rowTemplate
 	packed   []byte // AppendRow's values
 	bloomKey []byte
 	err      error
 }
 
-// stats are what the file info tells of the cells.
+// stats are the counts that go into the file info.
 type stats struct {
 	cells, keyBytes, valueBytes int64
 	biggest                     int64 // key and value bytes of the largest cell
@@ -46,13 +46,13 @@ type stats struct {
 
 var errClosed = errors.New("HFile writer is closed")
 
-// NewWriter begins an HFile, which goes to out as it is written, in blocks. The Settings must name a compression.
-func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
+// NewWriter begins an HFile, which is written to out block by block. The Settings must name a compression.
+func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error) {
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("begin HFile: %w", err)
 	}
-	w := &Writer{settings: s, stamp: stamp}
+	w := &Writer{settings: s, provenance: provenance}
 	blocks := newBlockWriter(out, &w.settings)
 	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
 	w.enc.encoding = s.Encoding
@@ -67,8 +67,11 @@ func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
 	return w, nil
 }
 
-// Append adds a cell. It must not sort before the last one (ErrOrder); a cell with the very same key is kept, too. All
-// cells of a file are of one family. The cell's bytes are not kept.
+// Append adds a cell. It must not sort before the last one (ErrOrder); a cell with an equal key is added too. All
+// cells of a file are of one family. The cell's bytes are not retained.
+//
+// HBase's readers bisect, so a cell out of order would be stored and never found: the order is checked for every
+// cell, whatever the caller promises.
 func (w *Writer) Append(c *cell.Cell) error {
 	if w.err != nil {
 		return w.err
@@ -76,13 +79,13 @@ func (w *Writer) Append(c *cell.Cell) error {
 	if w.err = w.check(c); w.err != nil {
 		return w.err
 	}
-	order := placeAfter(&w.enc.prev, c, w.stats.cells == 0)
-	if order == before {
+	at := orderAfter(&w.enc.prev, c, w.stats.cells == 0)
+	if at == outOfOrder {
 		p := w.enc.prev.cell()
 		w.err = fmt.Errorf("%w: cell %s after %s", ErrOrder, describe(c), describe(&p))
 		return w.err
 	}
-	w.err = w.appendOrdered(c, order)
+	w.err = w.appendOrdered(c, at)
 	return w.err
 }
 
@@ -101,54 +104,56 @@ func (w *Writer) check(c *cell.Cell) error {
 	return nil
 }
 
-// place is where a cell stands, seen from the one before it.
-type place int
+// order is a cell's order relative to the one before it.
+type order int
 
 const (
-	before   place = iota // out of order
-	sameCell              // the very same key
+	outOfOrder order = iota // it sorts before it
+	sameCell                // an equal key
 	sameColumn
 	sameRow
 	newRow
 )
 
-// placeAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
-// and types descend.
-func placeAfter(p *previous, c *cell.Cell, first bool) place {
+// orderAfter returns the order of a cell relative to p, the last one (CellComparatorImpl.compare): rows and
+// qualifiers ascend, timestamps and types descend.
+func orderAfter(p *previous, c *cell.Cell, first bool) order {
 	if first {
 		return newRow
 	}
 	if at := commonPrefix(p.row, c.Row); at < len(c.Row) || at < len(p.row) {
 		return ascends(p.row, c.Row, at, newRow)
 	}
-	return placeInRow(p, c)
+	return orderInRow(p, c)
 }
 
-// placeInRow places a cell behind the last one, which is of the same row.
-func placeInRow(p *previous, c *cell.Cell) place {
+// orderInRow returns the order of a cell relative to the last one, which is of the same row.
+func orderInRow(p *previous, c *cell.Cell) order {
 	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
 		return ascends(p.qualifier, c.Qualifier, at, sameRow)
 	}
 	switch {
 	case c.Timestamp > p.timestamp, c.Timestamp == p.timestamp && c.Type > p.kind:
-		return before
+		return outOfOrder
 	case c.Timestamp == p.timestamp && c.Type == p.kind:
 		return sameCell
 	}
 	return sameColumn
 }
 
-// ascends is then where b sorts after a, from which it differs at byte at.
-func ascends(a, b []byte, at int, then place) place {
+// ascends returns then if b sorts after a, from which it differs first at byte at.
+func ascends(a, b []byte, at int, then order) order {
 	if at == len(a) || at < len(b) && a[at] < b[at] {
 		return then
 	}
-	return before
+	return outOfOrder
 }
 
-// appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append, HFileWriterImpl.append):
-// blooms before the block's end, so that a chunk that this cell fills goes behind the block before it.
-func (w *Writer) appendOrdered(c *cell.Cell, at place) error {
+// appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append,
+// HFileWriterImpl.append): the bloom filter is updated before the block is ended, so a chunk that this cell completes
+// is written after the block before it. A block never ends between equal keys: a seek to such a key goes to the last
+// block that may hold it and would miss the cells in the block before.
+func (w *Writer) appendOrdered(c *cell.Cell, at order) error {
 	w.addToBlooms(c, at)
 	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
 		if err := w.finishBlock(false); err != nil {
@@ -163,7 +168,7 @@ func (w *Writer) appendOrdered(c *cell.Cell, at place) error {
 	return nil
 }
 
-// beginBlock starts a data block with the cell, which settles its index key.
+// beginBlock starts a data block with the cell, which determines its index key.
 func (w *Writer) beginBlock(c *cell.Cell) {
 	w.enc.begin()
 	if w.stats.cells == 0 {
@@ -175,8 +180,8 @@ func (w *Writer) beginBlock(c *cell.Cell) {
 	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
-// finishBlock puts the data block at hand into the file, with the bloom chunks that are due after it. The encoder lends its
-// buffer, which may have grown when it comes back.
+// finishBlock writes the current data block and the bloom chunks that are ready. The encoder lends its buffer, which
+// may be reallocated.
 func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
 	b := &w.block
@@ -188,7 +193,7 @@ func (w *Writer) finishBlock(last bool) error {
 	b.chunks = b.chunks[:0]
 	for _, filter := range []*bloomWriter{w.bloom, w.deletes} {
 		if filter != nil {
-			b.chunks = filter.due(b.chunks, last)
+			b.chunks = filter.takeReady(b.chunks, last)
 		}
 	}
 	w.enc.cells = 0
@@ -198,8 +203,8 @@ func (w *Writer) finishBlock(last bool) error {
 	return err
 }
 
-// addToBlooms gives the cell's row or column to the filters when it is a new one.
-func (w *Writer) addToBlooms(c *cell.Cell, at place) {
+// addToBlooms adds the cell's row or column to the filters if it is new.
+func (w *Writer) addToBlooms(c *cell.Cell, at order) {
 	if w.bloom != nil {
 		w.addToBloom(c, at)
 	}
@@ -212,7 +217,7 @@ func (w *Writer) addToBlooms(c *cell.Cell, at place) {
 }
 
 // addToBloom follows RowBloomContext, RowColBloomContext and RowPrefixFixedLengthBloomContext.
-func (w *Writer) addToBloom(c *cell.Cell, at place) {
+func (w *Writer) addToBloom(c *cell.Cell, at order) {
 	switch w.settings.Bloom {
 	case BloomRow:
 		if at == newRow {
@@ -243,13 +248,13 @@ func (s *stats) add(c *cell.Cell) {
 	switch c.Type {
 	case cell.Put:
 		s.earliestPut = min(s.earliestPut, c.Timestamp)
-	case cell.DeleteColumn, cell.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
+	case cell.DeleteColumn, cell.DeleteFamily: // they hide everything from the beginning of time (TimeRangeTracker)
 		s.minTime = min(s.minTime, 0)
 	}
 }
 
-// addKnown counts a Put whose timestamp has been counted.
-func (s *stats) addKnown(c *cell.Cell) {
+// addPut counts a Put whose timestamp was counted.
+func (s *stats) addPut(c *cell.Cell) {
 	s.addSizes(c, int64(keyOverhead+len(c.Row)+len(c.Family)+len(c.Qualifier)))
 }
 
@@ -263,21 +268,22 @@ func (s *stats) addSizes(c *cell.Cell, keyLen int64) {
 	}
 }
 
-// RawSize is the sum of the cells' KeyValue lengths so far, in bytes: what HFileOutputFormat2 counts to roll files.
+// RawSize is the sum of the cells' KeyValue lengths so far, in bytes. HFileOutputFormat2 counts the same to roll
+// files.
 func (w *Writer) RawSize() int64 {
 	return w.stats.keyBytes + w.stats.valueBytes + cellOverhead*w.stats.cells
 }
 
-// Times says what took how long in a file, measured block by block.
+// Times is how long the parts of writing a file took, measured block by block.
 type Times struct {
 	Compress   time.Duration
 	Compressed int64 // bytes of blocks before compression
 }
 
-// Times is to be asked for after Close.
+// Times is valid after Close.
 func (w *Writer) Times() Times { return w.file.times }
 
-// Summary says what a finished file holds.
+// Summary describes a finished file.
 type Summary struct {
 	Cells    int64
 	Bytes    int64 // the file's length
@@ -286,7 +292,7 @@ type Summary struct {
 	LastRow  []byte
 }
 
-// Close writes what stands behind the data. It does not close the io.Writer. A file without cells is an error: HBase
+// Close writes everything after the data. It does not close the io.Writer. A file without cells is an error: HBase
 // refuses to load one.
 func (w *Writer) Close() (*Summary, error) {
 	if w.err == nil && w.stats.cells == 0 {
@@ -305,17 +311,18 @@ func (w *Writer) Close() (*Summary, error) {
 	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
 }
 
-// finish writes what stands behind the data (HFileWriterImpl.close).
+// finish writes everything after the data (HFileWriterImpl.close). The trailer comes last: without it a file is not
+// an HFile, so one that was cut short can't be loaded by mistake.
 func (w *Writer) finish() error {
 	root, entries, levels, err := w.file.index.writeRoot()
 	if err != nil {
 		return err
 	}
 	dataRoot := w.file.blocks.raw[blockRootIndex]
-	if _, err := w.writeTail(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
+	if _, err := w.writeLoadOnOpen(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
 		return err
 	}
-	info, err := w.writeTail(blockFileInfo, w.fileInfo().appendTo(nil))
+	info, err := w.writeLoadOnOpen(blockFileInfo, w.fileInfo().appendTo(nil))
 	if err != nil {
 		return err
 	}
@@ -339,32 +346,32 @@ func (w *Writer) finish() error {
 
 func (w *Writer) writeBloomMetas() error {
 	if w.bloom != nil && w.bloom.keys > 0 {
-		if _, err := w.writeTail(blockGeneralBloomMeta, w.bloom.appendMeta(nil)); err != nil {
+		if _, err := w.writeLoadOnOpen(blockGeneralBloomMeta, w.bloom.appendMeta(nil)); err != nil {
 			return err
 		}
 	}
 	if w.deletes != nil && w.deletes.keys > 0 {
-		if _, err := w.writeTail(blockDeleteBloomMeta, w.deletes.appendMeta(nil)); err != nil {
+		if _, err := w.writeLoadOnOpen(blockDeleteBloomMeta, w.deletes.appendMeta(nil)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeTail writes a block behind the data index.
-func (w *Writer) writeTail(kind blockType, payload []byte) (handle, error) {
+// writeLoadOnOpen writes a block after the data index.
+func (w *Writer) writeLoadOnOpen(kind blockType, payload []byte) (handle, error) {
 	return w.file.blocks.write(kind, append(make([]byte, headerLen), payload...))
 }
 
-// fileInfo makes the file's properties (HFileWriterImpl.finishFileInfo, StoreFileWriter.appendTrackedTimestampsToMetadata
-// and HFileOutputFormat2's close).
+// fileInfo builds the file's properties (HFileWriterImpl.finishFileInfo,
+// StoreFileWriter.appendTrackedTimestampsToMetadata and HFileOutputFormat2's close).
 func (w *Writer) fileInfo() FileInfo {
 	f, s := FileInfo{}, &w.stats
 	last := w.enc.prev.cell()
 	f[infoLastKey] = appendKey(nil, &last)
 	f.putInt(infoAvgKeyLen, s.keyBytes/s.cells)
 	f.putInt(infoAvgValueLen, s.valueBytes/s.cells)
-	f.putLong(infoCreateTime, w.stamp.Created)
+	f.putLong(infoCreateTime, w.provenance.Created)
 	f[infoBiggestKey] = s.biggestKey
 	f.putLong(infoBiggestLen, cellOverhead+s.biggest+4) // HBase counts its own int before a serialised cell
 	f.putInt(infoKeyValueVersion, infoKeyValueVersionSet)
@@ -375,8 +382,8 @@ func (w *Writer) fileInfo() FileInfo {
 	f.putBool(infoHistorical, false)
 	f.putBool(infoMajorCompaction, true)
 	f.putBool(infoNoMinorCompaction, false)
-	f.putLong(infoLoadedTime, w.stamp.Loaded)
-	f[infoLoadedTask] = []byte(w.stamp.Task)
+	f.putLong(infoLoadedTime, w.provenance.Loaded)
+	f[infoLoadedTask] = []byte(w.provenance.Task)
 	if w.settings.Encoding != EncodeNone {
 		f[infoEncoding] = []byte(w.settings.Encoding.String())
 	}

@@ -84,7 +84,7 @@ func (e *Expr) Width() Width {
 // front of it, in order; nil where the key does not begin with one.
 func (e *Expr) Salts() [][]byte {
 	front, parts := e.front()
-	if len(parts) == 0 || !parts[0].nature.spread.salt {
+	if len(parts) == 0 || !parts[0].props.spread.salt {
 		return nil
 	}
 	return parts[0].values(front)
@@ -108,7 +108,7 @@ func (e *Expr) front() (text []byte, behind []part) {
 
 // values lists all values of a salt or a remainder, behind front.
 func (p *part) values(front []byte) [][]byte {
-	all := make([][]byte, p.nature.spread.count)
+	all := make([][]byte, p.props.spread.count)
 	width := len(front) + p.width.Max
 	text := make([]byte, 0, len(all)*width)
 	for i := range all {
@@ -158,7 +158,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 		c := findColumn(e.columns, name)
 		if c < 0 {
 			p := parser{columns: e.columns}
-			return nil, fmt.Errorf("query column %s is no input column%s", name, p.meantColumn(name))
+			return nil, fmt.Errorf("query column %s is no input column%s", name, p.suggestColumn(name))
 		}
 		known[c] = true
 	}
@@ -166,7 +166,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 }
 
 func (p *part) determined(known []bool) bool {
-	if p.everything && slices.Contains(known, false) {
+	if p.wholeRecord && slices.Contains(known, false) {
 		return false
 	}
 	return !slices.ContainsFunc(p.columns, func(c int) bool { return !known[c] })

@@ -95,7 +95,7 @@ func (p *parser) term() (term, error) {
 	}
 	column := findColumn(p.columns, t.value)
 	if column < 0 {
-		return term{}, p.Fail(t.start, "unknown column %s%s", t.value, p.meantColumn(t.value))
+		return term{}, p.Fail(t.start, "unknown column %s%s", t.value, p.suggestColumn(t.value))
 	}
 	return term{t.start, t.end, nil, column, nil}, nil
 }
@@ -104,7 +104,7 @@ func (p *parser) term() (term, error) {
 func (p *parser) call(name token) (term, error) {
 	f := findFunction(name.value)
 	if f == nil {
-		return term{}, p.Fail(name.start, "unknown function %s%s", name.value, Meant(name.value, functionNames()))
+		return term{}, p.Fail(name.start, "unknown function %s%s", name.value, Suggest(name.value, functionNames()))
 	}
 	if p.depth++; p.depth > maxDepth {
 		return term{}, p.Fail(name.start, "calls are nested deeper than %d", maxDepth)
@@ -218,7 +218,7 @@ func (p *parser) unexpected(wanted string) error {
 	return p.Fail(p.ahead.start, "expected %s, found %s", wanted, found)
 }
 
-func (p *parser) meantColumn(name string) string {
+func (p *parser) suggestColumn(name string) string {
 	names := make([]string, len(p.columns))
 	for i := range p.columns {
 		names[i] = p.columns[i].Name
@@ -226,7 +226,7 @@ func (p *parser) meantColumn(name string) string {
 	if f := findFunction(name); f != nil {
 		return fmt.Sprintf("; the function is written %s", f.usage)
 	}
-	return Meant(name, names)
+	return Suggest(name, names)
 }
 
 func findColumn(columns []Column, name string) int {

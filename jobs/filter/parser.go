@@ -235,7 +235,7 @@ func (p *parser) operand() (side, error) {
 	case t.is("true"), t.is("false"):
 	case t.kind == tokenColumn, t.kind == tokenWord && !reserved(t.value):
 		if s.column = p.column(t.value); s.column < 0 {
-			return s, p.Fail(t.start, "unknown column %s%s; a text stands in quotes", t.value, keys.Meant(t.value, p.names()))
+			return s, p.Fail(t.start, "unknown column %s%s; a text stands in quotes", t.value, keys.Suggest(t.value, p.names()))
 		}
 	default:
 		return s, p.unexpected("a column or a value")

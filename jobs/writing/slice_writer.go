@@ -82,6 +82,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 			r.stage.writes.Add(entry.CheckEvery)
 		}
 	}
+	r.stage.writes.Add(r.entries % entry.CheckEvery)
 	if last == nil {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	}
 	family, region, slice, sequence := &r.stage.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
 	instant := r.stage.Job.Instant()
-	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
 	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
 	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)
@@ -269,6 +270,9 @@ func (r *sliceWriter) commit() error {
 		return err
 	}
 	r.stage.Failpoint.Reached(failpoint.Recorded)
+	for _, f := range record.Files {
+		r.stage.Log.Debug("file written", "region", f.Region, "file", f.Path, "rows", f.Rows, "cells", f.Cells, "bytes", f.Bytes)
+	}
 	return nil
 }
 
