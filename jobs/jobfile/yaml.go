@@ -218,8 +218,8 @@ func (s *section) fail(key, format string, args ...any) {
 }
 
 // require reports keys that are missing.
-func (s *section) require(keys ...string) {
-	for _, key := range keys {
+func (s *section) require(names ...string) {
+	for _, key := range names {
 		if !s.has(key) {
 			s.doc.fail(s.node, "%s%s is missing", s.name, key)
 		}

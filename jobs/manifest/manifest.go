@@ -389,11 +389,11 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Amount says for people how much of a run is finished.
 func Amount(files []*hfile.Summary) string {
-	var bytes int64
+	var all int64
 	for _, f := range files {
-		bytes += f.Bytes
+		all += f.Bytes
 	}
-	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(bytes))
+	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(all))
 }
 
 // MostFiles is the family and region of which a finished run has the most files, and how many.
