@@ -182,8 +182,8 @@ func (s *section) failCode(code errcode.Code, key, format string, args ...any) {
 }
 
 // require reports keys that are missing.
-func (s *section) require(keys ...string) {
-	for _, key := range keys {
+func (s *section) require(names ...string) {
+	for _, key := range names {
 		if !s.has(key) {
 			s.doc.failCode(errcode.JobMissing, s.node.Line, "%s%s is missing", s.name, key)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/progress"
 )
@@ -26,7 +27,8 @@ type Options struct {
 	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
-	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
+	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; nil: none
+	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
 // OnChange is what becomes of a finished run whose input has changed since.
