@@ -219,7 +219,7 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	if err != nil {
 		return err
 	}
-	if err := r.ready(todo); err != nil {
+	if err := r.ready(ctx, todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
@@ -256,7 +256,7 @@ func (r *jobRun) uris() []string {
 }
 
 // ready looks for room, and begins the manifests.
-func (r *jobRun) ready(todo []*outputRun) error {
+func (r *jobRun) ready(ctx context.Context, todo []*outputRun) error {
 	if err := r.checkRoom(todo); err != nil {
 		return err
 	}
@@ -267,6 +267,7 @@ func (r *jobRun) ready(todo []*outputRun) error {
 		if err := w.checkInputSize(); err != nil {
 			return r.named(w, err)
 		}
+		w.warnOfFiles(ctx)
 	}
 	for _, w := range todo {
 		if err := w.begin(); err != nil {

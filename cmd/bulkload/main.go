@@ -49,7 +49,8 @@ type session struct {
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	logFile *os.File // nil without --log-file
+	plain   slog.Handler // of the lines for people
+	logFile *os.File     // nil without --log-file
 }
 
 // run is the whole program but for the process: it gives the exit code.
@@ -139,7 +140,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
-	parsed, err := k.Parse(args)
+	parsed, err := k.Parse(joinDates(args))
 	if helped {
 		return nil, "", true, nil
 	}

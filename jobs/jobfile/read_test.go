@@ -267,3 +267,12 @@ func TestJobHash(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownFileSystemIsOneMistake: an output that no file system has is not taken for a local path, too.
+func TestUnknownFileSystemIsOneMistake(t *testing.T) {
+	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
+	_, err := Read(writeJob(t, text), ReadOptions{Date: date20})
+	if err == nil || !strings.Contains(err.Error(), "s3a: is no file system this program knows") || strings.Contains(err.Error(), "local path s3a") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}
