@@ -3,6 +3,7 @@ package jobs
 import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -149,3 +150,9 @@ type LoadReport = loading.Report
 
 // LoadSummary is loading.Summary.
 type LoadSummary = loading.Summary
+
+// Build is program.Build.
+type Build = program.Build
+
+// ThisBuild is program.ThisBuild.
+var ThisBuild = program.ThisBuild

@@ -121,6 +121,10 @@ func shortCells(cells []string) (short []string) {
 // and whatever the number of goroutines that read.
 func TestEmptyIsNoNull(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	manyCores := []int{1, 2, 8}
+	if testing.Short() {
+		manyCores = manyCores[2:]
+	}
 	for kind := range normalValues {
 		for _, store := range []string{"text", "binary"} {
 			if kind == "" && store == "binary" {
@@ -130,7 +134,7 @@ func TestEmptyIsNoNull(t *testing.T) {
 				t.Run(kind+" "+store+" "+null, func(t *testing.T) {
 					j := readEmptyJob(t, kind, store, null)
 					digests := map[string]bool{}
-					for _, cores := range []int{1, 2, 8} {
+					for _, cores := range manyCores {
 						runtime.GOMAXPROCS(cores)
 						j.Output = fmt.Sprintf("out%d", cores)
 						s := mustRun(t, j, options.Options{})

@@ -100,6 +100,9 @@ func keptText(t *testing.T, work string) string {
 // with the packed entries in them are what they always were. A change of these is no harm by itself, since a program goes
 // on with its own runs only; it must be meant all the same.
 func TestGoldenJournals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and one goroutine has no race")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one goroutine sorts: else it is chance which one has read what
 	for name, times := range map[string]int{"csv": 1000, "delimited": 1000, "outputs": 500, "parquet": 250, "wide": 1100} {
 		t.Run(name, func(t *testing.T) {

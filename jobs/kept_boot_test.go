@@ -19,6 +19,7 @@ import (
 // TestBlocksAreReadOnceAfterAReboot: when the machine has gone down, the next process reads all blocks, and records that it
 // did: one that is damaged later is found when it is merged, as without a reboot.
 func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
+	manyProcesses(t)
 	if dirlock.BootID() == "" {
 		t.Skip("the system has no boot IDs")
 	}

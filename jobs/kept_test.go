@@ -315,7 +315,11 @@ func TestKilledMerge(t *testing.T) {
 
 // TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and goes on with other memory.
 func TestKilledAtAnyTime(t *testing.T) {
-	dir := sampleDir(t, checkJob, 150_000)
+	rows, rounds := 150_000, 4
+	if testing.Short() {
+		rows, rounds = 50_000, 1
+	}
+	dir := sampleDir(t, checkJob, rows)
 	rejectsEvery(t, dir, 100)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
@@ -326,10 +330,6 @@ func TestKilledAtAnyTime(t *testing.T) {
 	seed := uint64(begun.UnixNano())
 	t.Logf("seed %d; an undisturbed run takes %v", seed, took)
 	r := rand.New(rand.NewPCG(1, seed))
-	rounds := 4
-	if testing.Short() {
-		rounds = 1
-	}
 	for range rounds {
 		for range 3 {
 			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
@@ -556,6 +556,7 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Head)) {
 
 // TestDamagedKeptRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
 func TestDamagedKeptRun(t *testing.T) {
+	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
@@ -576,6 +577,7 @@ func TestDamagedKeptRun(t *testing.T) {
 // TestKeptGivesWay: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
 // disk stopped go on; a folder that is locked or not one's own is left alone.
 func TestKeptGivesWay(t *testing.T) {
+	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	base := k
@@ -657,6 +659,7 @@ func TestKeptGivesWay(t *testing.T) {
 
 // TestKeptIsClearedAway: what nobody has gone on with for a week is deleted by the next run that spills there.
 func TestKeptIsClearedAway(t *testing.T) {
+	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
 	k.kill(t)

@@ -46,6 +46,9 @@ func writtenManifest(t *testing.T, dir string) (text []byte, put func([]byte)) {
 // TestEveryByteOfTheManifestCounts flips each bit of a finished manifest, and cuts it at each length: what is read of it then
 // is what was written, or an error that says what a person has to do.
 func TestEveryByteOfTheManifestCounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and one goroutine has no race")
+	}
 	out := writtenDir(t)
 	text, _ := writtenManifest(t, out)
 	want, err := manifest.Parse(text, "m")

@@ -38,6 +38,10 @@ type cli struct {
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
+
+	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
+	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`
+	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
 // dated is the flag of the verbs that read a job file.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -136,16 +135,8 @@ func (s *session) logBegin(what string) {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	s.records.Info("begin", "command", what, "version", version(), "user", name, "host", host, "pid", os.Getpid(),
+	s.records.Info("begin", "command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
 		"memory", s.memory, "work_dir", s.WorkDir)
-}
-
-// version is that of this build, by what Go has put into it: a module's version, or a commit.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 // logEnd records how a command ended.

@@ -48,7 +48,8 @@ type session struct {
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	logFile *os.File // nil without --log-file
+	logFile *os.File          // nil without --log-file
+	model   *kong.Application // of the command line
 }
 
 // run is the whole program but for the process: it gives the exit code.
@@ -145,7 +146,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, usage(err)
 	}
-	s.common = c.common
+	s.common, s.model = c.common, k.Model
 	if s.memory, err = jobs.ParseSize(c.Memory); err != nil {
 		return nil, "", false, usage(fmt.Errorf("--memory: %w", err))
 	}

@@ -58,7 +58,7 @@ func loadOf(t *testing.T, n int) (*Loader, *countedSaves) {
 // regions after each request; in the end it is saved.
 func TestSavesOfALoad(t *testing.T) {
 	var bytes []int64
-	for _, n := range []int{1, 63, 1000, 2000, 4000} {
+	for _, n := range []int{1, 63, 500, 1000, 2000} {
 		w, counted := loadOf(t, n)
 		hooks := w.RecordLoad(n)
 		for _, f := range w.Out.Manifest.Files() {
