@@ -80,9 +80,14 @@ type runCommand struct {
 	dated
 	Force  bool `help:"Begins anew, whether the run there is finished or not."`
 	NoLoad bool `help:"Stops before the load."`
+	metricsFlags
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = &measured{c.metricsFlags, c.Job}
 	job, err := c.read(c.Job, false)
 	if err != nil {
 		return nil, err

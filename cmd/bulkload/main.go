@@ -46,6 +46,8 @@ type session struct {
 	draw    func() // draws the bar
 	endBar  func() // takes it away
 
+	measured *measured // the run whose metrics are wanted; nil: none
+
 	log     *slog.Logger // see openLog
 	records *slog.Logger
 	logFile *os.File          // nil without --log-file
@@ -115,7 +117,12 @@ func (s *session) finish(r report, err error) int {
 	if err != nil {
 		out.Status, out.Error = jobs.StatusFailed, err.Error()
 	}
-	s.logEnd(r, time.Since(s.tracker.begun))
+	took := time.Since(s.tracker.begun)
+	if s.measured != nil {
+		summary, _ := r.(*jobs.Summary) // nil where the job file could not be read
+		s.measured.report(s, summary, out.Exit, took)
+	}
+	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
 		fmt.Fprintf(s.screen, "%s %v\n", paint(s.screen.colours, red, "bulkload:"), err)
 	}
