@@ -8,12 +8,12 @@ type dataBlock struct {
 	buf    []byte // headerLen free bytes, then the payload
 	stored []byte // headerLen free bytes, then the payload as stored; buf where nothing is compressed
 	key    []byte // for the index
-	chunks []bloomDue
+	chunks []readyChunk
 	last   bool // of the file
 }
 
-// bloomDue is a bloom chunk that is to stand behind a data block.
-type bloomDue struct {
+// readyChunk is a bloom chunk that is to stand behind a data block.
+type readyChunk struct {
 	filter *bloomWriter
 	chunk  *bloomChunk
 }

@@ -100,7 +100,7 @@ func BenchmarkAppend(b *testing.B) {
 func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 	b.ReportAllocs()
 	for range b.N {
-		w, err := NewWriter(io.Discard, s, Stamp{})
+		w, err := NewWriter(io.Discard, s, Provenance{})
 		if err == nil {
 			err = fill(w)
 		}
@@ -122,7 +122,7 @@ func BenchmarkTwoFiles(b *testing.B) {
 	rows := checkRows(200_000, 1)
 	fill := fillRows(b, rows)
 	write := func() error {
-		w, err := NewWriter(io.Discard, benchSettings[0].s, Stamp{})
+		w, err := NewWriter(io.Discard, benchSettings[0].s, Provenance{})
 		if err == nil {
 			err = fill(w)
 		}

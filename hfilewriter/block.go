@@ -44,9 +44,9 @@ func (h *blockHeader) put(dst []byte) {
 
 // parseBlockHeader decodes a header and checks that its sizes agree with each other and with room, the number of bytes
 // from the header's first to the end of the blocks.
-func parseBlockHeader(b []byte, room int64) (h blockHeader, err error) {
-	if len(b) < headerLen || room < headerLen {
-		return h, fmt.Errorf("%w: %d bytes are too few for a block header", ErrCorrupt, min(int64(len(b)), room))
+func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
+	if len(b) < headerLen || limit < headerLen {
+		return h, fmt.Errorf("%w: %d bytes are too few for a block header", ErrCorrupt, min(int64(len(b)), limit))
 	}
 	kind, ok := parseBlockType(b[:magicLen])
 	if !ok {
@@ -59,8 +59,8 @@ func parseBlockHeader(b []byte, room int64) (h blockHeader, err error) {
 	u32 := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(b[at:]))) }
 	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset), u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
 	switch {
-	case onDisk < headerLen || onDisk > room:
-		return h, fmt.Errorf("%w: %s block of %d bytes does not fit in the %d that are left", ErrCorrupt, kind, onDisk, room)
+	case onDisk < headerLen || onDisk > limit:
+		return h, fmt.Errorf("%w: %s block of %d bytes does not fit in the %d that are left", ErrCorrupt, kind, onDisk, limit)
 	case raw < 0 || raw > maxBlockLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes of payload", ErrCorrupt, kind, raw)
 	case per < headerLen:

@@ -27,15 +27,15 @@ const (
 	rowColComparator = "org.apache.hadoop.hbase.CellComparatorImpl"
 )
 
-// bloomShape is what size, error rate and folding limit give (BloomFilterUtil.createBySize).
-type bloomShape struct {
+// bloomParams is what size, error rate and folding limit give (BloomFilterUtil.createBySize).
+type bloomParams struct {
 	bytes   int
 	hashes  int
 	maxKeys int
 }
 
-// newBloomShape computes a chunk's shape with Java's mix of floats and integers.
-func newBloomShape(s *Settings, kind Bloom) bloomShape {
+// newBloomParams computes a chunk's shape with Java's mix of floats and integers.
+func newBloomParams(s *Settings, kind Bloom) bloomParams {
 	errorRate := s.BloomErrorRate
 	if kind == BloomRowCol { // two keys are asked for: a row's column, and the row
 		errorRate = float32(1 - math.Sqrt(float64(1-errorRate)))
@@ -47,12 +47,12 @@ func newBloomShape(s *Settings, kind Bloom) bloomShape {
 	ideal := int64(float64(bits) * (math.Ln2 * math.Ln2 / -math.Log(p)))
 	hashes := int64(math.Ceil(math.Ln2 * float64(bits/max(ideal, 1))))
 	maxKeys := int64(-float64(bits) / float64(hashes) * math.Log(1-math.Exp(math.Log(p)/float64(hashes))))
-	return bloomShape{size, int(hashes), int(maxKeys)}
+	return bloomParams{size, int(hashes), int(maxKeys)}
 }
 
 // bloomWriter collects keys into chunks.
 type bloomWriter struct {
-	shape  bloomShape
+	params bloomParams
 	rowCol bool
 
 	chunk   *bloomChunk   // being filled; nil before its first key
@@ -61,9 +61,9 @@ type bloomWriter struct {
 	lastKey []byte
 	batch   bloomBatch // keys of the chunk whose bits are not yet set
 
-	written []indexEntry // chunks in the file, with their first keys; these are the assembler's
-	bytes   int64
-	madeFor int64
+	written  []indexEntry // chunks in the file, with their first keys; these are the assembler's
+	bytes    int64
+	capacity int64
 }
 
 // bloomChunk is a bloom filter of up to maxKeys keys.
@@ -77,12 +77,12 @@ type bloomChunk struct {
 func (c *bloomChunk) bits() []byte { return c.buf[headerLen:] }
 
 func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
-	return &bloomWriter{shape: newBloomShape(s, kind), rowCol: kind == BloomRowCol}
+	return &bloomWriter{params: newBloomParams(s, kind), rowCol: kind == BloomRowCol}
 }
 
 // add puts a key that differs from the last one into the filter.
 func (b *bloomWriter) add(key []byte) {
-	b.retire(false)
+	b.seal(false)
 	if b.chunk == nil {
 		b.chunk = b.newChunk(key)
 	}
@@ -97,10 +97,10 @@ func (b *bloomWriter) add(key []byte) {
 // setBits sets those of the keys in the batch, which are all of the chunk at hand.
 func (b *bloomWriter) setBits() {
 	bits := b.chunk.bits()
-	places, n := b.batch.take(len(bits) * 8)
-	for i := range places[:n] {
-		p := &places[i]
-		for range b.shape.hashes {
+	probes, n := b.batch.probes(len(bits) * 8)
+	for i := range probes[:n] {
+		p := &probes[i]
+		for range b.params.hashes {
 			at := p.next()
 			bits[at>>3] |= 1 << (at & 7)
 		}
@@ -111,7 +111,7 @@ func (b *bloomWriter) setBits() {
 // side by side take not much longer than one.
 type bloomBatch struct {
 	n    int
-	keys [murmurLanes][]byte // copies
+	keys [murmurWidth][]byte // copies
 }
 
 // add takes a key, and tells whether the batch is full.
@@ -121,35 +121,35 @@ func (q *bloomBatch) add(key []byte) bool {
 	return q.n == len(q.keys)
 }
 
-// take gives the places of the n keys among so many bits, and empties the batch. The keys stay until the next add.
-func (q *bloomBatch) take(bits int) (places [murmurLanes]bloomPlaces, n int) {
+// probes gives the places of the n keys among so many bits, and empties the batch. The keys stay until the next add.
+func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	n, q.n = q.n, 0
-	var hashes, steps [murmurLanes]int32
+	var hashes, steps [murmurWidth]int32
 	murmurs(q.keys[:n], &hashes)
 	steps = hashes
 	murmurs(q.keys[:n], &steps)
 	for i := range n {
-		places[i] = newBloomPlaces(hashes[i], steps[i], bits)
+		probes[i] = newBitProbe(hashes[i], steps[i], bits)
 	}
-	return places, n
+	return probes, n
 }
 
-// bloomPlaces are the places of a key's bits among n (BloomFilterChunk.setHashLoc): hashes that are a step apart, each
+// bitProbe are the places of a key's bits among n (BloomFilterChunk.setHashLoc): hashes that are a step apart, each
 // the remainder of Java's signed division without its sign.
-type bloomPlaces struct {
+type bitProbe struct {
 	hash, step int32
 	n, mask    uint32 // mask: n-1 where n is a power of two, as that of a chunk mostly is, else 0
 }
 
-func newBloomPlaces(hash, step int32, n int) bloomPlaces {
-	p := bloomPlaces{hash: hash, step: step, n: uint32(n)}
+func newBitProbe(hash, step int32, n int) bitProbe {
+	p := bitProbe{hash: hash, step: step, n: uint32(n)}
 	if n&(n-1) == 0 {
 		p.mask = p.n - 1
 	}
 	return p
 }
 
-func (p *bloomPlaces) next() uint32 {
+func (p *bitProbe) next() uint32 {
 	sign := p.hash >> 31
 	magnitude := uint32((p.hash ^ sign) - sign) // of the least number, too: its bits are those of 1<<31
 	p.hash += p.step
@@ -160,13 +160,13 @@ func (p *bloomPlaces) next() uint32 {
 }
 
 func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
-	n := headerLen + b.shape.bytes
-	return &bloomChunk{buf: make([]byte, n), maxKeys: b.shape.maxKeys, firstKey: bytes.Clone(firstKey)}
+	n := headerLen + b.params.bytes
+	return &bloomChunk{buf: make([]byte, n), maxKeys: b.params.maxKeys, firstKey: bytes.Clone(firstKey)}
 }
 
-// retire makes a chunk that is full, or the last one, ready to be written.
-func (b *bloomWriter) retire(last bool) {
-	if b.chunk == nil || b.chunk.keys < b.shape.maxKeys && !last {
+// seal makes a chunk that is full, or the last one, ready to be written.
+func (b *bloomWriter) seal(last bool) {
+	if b.chunk == nil || b.chunk.keys < b.params.maxKeys && !last {
 		return
 	}
 	b.setBits()
@@ -190,11 +190,11 @@ func (c *bloomChunk) fold() {
 	c.buf = c.buf[:headerLen+len(bits)]
 }
 
-// due hands over the chunks that are to stand behind the data block at hand; last: all that there are.
-func (b *bloomWriter) due(to []bloomDue, last bool) []bloomDue {
-	b.retire(last)
+// takeReady hands over the chunks that are to stand behind the data block at hand; last: all that there are.
+func (b *bloomWriter) takeReady(to []readyChunk, last bool) []readyChunk {
+	b.seal(last)
 	for _, c := range b.ready {
-		to = append(to, bloomDue{b, c})
+		to = append(to, readyChunk{b, c})
 	}
 	b.ready = b.ready[:0]
 	return to
@@ -206,7 +206,7 @@ func (b *bloomWriter) writeChunk(blocks *blockWriter, c *bloomChunk) error {
 	h, err := blocks.write(blockBloomChunk, c.buf)
 	b.written = append(b.written, indexEntry{c.firstKey, h})
 	b.bytes += n
-	b.madeFor += int64(c.maxKeys)
+	b.capacity += int64(c.maxKeys)
 	return err
 }
 
@@ -214,10 +214,10 @@ func (b *bloomWriter) writeChunk(blocks *blockWriter, c *bloomChunk) error {
 func (b *bloomWriter) appendMeta(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, bloomVersion)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.bytes))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(b.shape.hashes))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(b.params.hashes))
 	dst = binary.BigEndian.AppendUint32(dst, bloomMurmur)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(b.keys))
-	dst = binary.BigEndian.AppendUint64(dst, uint64(b.madeFor))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(b.capacity))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b.written)))
 	comparator := ""
 	if b.rowCol {
@@ -234,7 +234,7 @@ type bloomMeta struct {
 	hashes     int
 	hashType   int
 	keys       int64
-	madeFor    int64
+	capacity   int64
 	comparator string
 	chunks     []indexEntry
 }
@@ -243,7 +243,7 @@ type bloomMeta struct {
 func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	c := cursor{b: payload}
 	version := c.uint32()
-	m := &bloomMeta{bytes: int64(c.uint64()), hashes: int(int32(c.uint32())), hashType: int(int32(c.uint32())), keys: int64(c.uint64()), madeFor: int64(c.uint64())}
+	m := &bloomMeta{bytes: int64(c.uint64()), hashes: int(int32(c.uint32())), hashType: int(int32(c.uint32())), keys: int64(c.uint64()), capacity: int64(c.uint64())}
 	n := int64(c.uint32())
 	m.comparator = string(c.bytes(int(min(c.vlong(), 1<<16))))
 	switch {
@@ -262,17 +262,17 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 // bloomContains asks one chunk's bits for a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {
 	hash := murmur(key, 0)
-	places := newBloomPlaces(hash, murmur(key, hash), len(bits)*8)
-	return bloomHas(bits, &places, hashes)
+	probe := newBitProbe(hash, murmur(key, hash), len(bits)*8)
+	return bloomHas(bits, &probe, hashes)
 }
 
 // bloomHas tells whether a chunk's bits are set at a key's places.
-func bloomHas(bits []byte, places *bloomPlaces, hashes int) bool {
+func bloomHas(bits []byte, probe *bitProbe, hashes int) bool {
 	if len(bits) == 0 || len(bits) > math.MaxInt32/8 { // the number of bits is an int
 		return false
 	}
 	for range hashes {
-		at := places.next()
+		at := probe.next()
 		if bits[at>>3]&(1<<(at&7)) == 0 {
 			return false
 		}
@@ -326,12 +326,12 @@ func murmurEnd(h uint32, rest []byte) int32 {
 	return int32(h)
 }
 
-// murmurLanes is how many keys murmurs hashes side by side.
-const murmurLanes = 4
+// murmurWidth is how many keys murmurs hashes side by side.
+const murmurWidth = 4
 
-// murmurs replaces seeds by the hashes of keys, which are murmurLanes at most.
-func murmurs(keys [][]byte, seeds *[murmurLanes]int32) {
-	if len(keys) < murmurLanes || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
+// murmurs replaces seeds by the hashes of keys, which are murmurWidth at most.
+func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
+	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
 		for i, key := range keys {
 			seeds[i] = murmur(key, seeds[i])
 		}
@@ -347,5 +347,5 @@ func murmurs(keys [][]byte, seeds *[murmurLanes]int32) {
 		h2 = h2*murmurM ^ murmurMix(c[i:])
 		h3 = h3*murmurM ^ murmurMix(d[i:])
 	}
-	*seeds = [murmurLanes]int32{murmurEnd(h0, a[i:]), murmurEnd(h1, b[i:]), murmurEnd(h2, c[i:]), murmurEnd(h3, d[i:])}
+	*seeds = [murmurWidth]int32{murmurEnd(h0, a[i:]), murmurEnd(h1, b[i:]), murmurEnd(h2, c[i:]), murmurEnd(h3, d[i:])}
 }

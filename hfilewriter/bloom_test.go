@@ -17,8 +17,8 @@ func TestHashesSideBySide(t *testing.T) {
 	for range 2000 {
 		length := r.IntN(70)
 		var batch [][]byte
-		var seeds, want [murmurLanes]int32
-		for i := range r.IntN(murmurLanes + 1) {
+		var seeds, want [murmurWidth]int32
+		for i := range r.IntN(murmurWidth + 1) {
 			key := make([]byte, length+r.IntN(40)/39)
 			for j := range key {
 				key[j] = byte(r.Uint32())
@@ -54,7 +54,7 @@ func TestDenyingBloomIsFound(t *testing.T) {
 // writeUntold writes a file of rows, of one of which the filter is not told.
 func writeUntold(t *testing.T, s Settings, rows, lost int) (file []byte, row string) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
+	w, err := NewWriter(&out, s, Provenance{Created: 1, Loaded: 2, Task: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,32 +13,32 @@ type blockDecoder struct {
 	tags     bool // the file has tags, which are skipped
 	mvcc     bool // the file has sequence ids, which are skipped
 
-	in     cursor
-	first  bool // the next cell is the block's first
-	key    []byte
-	keyBuf []byte // the room of key where an encoding puts it together
-	value  []byte // a view of the payload
-	family []byte // of the cells, for encodings that store it once
-	stamp  uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
-	kind   byte
-	cell   cell.Cell
+	in        cursor
+	first     bool // the next cell is the block's first
+	key       []byte
+	keyBuf    []byte // the room of key where an encoding puts it together
+	value     []byte // a view of the payload
+	family    []byte // of the cells, for encodings that store it once
+	timestamp uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
+	kind      byte
+	cell      cell.Cell
 	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
 	sameRow bool
 
 	// FAST_DIFF only.
-	learned     learned
+	cache       columnCache
 	column      int  // the last cell's in learned; -1: not known
 	firstColumn int  // of the last row
 	qualifierAt int  // in the last key
-	known       bool // the last cell was a learned one
-	behind      bool // key is not yet the last cell's
+	cached      bool // the last cell was a learned one
+	keyStale    bool // key is not yet the last cell's
 }
 
 // begin takes a block's payload.
 func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 	d.in = cursor{b: payload}
 	d.first, d.key, d.value, d.family = true, nil, nil, d.family[:0]
-	d.column, d.behind = -1, false
+	d.column, d.keyStale = -1, false
 	if (kind == blockData) != (d.encoding == EncodeNone) {
 		return fmt.Errorf("%w: %s block in a file of encoding %s", ErrCorrupt, kind, d.encoding)
 	}
@@ -62,13 +62,13 @@ func (d *blockDecoder) next() (bool, error) {
 	if d.in.at == len(d.in.b) || d.in.bad() {
 		return false, d.in.err
 	}
-	d.sameRow, d.known = false, false
+	d.sameRow, d.cached = false, false
 	if d.encoding == EncodeFastDiff {
 		return d.nextFast()
 	}
 	switch d.encoding {
 	case EncodeNone, EncodeRowIndexV1:
-		d.nextPlain()
+		d.nextUnencoded()
 	case EncodePrefix:
 		d.nextPrefix()
 	case EncodeDiff:
@@ -79,23 +79,23 @@ func (d *blockDecoder) next() (bool, error) {
 
 // nextFast decodes a cell of FAST_DIFF.
 func (d *blockDecoder) nextFast() (bool, error) {
-	if d.nextLearned() {
-		d.sameRow, d.known = true, true
+	if d.nextCached() {
+		d.sameRow, d.cached = true, true
 		return true, nil
 	}
-	if d.behind {
-		d.catchUp()
+	if d.keyStale {
+		d.materializeKey()
 	}
-	before := d.stamp
+	before := d.timestamp
 	flag, rest := d.nextFastDiff()
 	if ok, err := d.finishCell(); !ok {
 		return ok, err
 	}
 	if d.sameRow {
-		d.learnStep(flag, rest, before)
+		d.cacheTransition(flag, rest, before)
 	} else {
 		d.qualifierAt = qualifierOffset(len(d.cell.Row), len(d.cell.Family))
-		d.learnRow()
+		d.cacheRowStart()
 	}
 	return true, nil
 }
@@ -109,7 +109,7 @@ func (d *blockDecoder) finishCell() (bool, error) {
 		return false, d.in.err
 	}
 	if d.sameRow {
-		d.moveOn()
+		d.nextInRow()
 		return true, nil
 	}
 	var err error
@@ -125,12 +125,12 @@ func (d *blockDecoder) finishCell() (bool, error) {
 	return true, nil
 }
 
-// moveOn makes the next cell of the same row out of the key, whose lengths have been checked.
-func (d *blockDecoder) moveOn() {
+// nextInRow makes the next cell of the same row out of the key, whose lengths have been checked.
+func (d *blockDecoder) nextInRow() {
 	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
 	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd], d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
-	d.cell.Timestamp, d.cell.Type = int64(d.stamp), cell.Type(d.kind)
+	d.cell.Timestamp, d.cell.Type = int64(d.timestamp), cell.Type(d.kind)
 	d.cell.Value = d.value
 }
 

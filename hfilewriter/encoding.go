@@ -83,7 +83,7 @@ func (e *blockEncoder) add(c *cell.Cell) {
 	keyLen := keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier)
 	switch e.encoding {
 	case EncodeNone:
-		e.addPlain(c, keyLen)
+		e.addUnencoded(c, keyLen)
 	case EncodePrefix:
 		e.addPrefix(c, keyLen)
 	case EncodeDiff:
@@ -113,8 +113,8 @@ func (p *previous) set(c *cell.Cell, keyLen int) {
 	p.timestamp, p.kind, p.keyLen = c.Timestamp, c.Type, keyLen
 }
 
-// follow remembers the key of a cell that stands at a place seen from p; what is the same is not copied again.
-func (p *previous) follow(c *cell.Cell, at place) {
+// update remembers the key of a cell that stands at a place seen from p; what is the same is not copied again.
+func (p *previous) update(c *cell.Cell, at order) {
 	if at == newRow {
 		p.row = append(p.row[:0], c.Row...)
 		p.family = append(p.family[:0], c.Family...)

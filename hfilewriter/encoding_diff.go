@@ -116,7 +116,7 @@ func (d *blockDecoder) nextDiff() {
 		tail[timestampLen] = d.in.byte()
 	}
 	copy(d.key[keyLen-len(tail):], tail[:])
-	d.stamp, d.kind = be64(tail[:]), tail[timestampLen]
+	d.timestamp, d.kind = be64(tail[:]), tail[timestampLen]
 	d.value = d.in.bytes(valueLen)
 	d.skipTags()
 }

@@ -102,7 +102,7 @@ func (d *blockDecoder) nextFastDiff() (flag byte, rest []byte) {
 			return
 		}
 		rest = d.in.b[at:d.in.at]
-		d.stamp = d.in.stampRest(d.stamp, int(flag&fastDiffTimestamp))
+		d.timestamp = d.in.timestampRest(d.timestamp, int(flag&fastDiffTimestamp))
 		if flag&fastDiffSameType == 0 {
 			d.kind = d.in.byte()
 		}
@@ -126,20 +126,20 @@ func (d *blockDecoder) firstFullKey(keyLen, common int) {
 	d.setKey(d.in.bytes(keyLen))
 	if len(d.key) >= keyOverhead { // else the key is refused when it is parsed
 		tail := d.keyTail()
-		d.stamp, d.kind = be64(tail[:]), tail[timestampLen]
+		d.timestamp, d.kind = be64(tail[:]), tail[timestampLen]
 	}
 }
 
 // putTail writes timestamp and type into a key that will be parsed. Where the row goes on nobody looks for them there.
 func (d *blockDecoder) putTail() {
 	if !d.sameRow {
-		putBE64(d.key[len(d.key)-timestampLen-typeLen:], d.stamp)
+		putBE64(d.key[len(d.key)-timestampLen-typeLen:], d.timestamp)
 		d.key[len(d.key)-typeLen] = d.kind
 	}
 }
 
-// stampRest reads the last bytes of a timestamp whose first ones are those of the last one.
-func (c *cursor) stampRest(last uint64, same int) uint64 {
+// timestampRest reads the last bytes of a timestamp whose first ones are those of the last one.
+func (c *cursor) timestampRest(last uint64, same int) uint64 {
 	rest := c.bytes(timestampLen - same)
 	v := last >> (8 * len(rest)) // 64 makes it 0
 	for _, b := range rest {

@@ -11,7 +11,7 @@ import (
 //	int key length, int value length, key, value
 //	[short tags length, tags]   only in files with tags
 //	[vlong sequence id]         only in files with sequence ids
-func (e *blockEncoder) addPlain(c *cell.Cell, keyLen int) {
+func (e *blockEncoder) addUnencoded(c *cell.Cell, keyLen int) {
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(keyLen))
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(len(c.Value)))
 	e.rowAt = len(e.buf)
@@ -19,7 +19,7 @@ func (e *blockEncoder) addPlain(c *cell.Cell, keyLen int) {
 	e.appendValue(c.Value)
 }
 
-func (d *blockDecoder) nextPlain() {
+func (d *blockDecoder) nextUnencoded() {
 	keyLen, valueLen := int(d.in.uint32()), int(d.in.uint32())
 	d.key = d.in.bytes(keyLen)
 	d.value = d.in.bytes(valueLen)
@@ -36,7 +36,7 @@ func (e *blockEncoder) addRowIndex(c *cell.Cell, keyLen int) {
 	if e.cells == 0 || string(c.Row) != string(e.prev.row) {
 		e.rows = append(e.rows, uint32(len(e.buf)-e.start))
 	}
-	e.addPlain(c, keyLen)
+	e.addUnencoded(c, keyLen)
 }
 
 func (e *blockEncoder) endRowIndex() {

@@ -14,7 +14,7 @@ import (
 func Example() {
 	var file bytes.Buffer
 	settings := hfilewriter.Settings{Compression: hfilewriter.CompressSnappy, Encoding: hfilewriter.EncodeFastDiff, Bloom: hfilewriter.BloomRow}
-	w, err := hfilewriter.NewWriter(&file, settings, hfilewriter.Stamp{Created: 1700000000000, Loaded: 1700000000000, Task: "example"})
+	w, err := hfilewriter.NewWriter(&file, settings, hfilewriter.Provenance{Created: 1700000000000, Loaded: 1700000000000, Task: "example"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func ExampleWriter_AppendRow() {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer
-	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeFastDiff}, hfilewriter.Stamp{})
+	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeFastDiff}, hfilewriter.Provenance{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func ExampleWriter_AppendRow() {
 // Verify reads a whole file, checks it, and may show its cells.
 func ExampleReader_Verify() {
 	var file bytes.Buffer
-	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow}, hfilewriter.Stamp{})
+	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow}, hfilewriter.Provenance{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func ExampleReader_Verify() {
 // Layout describes a file's parts.
 func ExampleReader_Layout() {
 	var file bytes.Buffer
-	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow}, hfilewriter.Stamp{})
+	w, err := hfilewriter.NewWriter(&file, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow}, hfilewriter.Provenance{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -140,21 +140,21 @@ type midKey struct {
 
 // indexWriter collects the entries of data blocks and lays them out as one to many levels.
 type indexWriter struct {
-	blocks *blockWriter
-	max    int // bytes of an index block
-	least  int // entries
+	blocks     *blockWriter
+	maxSize    int // bytes of an index block
+	minEntries int // entries
 
-	leaf    []indexEntry // not yet written
-	leafLen int          // nonRootLen(leaf)
-	root    []indexEntry // the leaves written, as their parents see them
-	upTo    []int        // data blocks in the leaves up to and with each
-	data    int          // data blocks so far
-	raw     int64        // bytes of index payloads
-	scratch []byte
+	leaf      []indexEntry // not yet written
+	leafLen   int          // nonRootLen(leaf)
+	root      []indexEntry // the leaves written, as their parents see them
+	cumBlocks []int        // data blocks in the leaves up to and with each
+	data      int          // data blocks so far
+	raw       int64        // bytes of index payloads
+	scratch   []byte
 }
 
 func newIndexWriter(blocks *blockWriter, s *Settings) *indexWriter {
-	return &indexWriter{blocks: blocks, max: s.IndexBlockSize, least: s.IndexMinEntries, leafLen: nonRootLen(nil)}
+	return &indexWriter{blocks: blocks, maxSize: s.IndexBlockSize, minEntries: s.IndexMinEntries, leafLen: nonRootLen(nil)}
 }
 
 // add takes a data block. The key is copied.
@@ -167,7 +167,7 @@ func (x *indexWriter) add(key []byte, block handle) {
 // writeLeaf writes a leaf that is full. last, at the end of the data: any leaf that there is, if there has been one
 // before; else its entries become the root, however many they are (BlockIndexWriter.shouldWriteBlock).
 func (x *indexWriter) writeLeaf(last bool) error {
-	due := x.leafLen >= x.max
+	due := x.leafLen >= x.maxSize
 	if last {
 		due = len(x.root) > 0 && len(x.leaf) > 0
 	}
@@ -179,7 +179,7 @@ func (x *indexWriter) writeLeaf(last bool) error {
 		return err
 	}
 	x.root = append(x.root, indexEntry{x.leaf[0].key, h})
-	x.upTo = append(x.upTo, x.data)
+	x.cumBlocks = append(x.cumBlocks, x.data)
 	clear(x.leaf)
 	x.leaf, x.leafLen = x.leaf[:0], nonRootLen(nil)
 	return nil
@@ -201,7 +201,7 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 	if len(x.root) > 0 {
 		level, levels, mid = x.root, 2, x.middle()
 	}
-	for rootLen(level) > x.max && len(level) > x.least && levels < maxIndexLevels {
+	for rootLen(level) > x.maxSize && len(level) > x.minEntries && levels < maxIndexLevels {
 		if level, err = x.writeLevel(level); err != nil {
 			return root, 0, 0, err
 		}
@@ -218,8 +218,8 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 func (x *indexWriter) middle() []byte {
 	k := (x.data - 1) / 2
 	leaf, before := 0, 0
-	for x.upTo[leaf] <= k {
-		before = x.upTo[leaf]
+	for x.cumBlocks[leaf] <= k {
+		before = x.cumBlocks[leaf]
 		leaf++
 	}
 	return binary.BigEndian.AppendUint32(appendIndexEntry(nil, x.root[leaf].block), uint32(k-before))
@@ -238,7 +238,7 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 	}
 	for i, e := range level {
 		size += rootEntryLen(e)
-		if i >= x.least && size >= x.max {
+		if i >= x.minEntries && size >= x.maxSize {
 			if err := flush(i + 1); err != nil {
 				return nil, err
 			}

@@ -203,7 +203,7 @@ func (l *layouter) finish() {
 	}
 	if m := l.r.bloom; m != nil {
 		share := float64(l.bits) / float64(max(8*m.bytes, 1))
-		l.layout.Bloom = &BloomLoad{Kind: l.r.kind.String(), Chunks: len(m.chunks), Hashes: m.hashes, Keys: m.keys, Capacity: m.madeFor, Bytes: m.bytes,
+		l.layout.Bloom = &BloomLoad{Kind: l.r.kind.String(), Chunks: len(m.chunks), Hashes: m.hashes, Keys: m.keys, Capacity: m.capacity, Bytes: m.bytes,
 			BitsSet: l.bits, FalsePositives: math.Pow(share, float64(m.hashes))}
 	}
 }

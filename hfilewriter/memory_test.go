@@ -17,7 +17,7 @@ func TestMemoryOfAnOpenWriter(t *testing.T) {
 	for _, blockSize := range []int{64 << 10, 1 << 20, 4 << 20} {
 		t.Run(fmt.Sprintf("block=%d", blockSize), func(t *testing.T) {
 			before := liveHeap()
-			w, err := NewWriter(discard{}, Settings{Compression: CompressSnappy, Encoding: EncodeNone, Bloom: BloomRow, BlockSize: blockSize}, Stamp{})
+			w, err := NewWriter(discard{}, Settings{Compression: CompressSnappy, Encoding: EncodeNone, Bloom: BloomRow, BlockSize: blockSize}, Provenance{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -86,7 +86,7 @@ func FuzzPacked(f *testing.F) {
 }
 
 func begun(t *testing.T, out *bytes.Buffer, s Settings) *Writer {
-	w, err := NewWriter(out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
+	w, err := NewWriter(out, s, Provenance{Created: 1, Loaded: 2, Task: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,23 +273,23 @@ func newSource(r *Reader) *source {
 
 // read reads the block at an offset.
 func (s *source) read(offset int64) (b block, err error) {
-	b, err = s.readUnnamed(offset)
+	b, err = s.readBlock(offset)
 	if err != nil {
 		return b, fmt.Errorf("block at offset %d: %w", offset, err)
 	}
 	return b, nil
 }
 
-func (s *source) readUnnamed(offset int64) (b block, err error) {
-	room := s.r.end() - offset
-	if offset < 0 || room < headerLen {
+func (s *source) readBlock(offset int64) (b block, err error) {
+	limit := s.r.end() - offset
+	if offset < 0 || limit < headerLen {
 		return b, fmt.Errorf("%w: there is no block there", ErrCorrupt)
 	}
 	head, err := s.bytes(offset, headerLen)
 	if err != nil {
 		return b, err
 	}
-	if b.blockHeader, err = parseBlockHeader(head, room); err != nil {
+	if b.blockHeader, err = parseBlockHeader(head, limit); err != nil {
 		return b, err
 	}
 	b.offset = offset
@@ -320,11 +320,11 @@ func (s *source) bytes(offset int64, n int) ([]byte, error) {
 		s.at = offset
 	}
 	if int64(len(s.window))-from < int64(n) {
-		kept := copy(s.window, s.window[from:])
+		reused := copy(s.window, s.window[from:])
 		s.at, from = offset, 0
 		want := int(min(int64(max(n, windowLen)), s.r.end()-offset))
-		s.window = slices.Grow(s.window[:kept], want-kept)[:want]
-		if err := readAt(s.r.in, s.window[kept:], offset+int64(kept)); err != nil {
+		s.window = slices.Grow(s.window[:reused], want-reused)[:want]
+		if err := readAt(s.r.in, s.window[reused:], offset+int64(reused)); err != nil {
 			s.window = s.window[:0]
 			return nil, fmt.Errorf("read: %w", err)
 		}

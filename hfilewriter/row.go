@@ -79,10 +79,10 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	if err := w.Append(&next); err != nil {
 		return nil, err
 	}
-	if sameRow || w.settings.Bloom == BloomRowCol || !w.plan.fits(w.settings.Encoding, columns, len(row), timestamp) {
+	if sameRow || w.settings.Bloom == BloomRowCol || !w.template.prepare(w.settings.Encoding, columns, len(row), timestamp) {
 		return w.appendRest(&next, columns, i+1, packed)
 	}
-	return w.appendPlanned(&next, i, packed)
+	return w.appendByTemplate(&next, i, packed)
 }
 
 // skipEmpty goes on from column i to the next one that has a value.
@@ -117,19 +117,19 @@ func (w *Writer) appendRest(next *cell.Cell, columns *Columns, i int, packed []b
 	return packed, nil
 }
 
-// appendPlanned adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
+// appendByTemplate adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
 // column before has no cell, takes the way of Append.
-func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []byte, err error) {
-	p, e, blockSize := &w.plan, &w.enc, w.settings.BlockSize
+func (w *Writer) appendByTemplate(next *cell.Cell, i int, packed []byte) (rest []byte, err error) {
+	p, e, blockSize := &w.template, &w.enc, w.settings.BlockSize
 	for last := i; ; {
 		if e.encoding == EncodeFastDiff {
-			last, packed = e.hurryPlanned(p, last, packed, blockSize, &w.stats)
+			last, packed = e.appendFast(p, last, packed, blockSize, &w.stats)
 		}
 		if i, packed, err = skipEmpty(p.columns, last+1, packed); err != nil {
 			return nil, err
 		}
 		if i == len(p.cells) {
-			e.leavePlan(p, last)
+			e.syncPrev(p, last)
 			return packed, nil
 		}
 		var value values.Value
@@ -138,7 +138,7 @@ func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []by
 		}
 		v := value.Bytes()
 		if len(v) > maxValueLen || i != last+1 || e.full(blockSize) {
-			e.leavePlan(p, last)
+			e.syncPrev(p, last)
 			next.Qualifier, next.Value = p.columns.qualifiers[i], v
 			if err := w.check(next); err != nil {
 				return nil, err
@@ -148,28 +148,28 @@ func (w *Writer) appendPlanned(next *cell.Cell, i int, packed []byte) (rest []by
 			}
 		} else {
 			if e.encoding == EncodeNone {
-				e.addPlanned(&p.cells[i], next, v)
+				e.addTemplateUnencoded(&p.cells[i], next, v)
 			} else {
-				e.addPlannedFastDiff(&p.cells[i], v)
+				e.addTemplateFastDiff(&p.cells[i], v)
 			}
-			w.stats.addPlanned(&p.cells[i], next, v)
+			w.stats.addTemplate(&p.cells[i], next, v)
 		}
 		last = i
 	}
 }
 
-// rowPlan is what of a cell depends neither on the row's bytes nor on the value, where the cell before it is the one of
+// rowTemplate is what of a cell depends neither on the row's bytes nor on the value, where the cell before it is the one of
 // the column before, in the same row.
-type rowPlan struct {
+type rowTemplate struct {
 	columns   *Columns
 	rowLen    int
 	timestamp int64
-	cells     []plannedCell
-	room      []byte
+	cells     []cellTemplate
+	buf       []byte
 }
 
-// plannedCell is one column of a plan.
-type plannedCell struct {
+// cellTemplate is one column of a plan.
+type cellTemplate struct {
 	qualifier []byte
 	keyLen    int
 	flag      byte   // FAST_DIFF: what is known to be the same
@@ -181,9 +181,9 @@ type plannedCell struct {
 	words [2]uint64
 }
 
-// fits makes the plan fit rows of a length and timestamp, which are mostly those of the row before; false where the
+// prepare makes the plan fit rows of a length and timestamp, which are mostly those of the row before; false where the
 // encoding has no planned form.
-func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestamp int64) bool {
+func (p *rowTemplate) prepare(encoding Encoding, columns *Columns, rowLen int, timestamp int64) bool {
 	if encoding != EncodeFastDiff && encoding != EncodeNone {
 		return false
 	}
@@ -193,13 +193,13 @@ func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestam
 		}
 		return true
 	}
-	*p = rowPlan{columns: columns, rowLen: rowLen, timestamp: timestamp, cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), room: p.room[:0]}
+	*p = rowTemplate{columns: columns, rowLen: rowLen, timestamp: timestamp, cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), buf: p.buf[:0]}
 	for i, q := range columns.qualifiers {
-		c := plannedCell{qualifier: q, keyLen: keyOverhead + rowLen + len(columns.family) + len(q)}
+		c := cellTemplate{qualifier: q, keyLen: keyOverhead + rowLen + len(columns.family) + len(q)}
 		if encoding == EncodeNone {
-			c.rest = p.keep(append(binary.BigEndian.AppendUint64(slices.Clone(q), uint64(timestamp)), byte(cell.Put)))
+			c.rest = p.store(append(binary.BigEndian.AppendUint64(slices.Clone(q), uint64(timestamp)), byte(cell.Put)))
 		} else if i > 0 {
-			c.planFastDiff(p, columns, i)
+			c.prepareFastDiff(p, columns, i)
 		}
 		p.cells = append(p.cells, c)
 	}
@@ -207,7 +207,7 @@ func (p *rowPlan) fits(encoding Encoding, columns *Columns, rowLen int, timestam
 }
 
 // setTimestamp puts another timestamp into a plan, as rows come that have one each.
-func (p *rowPlan) setTimestamp(encoding Encoding, timestamp int64) {
+func (p *rowTemplate) setTimestamp(encoding Encoding, timestamp int64) {
 	p.timestamp = timestamp
 	for i := range p.cells {
 		switch rest := p.cells[i].rest; {
@@ -225,34 +225,34 @@ func (p *rowPlan) setTimestamp(encoding Encoding, timestamp int64) {
 	}
 }
 
-// planFastDiff prepares the cell of column i behind that of column i-1.
-func (c *plannedCell) planFastDiff(p *rowPlan, columns *Columns, i int) {
+// prepareFastDiff prepares the cell of column i behind that of column i-1.
+func (c *cellTemplate) prepareFastDiff(p *rowTemplate, columns *Columns, i int) {
 	before := columns.qualifiers[i-1]
 	c.flag = fastDiffTimestamp | fastDiffSameType // all eight bytes are the same; seven is what the flag can say
 	if len(c.qualifier) == len(before) {
 		c.flag |= fastDiffSameKeyLen
 	} else {
-		c.length = p.keep(appendCompressedInt(nil, c.keyLen))
+		c.length = p.store(appendCompressedInt(nil, c.keyLen))
 	}
 	same := commonPrefix(before, c.qualifier)
 	rest := appendCompressedInt(nil, qualifierOffset(p.rowLen, len(columns.family))+same)
 	rest = append(rest, c.qualifier[same:]...)
-	c.rest = p.keep(append(rest, byte(p.timestamp)))
+	c.rest = p.store(append(rest, byte(p.timestamp)))
 	c.head, _ = maskedWord(append([]byte{c.flag}, c.length...))
 	for i := range c.words {
 		c.words[i], _ = maskedWord(c.rest[min(8*i, len(c.rest)):])
 	}
 }
 
-// keep copies bytes into the plan's room, so that a plan's bytes lie together.
-func (p *rowPlan) keep(b []byte) []byte {
-	at := len(p.room)
-	p.room = append(p.room, b...)
-	return p.room[at:len(p.room):len(p.room)]
+// store copies bytes into the plan's room, so that a plan's bytes lie together.
+func (p *rowTemplate) store(b []byte) []byte {
+	at := len(p.buf)
+	p.buf = append(p.buf, b...)
+	return p.buf[at:len(p.buf):len(p.buf)]
 }
 
-// addPlannedFastDiff is addFastDiff for a planned cell.
-func (e *blockEncoder) addPlannedFastDiff(c *plannedCell, value []byte) {
+// addTemplateFastDiff is addFastDiff for a planned cell.
+func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	flag, flagAt := c.flag, len(e.buf)
 	buf := append(append(e.buf, flag), c.length...)
 	sameLen := len(value) == e.prev.value.len
@@ -275,17 +275,17 @@ func (e *blockEncoder) addPlannedFastDiff(c *plannedCell, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// plannedRoom is how much room hurryPlanned writes into, besides the value: flag and length as a word, the value's length,
+// templateWindow is how much room appendFast writes into, besides the value: flag and length as a word, the value's length,
 // the rest and a short value as two words each.
-const plannedRoom = 8 + 1 + 16 + 16
+const templateWindow = 8 + 1 + 16 + 16
 
-// hurryPlanned does what addPlannedFastDiff does for the cells behind column i, writing words instead of bytes, as long as
+// appendFast does what addTemplateFastDiff does for the cells behind column i, writing words instead of bytes, as long as
 // there is a value for each column, names and values are short, and the block has room. It gives the last column added, and
 // the values behind it.
-func (e *blockEncoder) hurryPlanned(p *rowPlan, i int, packed []byte, blockSize int, s *stats) (last int, rest []byte) {
+func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSize int, s *stats) (last int, rest []byte) {
 	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
 	var keyBytes, valueBytes int
-	from, full := i, min(e.start+blockSize, len(buf)-plannedRoom-0x80)
+	from, full := i, min(e.start+blockSize, len(buf)-templateWindow-0x80)
 	for ; i+1 < len(p.cells) && len(packed) > 0; i++ {
 		c, n := &p.cells[i+1], int(packed[0])
 		if n == 0 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize || int64(c.keyLen+n-1) > s.biggest {
@@ -347,8 +347,8 @@ func equalShort(a, b []byte, n int) bool {
 	return bytes.Equal(a[:n], b[:n])
 }
 
-// addPlanned is addPlain for a planned cell.
-func (e *blockEncoder) addPlanned(c *plannedCell, next *cell.Cell, value []byte) {
+// addTemplateUnencoded is addUnencoded for a planned cell.
+func (e *blockEncoder) addTemplateUnencoded(c *cellTemplate, next *cell.Cell, value []byte) {
 	at := len(e.buf)
 	size := cellOverhead + c.keyLen + len(value) + mvccLen
 	e.buf = grow(e.buf, size)[:at+size]
@@ -366,14 +366,14 @@ func (e *blockEncoder) addPlanned(c *plannedCell, next *cell.Cell, value []byte)
 	e.unencoded += size
 }
 
-// leavePlan brings up to date what Append compares with and a planned cell of column i did not.
-func (e *blockEncoder) leavePlan(p *rowPlan, i int) {
+// syncPrev brings up to date what Append compares with and a planned cell of column i did not.
+func (e *blockEncoder) syncPrev(p *rowTemplate, i int) {
 	e.prev.qualifier = append(e.prev.qualifier[:0], p.cells[i].qualifier...)
 	e.prev.keyLen = p.cells[i].keyLen
 }
 
-// addPlanned is add for a Put whose timestamp has been counted.
-func (s *stats) addPlanned(c *plannedCell, next *cell.Cell, value []byte) {
+// addTemplateUnencoded is add for a Put whose timestamp has been counted.
+func (s *stats) addTemplate(c *cellTemplate, next *cell.Cell, value []byte) {
 	s.cells++
 	s.keyBytes += int64(c.keyLen)
 	s.valueBytes += int64(len(value))

@@ -26,7 +26,7 @@ func TestRowsWithTimestampsOfTheirOwn(t *testing.T) {
 	for _, encoding := range []Encoding{EncodeNone, EncodeFastDiff, EncodeDiff, EncodePrefix, EncodeRowIndexV1} {
 		write := func(fill func(*Writer) error) []byte {
 			var out bytes.Buffer
-			w, err := NewWriter(&out, Settings{Compression: CompressNone, Encoding: encoding, Bloom: BloomRow, BlockSize: 4096}, Stamp{Created: 1, Loaded: 2, Task: "test"})
+			w, err := NewWriter(&out, Settings{Compression: CompressNone, Encoding: encoding, Bloom: BloomRow, BlockSize: 4096}, Provenance{Created: 1, Loaded: 2, Task: "test"})
 			if err == nil {
 				err = fill(w)
 			}

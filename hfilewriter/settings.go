@@ -127,8 +127,8 @@ type Settings struct {
 	BytesPerChecksum int      // hbase.hstore.bytes.per.checksum, default 16,384
 }
 
-// Stamp holds the values of the file info that HBase takes from clocks and task names.
-type Stamp struct {
+// Provenance holds the values of the file info that HBase takes from clocks and task names.
+type Provenance struct {
 	Created int64  // hfile.CREATE_TIME_TS, epoch ms
 	Loaded  int64  // BULKLOAD_TIMESTAMP, epoch ms
 	Task    string // BULKLOAD_SOURCE_TASK
@@ -136,12 +136,12 @@ type Stamp struct {
 
 // WithDefaults fills in HBase's defaults and refuses what can't be written.
 func (s Settings) withDefaults() (Settings, error) {
-	orInt(&s.BlockSize, 64<<10)
-	orInt(&s.IndexBlockSize, 128<<10)
-	orInt(&s.IndexMinEntries, 16)
-	orInt(&s.BloomBlockSize, 128<<10)
-	orInt(&s.BloomMaxFold, 7)
-	orInt(&s.BytesPerChecksum, 16<<10)
+	setDefault(&s.BlockSize, 64<<10)
+	setDefault(&s.IndexBlockSize, 128<<10)
+	setDefault(&s.IndexMinEntries, 16)
+	setDefault(&s.BloomBlockSize, 128<<10)
+	setDefault(&s.BloomMaxFold, 7)
+	setDefault(&s.BytesPerChecksum, 16<<10)
 	if s.BloomErrorRate == 0 {
 		s.BloomErrorRate = 0.01
 	}
@@ -180,7 +180,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-func orInt(v *int, def int) {
+func setDefault(v *int, def int) {
 	if *v == 0 {
 		*v = def
 	}

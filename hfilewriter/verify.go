@@ -15,9 +15,9 @@ type Report struct {
 	Rows   int64
 }
 
-// Run is what Verify shows at a time: a cell, and those behind it in its row that have columns which were shown before.
+// CellBatch is what Verify shows at a time: a cell, and those behind it in its row that have columns which were shown before.
 // It is valid during the call.
-type Run struct {
+type CellBatch struct {
 	Cell   *cell.Cell
 	Column int // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
 
@@ -25,14 +25,14 @@ type Run struct {
 	Columns []int32
 	Values  [][]byte
 
-	learned *learned
+	cache *columnCache
 }
 
 // Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
 // previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
 // column, the file info and the trailer's counts. visit, which may be nil, sees all cells in order. The first fault is an
 // error, ErrCorrupt unless reading or visit failed.
-func (r *Reader) Verify(visit func(*Run) error) (*Report, error) {
+func (r *Reader) Verify(visit func(*CellBatch) error) (*Report, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
 	for i := range v.chains {
@@ -49,10 +49,10 @@ type verifier struct {
 	r      *Reader
 	src    *source
 	dec    blockDecoder
-	visit  func(*Run) error
+	visit  func(*CellBatch) error
 	cell   cell.Cell
-	known  known // the cells behind it
-	run    Run
+	cached cachedRun // the cells behind it
+	shown  CellBatch
 	report Report
 
 	chains              [blockTypes]int64 // last block of each chain
@@ -60,21 +60,21 @@ type verifier struct {
 	rawTotal, rawIndex  int64
 	roots               int
 
-	stats    stats
-	prev     previous     // stale, save in what is common to a row, where ahead is not nil
-	ahead    []byte       // the last cell's qualifier, where it was a known one
-	pending  []namedBlock // data blocks not yet named by a leaf
-	above    []indexEntry // leaf or intermediate blocks not yet named by a block above
-	bloomSrc *source
-	chunk    int // of the bloom filter, in bits
-	bits     []byte
-	batch    bloomBatch // keys to be looked up in them
-	denied   error      // that one of them is missing there
-	bloomKey []byte
+	stats          stats
+	prev           previous        // stale, save in what is common to a row, where ahead is not nil
+	lastQualifier  []byte          // the last cell's qualifier, where it was a known one
+	unindexedData  []expectedEntry // data blocks not yet named by a leaf
+	unindexedIndex []indexEntry    // leaf or intermediate blocks not yet named by a block above
+	bloomSrc       *source
+	chunk          int // of the bloom filter, in bits
+	bits           []byte
+	batch          bloomBatch // keys to be looked up in them
+	denied         error      // that one of them is missing there
+	bloomKey       []byte
 }
 
-// namedBlock is what an index entry for a data block must agree with.
-type namedBlock struct {
+// expectedEntry is what an index entry for a data block must agree with.
+type expectedEntry struct {
 	block       handle
 	before, key []byte // the last key of the block before; the block's first key
 }
@@ -99,10 +99,10 @@ func (v *verifier) walk() error {
 	if err := v.checkBatch(); err != nil {
 		return err
 	}
-	if err := v.counts(); err != nil {
+	if err := v.checkTrailer(); err != nil {
 		return fmt.Errorf("trailer: %w", err)
 	}
-	if err := v.info(); err != nil {
+	if err := v.checkInfo(); err != nil {
 		return fmt.Errorf("file info: %w", err)
 	}
 	v.report.Cells = v.stats.cells
@@ -152,19 +152,19 @@ func (v *verifier) cells(b *block) error {
 		if !ok {
 			break
 		}
-		v.cell = v.dec.cell // a copy, since takeKnown moves on
+		v.cell = v.dec.cell // a copy, since countCached moves on
 		if first {
 			v.expectEntry(b, &v.cell)
 			first = false
 		}
-		if err := v.visitRun(&v.cell); err != nil {
+		if err := v.visitBatch(&v.cell); err != nil {
 			if v.denied == nil {
 				err = fmt.Errorf("cell %s: %w", describe(&v.cell), err)
 			}
 			return err
 		}
 	}
-	v.catchUp()
+	v.syncPrev()
 	if first {
 		return fmt.Errorf("%w: no cells", ErrCorrupt)
 	}
@@ -173,62 +173,62 @@ func (v *verifier) cells(b *block) error {
 
 // expectEntry remembers a data block until an index block names it.
 func (v *verifier) expectEntry(b *block, first *cell.Cell) {
-	d := namedBlock{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
+	d := expectedEntry{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
 	if v.stats.cells > 0 {
 		last := v.prev.cell()
 		d.before = appendKey(nil, &last)
 	}
-	v.pending = append(v.pending, d)
+	v.unindexedData = append(v.unindexedData, d)
 }
 
-// catchUp brings the last cell up to date.
-func (v *verifier) catchUp() {
-	if v.ahead != nil {
-		v.prev.qualifier = append(v.prev.qualifier[:0], v.ahead...)
-		v.ahead = nil
+// materializeKey brings the last cell up to date.
+func (v *verifier) syncPrev() {
+	if v.lastQualifier != nil {
+		v.prev.qualifier = append(v.prev.qualifier[:0], v.lastQualifier...)
+		v.lastQualifier = nil
 	}
 }
 
-// visitRun checks a cell, takes those behind it that stand there as cells of these columns did when they were checked in
+// visitBatch checks a cell, takes those behind it that stand there as cells of these columns did when they were checked in
 // full (in order, in a row that the bloom filter knows, with the same timestamp), and shows them.
-func (v *verifier) visitRun(c *cell.Cell) error {
-	column := v.dec.knownColumn()
-	v.known.clear()
+func (v *verifier) visitBatch(c *cell.Cell) error {
+	column := v.dec.currentColumn()
+	v.cached.clear()
 	if v.r.kind == BloomRowCol { // which must know each column
-		if err := v.inFull(c); err != nil {
+		if err := v.checkCell(c); err != nil {
 			return err
 		}
 	} else {
-		if err := v.inPart(c); err != nil {
+		if err := v.checkOrCount(c); err != nil {
 			return err
 		}
-		v.takeKnown(c)
+		v.countCached(c)
 	}
 	if v.visit == nil {
 		return nil
 	}
-	v.run = Run{c, column, v.known.columns[:v.known.n], v.known.values[:v.known.n], &v.dec.learned}
-	return v.visit(&v.run)
+	v.shown = CellBatch{c, column, v.cached.columns[:v.cached.n], v.cached.values[:v.cached.n], &v.dec.cache}
+	return v.visit(&v.shown)
 }
 
-// inPart checks a cell, in full where the decoder does not know it.
-func (v *verifier) inPart(c *cell.Cell) error {
-	if !v.dec.known {
-		return v.inFull(c)
+// checkOrCount checks a cell, in full where the decoder does not know it.
+func (v *verifier) checkOrCount(c *cell.Cell) error {
+	if !v.dec.cached {
+		return v.checkCell(c)
 	}
-	v.stats.addKnown(c)
-	v.ahead = c.Qualifier // which the decoder keeps
+	v.stats.addPut(c)
+	v.lastQualifier = c.Qualifier // which the decoder keeps
 	return nil
 }
 
-// takeKnown takes the cells behind c that need no look at their keys.
-func (v *verifier) takeKnown(c *cell.Cell) {
-	k := &v.known
-	v.dec.takeKnown(k)
+// countCached takes the cells behind c that need no look at their keys.
+func (v *verifier) countCached(c *cell.Cell) {
+	k := &v.cached
+	v.dec.decodeCached(k)
 	if k.n == 0 {
 		return
 	}
-	v.ahead = v.dec.cell.Qualifier
+	v.lastQualifier = v.dec.cell.Qualifier
 	if k.largest <= v.stats.biggest {
 		v.stats.cells += int64(k.n)
 		v.stats.keyBytes += k.keyBytes
@@ -237,16 +237,16 @@ func (v *verifier) takeKnown(c *cell.Cell) {
 	}
 	cell := *c
 	for i, column := range k.columns[:k.n] {
-		cell.Qualifier, cell.Value = v.dec.learned.columns[column].qualifier, k.values[i]
-		v.stats.addKnown(&cell)
+		cell.Qualifier, cell.Value = v.dec.cache.columns[column].qualifier, k.values[i]
+		v.stats.addPut(&cell)
 	}
 }
 
-// inFull checks a cell by itself and beside the one before.
-func (v *verifier) inFull(c *cell.Cell) error {
-	v.catchUp()
-	at := v.place(c)
-	if at == before {
+// checkCell checks a cell by itself and beside the one before.
+func (v *verifier) checkCell(c *cell.Cell) error {
+	v.syncPrev()
+	at := v.orderOf(c)
+	if at == outOfOrder {
 		p := v.prev.cell()
 		return fmt.Errorf("%w: it stands behind %s", ErrCorrupt, describe(&p))
 	}
@@ -254,7 +254,7 @@ func (v *verifier) inFull(c *cell.Cell) error {
 		v.report.Rows++
 	}
 	if v.r.bloom != nil {
-		if err := v.inBloom(c, at); err != nil {
+		if err := v.checkBloom(c, at); err != nil {
 			return err
 		}
 	}
@@ -262,23 +262,23 @@ func (v *verifier) inFull(c *cell.Cell) error {
 		v.stats.deleteFamilies++
 	}
 	v.stats.add(c)
-	v.prev.follow(c, at)
+	v.prev.update(c, at)
 	return nil
 }
 
-// place places a cell behind the last one; of another family than the rest, it is out of order.
-func (v *verifier) place(c *cell.Cell) place {
+// orderOf places a cell behind the last one; of another family than the rest, it is out of order.
+func (v *verifier) orderOf(c *cell.Cell) order {
 	switch {
 	case v.dec.sameRow:
-		return placeInRow(&v.prev, c)
+		return orderInRow(&v.prev, c)
 	case v.stats.cells > 0 && !bytes.Equal(c.Family, v.prev.family):
-		return before
+		return outOfOrder
 	}
-	return placeAfter(&v.prev, c, v.stats.cells == 0)
+	return orderAfter(&v.prev, c, v.stats.cells == 0)
 }
 
-// inBloom makes sure that the bloom filter knows the cell.
-func (v *verifier) inBloom(c *cell.Cell, at place) error {
+// checkBloom makes sure that the bloom filter knows the cell.
+func (v *verifier) checkBloom(c *cell.Cell, at order) error {
 	key := c.Row
 	switch {
 	case v.r.kind == BloomRowCol && at >= sameRow:
@@ -300,17 +300,17 @@ func (v *verifier) inBloom(c *cell.Cell, at place) error {
 
 // checkBatch looks the keys of the batch up in the chunk at hand, whose they are all.
 func (v *verifier) checkBatch() error {
-	places, n := v.batch.take(len(v.bits) * 8)
-	for i := range places[:n] {
-		if !bloomHas(v.bits, &places[i], v.r.bloom.hashes) {
-			return v.deny(v.batch.keys[i])
+	probes, n := v.batch.probes(len(v.bits) * 8)
+	for i := range probes[:n] {
+		if !bloomHas(v.bits, &probes[i], v.r.bloom.hashes) {
+			return v.denyKey(v.batch.keys[i])
 		}
 	}
 	return nil
 }
 
-// deny is the error of a key that the bloom filter does not know. The key may be of a cell some way back.
-func (v *verifier) deny(key []byte) error {
+// denyKey is the error of a key that the bloom filter does not know. The key may be of a cell some way back.
+func (v *verifier) denyKey(key []byte) error {
 	v.denied = fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
 	return v.denied
 }
@@ -337,7 +337,7 @@ func (v *verifier) bloomChunk(key []byte) error {
 	i := v.r.bloom.chunkOf(key)
 	switch i {
 	case -1:
-		return v.deny(key)
+		return v.denyKey(key)
 	case v.chunk:
 		return nil
 	}
@@ -360,10 +360,10 @@ func (v *verifier) nonRoot(b *block) error {
 		return err
 	}
 	// Where the data ended before a first leaf was due, intermediate blocks name data blocks.
-	if err := v.names(entries, b.kind == blockLeafIndex || len(v.pending) > 0); err != nil {
+	if err := v.matchIndex(entries, b.kind == blockLeafIndex || len(v.unindexedData) > 0); err != nil {
 		return err
 	}
-	v.above = append(v.above, indexEntry{bytes.Clone(entries[0].key), handle{b.offset, b.onDiskSize}})
+	v.unindexedIndex = append(v.unindexedIndex, indexEntry{bytes.Clone(entries[0].key), handle{b.offset, b.onDiskSize}})
 	return nil
 }
 
@@ -377,42 +377,42 @@ func (v *verifier) root(b *block) error {
 		return nil
 	}
 	v.rawIndex += int64(b.rawSize)
-	if err := v.names(v.r.root, v.r.trailer.indexLevels == 1); err != nil {
+	if err := v.matchIndex(v.r.root, v.r.trailer.indexLevels == 1); err != nil {
 		return err
 	}
-	if len(v.pending) > 0 || len(v.above) > 0 {
-		return fmt.Errorf("%w: the index names neither of %d data and %d index blocks", ErrCorrupt, len(v.pending), len(v.above))
+	if len(v.unindexedData) > 0 || len(v.unindexedIndex) > 0 {
+		return fmt.Errorf("%w: the index names neither of %d data and %d index blocks", ErrCorrupt, len(v.unindexedData), len(v.unindexedIndex))
 	}
 	return nil
 }
 
-// names checks an index block's entries against the first of the blocks that wait to be named: data blocks or index
+// matchIndex checks an index block's entries against the first of the blocks that wait to be named: data blocks or index
 // blocks.
-func (v *verifier) names(entries []indexEntry, data bool) error {
-	if waiting := len(v.above) + len(v.pending); data && len(entries) > len(v.pending) || !data && len(entries) > len(v.above) {
+func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
+	if waiting := len(v.unindexedIndex) + len(v.unindexedData); data && len(entries) > len(v.unindexedData) || !data && len(entries) > len(v.unindexedIndex) {
 		return fmt.Errorf("%w: %d entries for %d blocks", ErrCorrupt, len(entries), waiting)
 	}
 	for i, e := range entries {
 		if !data {
-			if below := v.above[i]; below.block != e.block || !bytes.Equal(below.key, e.key) {
+			if below := v.unindexedIndex[i]; below.block != e.block || !bytes.Equal(below.key, e.key) {
 				return fmt.Errorf("%w: entry %d is for offset %d, the next index block is at %d", ErrCorrupt, i, e.block.offset, below.block.offset)
 			}
 			continue
 		}
-		if err := v.pending[i].check(e); err != nil {
+		if err := v.unindexedData[i].check(e); err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
 	}
 	if data {
-		v.pending = v.pending[:copy(v.pending, v.pending[len(entries):])]
+		v.unindexedData = v.unindexedData[:copy(v.unindexedData, v.unindexedData[len(entries):])]
 	} else {
-		v.above = v.above[:copy(v.above, v.above[len(entries):])]
+		v.unindexedIndex = v.unindexedIndex[:copy(v.unindexedIndex, v.unindexedIndex[len(entries):])]
 	}
 	return nil
 }
 
 // check compares a data block with its index entry: the place, and a key above the block before and not above its first.
-func (d *namedBlock) check(e indexEntry) error {
+func (d *expectedEntry) check(e indexEntry) error {
 	if d.block != e.block {
 		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt, e.block.offset, e.block.size, d.block.offset, d.block.size)
 	}
@@ -440,8 +440,8 @@ func (d *namedBlock) check(e indexEntry) error {
 	return err
 }
 
-// counts compares the trailer with what was read.
-func (v *verifier) counts() error {
+// checkTrailer compares the trailer with what was read.
+func (v *verifier) checkTrailer() error {
 	t := v.r.trailer
 	for _, c := range []struct {
 		what      string
@@ -461,8 +461,8 @@ func (v *verifier) counts() error {
 	return nil
 }
 
-// info compares the file info with what was read. What a foreign writer left out is not missed.
-func (v *verifier) info() error {
+// checkInfo compares the file info with what was read. What a foreign writer left out is not missed.
+func (v *verifier) checkInfo() error {
 	s, f := &v.stats, v.r.info
 	if s.cells == 0 {
 		return nil
@@ -485,11 +485,11 @@ func (v *verifier) info() error {
 			return fmt.Errorf("%w: %s is %x, should be %x", ErrCorrupt, c.key, got, c.want)
 		}
 	}
-	return v.timeRange()
+	return v.checkTimeRange()
 }
 
-// timeRange must cover all cells, or reads by time lose some.
-func (v *verifier) timeRange() error {
+// checkTimeRange must cover all cells, or reads by time lose some.
+func (v *verifier) checkTimeRange() error {
 	got, ok := v.r.info[infoTimeRange]
 	if !ok || len(got) != 16 { // an older HBase's form is a protobuf
 		return nil

@@ -16,8 +16,8 @@ var ErrOrder = errors.New("cells out of order")
 
 // Writer writes one HFile. Its first error sticks: every later call returns it. It belongs to one goroutine.
 type Writer struct {
-	settings Settings
-	stamp    Stamp
+	settings   Settings
+	provenance Provenance
 
 	enc      blockEncoder
 	indexKey []byte       // of the block being filled
@@ -28,7 +28,7 @@ type Writer struct {
 
 	firstRow []byte
 	stats    stats
-	plan     rowPlan
+	template rowTemplate
 	packed   []byte // AppendRow's values
 	bloomKey []byte
 	err      error
@@ -47,12 +47,12 @@ type stats struct {
 var errClosed = errors.New("HFile writer is closed")
 
 // NewWriter begins an HFile, which goes to out as it is written, in blocks. The Settings must name a compression.
-func NewWriter(out io.Writer, s Settings, stamp Stamp) (*Writer, error) {
+func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error) {
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("begin HFile: %w", err)
 	}
-	w := &Writer{settings: s, stamp: stamp}
+	w := &Writer{settings: s, provenance: provenance}
 	blocks := newBlockWriter(out, &w.settings)
 	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
 	w.enc.encoding = s.Encoding
@@ -76,13 +76,13 @@ func (w *Writer) Append(c *cell.Cell) error {
 	if w.err = w.check(c); w.err != nil {
 		return w.err
 	}
-	order := placeAfter(&w.enc.prev, c, w.stats.cells == 0)
-	if order == before {
+	at := orderAfter(&w.enc.prev, c, w.stats.cells == 0)
+	if at == outOfOrder {
 		p := w.enc.prev.cell()
 		w.err = fmt.Errorf("%w: cell %s after %s", ErrOrder, describe(c), describe(&p))
 		return w.err
 	}
-	w.err = w.appendOrdered(c, order)
+	w.err = w.appendOrdered(c, at)
 	return w.err
 }
 
@@ -101,37 +101,37 @@ func (w *Writer) check(c *cell.Cell) error {
 	return nil
 }
 
-// place is where a cell stands, seen from the one before it.
-type place int
+// order is where a cell stands, seen from the one before it.
+type order int
 
 const (
-	before   place = iota // out of order
-	sameCell              // the very same key
+	outOfOrder order = iota // out of order
+	sameCell                // the very same key
 	sameColumn
 	sameRow
 	newRow
 )
 
-// placeAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
+// orderAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
 // and types descend.
-func placeAfter(p *previous, c *cell.Cell, first bool) place {
+func orderAfter(p *previous, c *cell.Cell, first bool) order {
 	if first {
 		return newRow
 	}
 	if at := commonPrefix(p.row, c.Row); at < len(c.Row) || at < len(p.row) {
 		return ascends(p.row, c.Row, at, newRow)
 	}
-	return placeInRow(p, c)
+	return orderInRow(p, c)
 }
 
-// placeInRow places a cell behind the last one, which is of the same row.
-func placeInRow(p *previous, c *cell.Cell) place {
+// orderInRow places a cell behind the last one, which is of the same row.
+func orderInRow(p *previous, c *cell.Cell) order {
 	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
 		return ascends(p.qualifier, c.Qualifier, at, sameRow)
 	}
 	switch {
 	case c.Timestamp > p.timestamp, c.Timestamp == p.timestamp && c.Type > p.kind:
-		return before
+		return outOfOrder
 	case c.Timestamp == p.timestamp && c.Type == p.kind:
 		return sameCell
 	}
@@ -139,16 +139,16 @@ func placeInRow(p *previous, c *cell.Cell) place {
 }
 
 // ascends is then where b sorts after a, from which it differs at byte at.
-func ascends(a, b []byte, at int, then place) place {
+func ascends(a, b []byte, at int, then order) order {
 	if at == len(a) || at < len(b) && a[at] < b[at] {
 		return then
 	}
-	return before
+	return outOfOrder
 }
 
 // appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append, HFileWriterImpl.append):
 // blooms before the block's end, so that a chunk that this cell fills goes behind the block before it.
-func (w *Writer) appendOrdered(c *cell.Cell, at place) error {
+func (w *Writer) appendOrdered(c *cell.Cell, at order) error {
 	w.addToBlooms(c, at)
 	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
 		if err := w.finishBlock(false); err != nil {
@@ -188,7 +188,7 @@ func (w *Writer) finishBlock(last bool) error {
 	b.chunks = b.chunks[:0]
 	for _, filter := range []*bloomWriter{w.bloom, w.deletes} {
 		if filter != nil {
-			b.chunks = filter.due(b.chunks, last)
+			b.chunks = filter.takeReady(b.chunks, last)
 		}
 	}
 	w.enc.cells = 0
@@ -199,7 +199,7 @@ func (w *Writer) finishBlock(last bool) error {
 }
 
 // addToBlooms gives the cell's row or column to the filters when it is a new one.
-func (w *Writer) addToBlooms(c *cell.Cell, at place) {
+func (w *Writer) addToBlooms(c *cell.Cell, at order) {
 	if w.bloom != nil {
 		w.addToBloom(c, at)
 	}
@@ -212,7 +212,7 @@ func (w *Writer) addToBlooms(c *cell.Cell, at place) {
 }
 
 // addToBloom follows RowBloomContext, RowColBloomContext and RowPrefixFixedLengthBloomContext.
-func (w *Writer) addToBloom(c *cell.Cell, at place) {
+func (w *Writer) addToBloom(c *cell.Cell, at order) {
 	switch w.settings.Bloom {
 	case BloomRow:
 		if at == newRow {
@@ -248,8 +248,8 @@ func (s *stats) add(c *cell.Cell) {
 	}
 }
 
-// addKnown counts a Put whose timestamp has been counted.
-func (s *stats) addKnown(c *cell.Cell) {
+// addPut counts a Put whose timestamp has been counted.
+func (s *stats) addPut(c *cell.Cell) {
 	s.addSizes(c, int64(keyOverhead+len(c.Row)+len(c.Family)+len(c.Qualifier)))
 }
 
@@ -312,10 +312,10 @@ func (w *Writer) finish() error {
 		return err
 	}
 	dataRoot := w.file.blocks.raw[blockRootIndex]
-	if _, err := w.writeTail(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
+	if _, err := w.writeLoadOnOpen(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
 		return err
 	}
-	info, err := w.writeTail(blockFileInfo, w.fileInfo().appendTo(nil))
+	info, err := w.writeLoadOnOpen(blockFileInfo, w.fileInfo().appendTo(nil))
 	if err != nil {
 		return err
 	}
@@ -339,20 +339,20 @@ func (w *Writer) finish() error {
 
 func (w *Writer) writeBloomMetas() error {
 	if w.bloom != nil && w.bloom.keys > 0 {
-		if _, err := w.writeTail(blockGeneralBloomMeta, w.bloom.appendMeta(nil)); err != nil {
+		if _, err := w.writeLoadOnOpen(blockGeneralBloomMeta, w.bloom.appendMeta(nil)); err != nil {
 			return err
 		}
 	}
 	if w.deletes != nil && w.deletes.keys > 0 {
-		if _, err := w.writeTail(blockDeleteBloomMeta, w.deletes.appendMeta(nil)); err != nil {
+		if _, err := w.writeLoadOnOpen(blockDeleteBloomMeta, w.deletes.appendMeta(nil)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeTail writes a block behind the data index.
-func (w *Writer) writeTail(kind blockType, payload []byte) (handle, error) {
+// writeLoadOnOpen writes a block behind the data index.
+func (w *Writer) writeLoadOnOpen(kind blockType, payload []byte) (handle, error) {
 	return w.file.blocks.write(kind, append(make([]byte, headerLen), payload...))
 }
 
@@ -364,7 +364,7 @@ func (w *Writer) fileInfo() FileInfo {
 	f[infoLastKey] = appendKey(nil, &last)
 	f.putInt(infoAvgKeyLen, s.keyBytes/s.cells)
 	f.putInt(infoAvgValueLen, s.valueBytes/s.cells)
-	f.putLong(infoCreateTime, w.stamp.Created)
+	f.putLong(infoCreateTime, w.provenance.Created)
 	f[infoBiggestKey] = s.biggestKey
 	f.putLong(infoBiggestLen, cellOverhead+s.biggest+4) // HBase counts its own int before a serialised cell
 	f.putInt(infoKeyValueVersion, infoKeyValueVersionSet)
@@ -375,8 +375,8 @@ func (w *Writer) fileInfo() FileInfo {
 	f.putBool(infoHistorical, false)
 	f.putBool(infoMajorCompaction, true)
 	f.putBool(infoNoMinorCompaction, false)
-	f.putLong(infoLoadedTime, w.stamp.Loaded)
-	f[infoLoadedTask] = []byte(w.stamp.Task)
+	f.putLong(infoLoadedTime, w.provenance.Loaded)
+	f[infoLoadedTask] = []byte(w.provenance.Task)
 	if w.settings.Encoding != EncodeNone {
 		f[infoEncoding] = []byte(w.settings.Encoding.String())
 	}

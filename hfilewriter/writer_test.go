@@ -17,7 +17,7 @@ import (
 func writeCells(t testing.TB, s Settings, cells []cell.Cell) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
+	w, err := NewWriter(&out, s, Provenance{Created: 1, Loaded: 2, Task: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestWrittenCellsAreRead(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,%s,%s,seed=%d", s.Compression, s.Encoding, s.Bloom, seed), func(t *testing.T) {
 				in := open(t, file)
 				var visited []cell.Cell
-				report, err := in.Verify(func(run *Run) error {
+				report, err := in.Verify(func(run *CellBatch) error {
 					return eachOf(run, func(c *cell.Cell) error { visited = append(visited, cloneCell(c)); return nil })
 				})
 				if err != nil {
@@ -240,7 +240,7 @@ func writeRows(t testing.TB, s Settings, rows []tableRow, qualifiers [][]byte, t
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	w, err := NewWriter(&out, s, Stamp{Created: 1, Loaded: 2, Task: "test"})
+	w, err := NewWriter(&out, s, Provenance{Created: 1, Loaded: 2, Task: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestDisorderIsRefused(t *testing.T) {
 		{"delete after its put", deleted, ErrOrder},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, _ := NewWriter(new(bytes.Buffer), Settings{Compression: CompressNone}, Stamp{})
+			w, _ := NewWriter(new(bytes.Buffer), Settings{Compression: CompressNone}, Provenance{})
 			if err := w.Append(&first); err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +290,7 @@ func TestDisorderIsRefused(t *testing.T) {
 }
 
 func TestNoEmptyFile(t *testing.T) {
-	w, err := NewWriter(new(bytes.Buffer), Settings{Compression: CompressSnappy}, Stamp{})
+	w, err := NewWriter(new(bytes.Buffer), Settings{Compression: CompressSnappy}, Provenance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestNoEmptyFile(t *testing.T) {
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	rows := checkRows(4000, 3)
 	columns, _ := NewColumns([]byte("f"), checkQualifiers)
-	w, err := NewWriter(discard{}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow}, Stamp{})
+	w, err := NewWriter(discard{}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow}, Provenance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestEveryFailedWriteIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 0; ; n++ {
-		w, err := NewWriter(&failAfter{n}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 8192}, Stamp{})
+		w, err := NewWriter(&failAfter{n}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 8192}, Provenance{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,11 +368,11 @@ func TestEveryFailedWriteIsTold(t *testing.T) {
 }
 
 // eachOf visits a run's cells one by one. The cell is valid during the call.
-func eachOf(r *Run, visit func(*cell.Cell) error) error {
+func eachOf(r *CellBatch, visit func(*cell.Cell) error) error {
 	c := *r.Cell
 	for i := -1; i < len(r.Columns); i++ {
 		if i >= 0 {
-			c.Qualifier, c.Value = r.learned.columns[r.Columns[i]].qualifier, r.Values[i]
+			c.Qualifier, c.Value = r.cache.columns[r.Columns[i]].qualifier, r.Values[i]
 		}
 		if err := visit(&c); err != nil {
 			return err

@@ -12,17 +12,73 @@ import (
 	"bulkload/internal/kerberos"
 )
 
-// passing are exceptions of a server that can't do it now, or not any more (regions move): asking again, after a
-// look at where the region is, will help.
-var passing = []string{
-	"NotServingRegionException", "RegionMovedException", "RegionOpeningException", "RegionTooBusyException",
-	"RegionServerStoppedException", "RegionServerAbortedException", "WrongRegionException",
-	"ServerNotRunningYetException", "PleaseHoldException", "MasterNotRunningException", "MasterStoppedException",
-	"MasterRegistryFetchException", "NotAllMetaRegionsOnlineException",
-	"CallQueueTooBigException", "CallDroppedException", "CallTimeoutException", "RpcThrottlingException", "RetryImmediatelyException",
+// remedy is what is done about a failure.
+type remedy int
+
+const (
+	giveUp    remedy = iota // it will not pass
+	reopen                  // the scanner is no use any more, the region is where it was: open another one
+	waitThere               // the server has too much to do
+	lookAgain               // the region, or its server, is not there any more
+)
+
+// remedies are those of HBase's exceptions, by their classes without packages.
+var remedies = map[string]remedy{
+	"UnknownScannerException":        reopen, // its lease ran out, or the server was started again
+	"LeaseException":                 reopen, // the same, within a call
+	"OutOfOrderScannerNextException": reopen, // the answer before got lost
+	"ScannerResetException":          reopen, // the server could not go on with it
+
+	"CallDroppedException":      waitThere,
+	"CallQueueTooBigException":  waitThere,
+	"CallTimeoutException":      waitThere,
+	"PleaseHoldException":       waitThere,
+	"RegionTooBusyException":    waitThere,
+	"RetryImmediatelyException": waitThere,
+	"RpcThrottlingException":    waitThere,
+	"ServerTooBusyException":    waitThere,
+	"TimeoutIOException":        waitThere,
+
+	"MasterNotRunningException":        lookAgain,
+	"MasterRegistryFetchException":     lookAgain,
+	"MasterStoppedException":           lookAgain,
+	"NotAllMetaRegionsOnlineException": lookAgain,
+	"NotServingRegionException":        lookAgain,
+	"RegionMovedException":             lookAgain,
+	"RegionOpeningException":           lookAgain,
+	"RegionServerAbortedException":     lookAgain,
+	"RegionServerStoppedException":     lookAgain,
+	"ServerNotRunningYetException":     lookAgain,
+	"WrongRegionException":             lookAgain,
+
+	"AccessDeniedException":       giveUp,
+	"DoNotRetryIOException":       giveUp,
+	"FatalConnectionException":    giveUp,
+	"NoSuchColumnFamilyException": giveUp,
+	"TableNotEnabledException":    giveUp,
+	"TableNotFoundException":      giveUp,
 }
 
-func isPassing(err error) bool { return hbase.IsRemote(err, passing...) }
+// remedyOfException is what is done about an exception. Others than those that are known, such as an IOException of HDFS,
+// are tried again unless the server says not to.
+func remedyOfException(e *hbase.RemoteError) remedy {
+	r, known := remedies[e.ShortClass()]
+	if !known && !e.DoNotRetry {
+		return reopen
+	}
+	return r
+}
+
+// isPassing tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
+// look at where the region is, will help.
+func isPassing(err error) bool {
+	var remote *hbase.RemoteError
+	if !errors.As(err, &remote) {
+		return false
+	}
+	r := remedyOfException(remote)
+	return r == waitThere || r == lookAgain
+}
 
 // classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
 // reason.

@@ -40,8 +40,9 @@ type command interface {
 type session struct {
 	common
 	stdout  io.Writer
-	answer  *bufio.Writer // see answers
-	screen  *screen       // stderr
+	answer  *bufio.Writer     // see answers
+	model   *kong.Application // of the command line
+	screen  *screen           // stderr
 	tracker tracker
 	draw    func() // draws the bar
 	endBar  func() // takes it away
@@ -50,8 +51,7 @@ type session struct {
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	logFile *os.File          // nil without --log-file
-	model   *kong.Application // of the command line
+	logFile *os.File // nil without --log-file
 }
 
 // run is the whole program but for the process: it gives the exit code.

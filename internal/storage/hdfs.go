@@ -322,6 +322,9 @@ func (h *hdfsFS) URI(name string) string { return h.uri + name }
 
 func (h *hdfsFS) Close() error {
 	var err error
-	h.closing.Do(func() { err = h.client.Close() })
+	h.closing.Do(func() {
+		h.names.close()
+		err = h.client.Close()
+	})
 	return err
 }

@@ -105,7 +105,7 @@ func (c *runCheck) run(output int, run partition.RunFile) bool {
 	}
 	err, seen := c.checked[id]
 	if !seen {
-		err = partition.CheckRun(c.keeper.folder(output), run, regions[output], c.blocks)
+		err = partition.CheckRun(c.keeper.store(output), run, regions[output], c.blocks)
 		c.checked[id] = err
 	}
 	if err != nil && !seen {

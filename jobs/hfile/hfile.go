@@ -67,7 +67,7 @@ type Place struct {
 
 // Create begins a file, of which the summary says the path, family, region, slice and sequence. clock measures its
 // writing.
-func Create(p Place, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Stamp, clock *timing.Clock) (*File, error) {
+func Create(p Place, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
 	temps, err := p.Temps()
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.S
 		return nil, digest.Sum{}, nil, err
 	}
 	var cells digest.Stream
-	report, err := r.Verify(Interruptible(ctx, func(run *hfilewriter.Run) error {
+	report, err := r.Verify(Interruptible(ctx, func(run *hfilewriter.CellBatch) error {
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	}))
@@ -158,9 +158,9 @@ func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.S
 }
 
 // Interruptible ends a walk over cells when ctx ends.
-func Interruptible(ctx context.Context, visit func(*hfilewriter.Run) error) func(*hfilewriter.Run) error {
+func Interruptible(ctx context.Context, visit func(*hfilewriter.CellBatch) error) func(*hfilewriter.CellBatch) error {
 	n := 0
-	return func(run *hfilewriter.Run) error {
+	return func(run *hfilewriter.CellBatch) error {
 		if n++; n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -183,7 +183,7 @@ func (c *cutting) nextPart(row []byte) error {
 	name := hfile.PartName(c.of.Path, row)
 	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
 	instant := c.loader.Out.Manifest.Instant()
-	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
+	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
 	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
 	if err != nil {

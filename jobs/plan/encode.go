@@ -175,7 +175,7 @@ func (e *encoding) encode(i int, scatter float64) error {
 // write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
 // where there is no cell. Rows that only does not have are left out, unless it is nil.
 func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
-	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Stamp{Created: 1, Loaded: 1, Task: "plan"})
+	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -282,7 +282,7 @@ func readEncoded(file []byte) error {
 		return err
 	}
 	var cells digest.Stream
-	_, err = r.Verify(func(run *hfilewriter.Run) error {
+	_, err = r.Verify(func(run *hfilewriter.CellBatch) error {
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
 	})

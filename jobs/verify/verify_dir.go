@@ -124,7 +124,7 @@ func CheckFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (fo
 	defer func() { err = errors.Join(err, in.File.Close()) }()
 	var cells digest.Stream
 	family := []byte(f.Family)
-	report, err := in.Verify(hfile.Interruptible(ctx, func(run *hfilewriter.Run) error {
+	report, err := in.Verify(hfile.Interruptible(ctx, func(run *hfilewriter.CellBatch) error {
 		if c := run.Cell; !bytes.Equal(c.Family, family) {
 			return failure.Differsf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
 		}

@@ -164,7 +164,7 @@ func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	}
 	family, region, slice, sequence := &r.stage.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
 	instant := r.stage.Job.Instant()
-	stamp := hfilewriter.Stamp{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
 	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
 	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)

@@ -68,7 +68,7 @@ func decodedInRuns(d *blockDecoder, payload []byte) (cells []string, err error) 
 	if err := d.begin(blockEncodedData, payload); err != nil {
 		return nil, err
 	}
-	var k known
+	var k cachedRun
 	for {
 		ok, err := d.next()
 		if !ok || len(cells) > len(payload) {
@@ -77,10 +77,10 @@ func decodedInRuns(d *blockDecoder, payload []byte) (cells []string, err error) 
 		c := d.cell
 		cells = append(cells, shown(&c, d.sameRow))
 		k.clear()
-		d.takeKnown(&k)
+		d.decodeCached(&k)
 		var keyBytes, valueBytes, largest int64
 		for i, column := range k.columns[:k.n] {
-			c.Qualifier, c.Value = d.learned.columns[column].qualifier, k.values[i]
+			c.Qualifier, c.Value = d.cache.columns[column].qualifier, k.values[i]
 			cells = append(cells, shown(&c, true))
 			size := int64(len(appendKey(nil, &c)))
 			keyBytes, valueBytes, largest = keyBytes+size, valueBytes+int64(len(c.Value)), max(largest, size+int64(len(c.Value)))
@@ -98,7 +98,7 @@ func TestLearningChangesNothing(t *testing.T) {
 	for round := range 100 {
 		cells := tableCells(r, 1+r.IntN(60), 1+r.IntN(9), r.IntN(3)*20)
 		if round%20 == 19 { // more than are decoded at once
-			cells = tableCells(r, 3, maxKnown+r.IntN(300), 0)
+			cells = tableCells(r, 3, maxCachedRun+r.IntN(300), 0)
 		}
 		if len(cells) == 0 {
 			continue
@@ -125,7 +125,7 @@ func TestLearningChangesNothing(t *testing.T) {
 				b = bytes.Clone(payload[:len(payload)-damage+20])
 			}
 			plain := blockDecoder{encoding: EncodeFastDiff, mvcc: true}
-			plain.learned.off = true
+			plain.cache.full = true
 			want, wantErr := decoded(&plain, b)
 			for way, decode := range []func() ([]string, error){ // by decoders that have seen the blocks before
 				func() ([]string, error) { return decoded(&learning, b) },
@@ -137,7 +137,7 @@ func TestLearningChangesNothing(t *testing.T) {
 				}
 			}
 		}
-		known += len(learning.learned.columns)
+		known += len(learning.cache.columns)
 	}
 	if known == 0 {
 		t.Error("nothing was learned")
@@ -147,13 +147,13 @@ func TestLearningChangesNothing(t *testing.T) {
 // A table whose qualifiers never come again is not learned.
 func TestWideRowsAreNotLearned(t *testing.T) {
 	var cells []cell.Cell
-	for i := range 3 * maxLearned {
+	for i := range 3 * maxCachedColumns {
 		cells = append(cells, cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: fmt.Appendf(nil, "%08d", i), Timestamp: 5, Type: cell.Put})
 	}
 	file := writeCells(t, Settings{Compression: CompressNone, Encoding: EncodeFastDiff, Bloom: BloomRow}, cells)
 	r := open(t, file)
 	n := 0
-	report, err := r.Verify(func(run *Run) error {
+	report, err := r.Verify(func(run *CellBatch) error {
 		return eachOf(run, func(c *cell.Cell) error {
 			if string(c.Qualifier) != fmt.Sprintf("%08d", n) {
 				t.Fatalf("cell %d has qualifier %q", n, c.Qualifier)
@@ -162,7 +162,7 @@ func TestWideRowsAreNotLearned(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil || report.Cells != 3*maxLearned {
+	if err != nil || report.Cells != 3*maxCachedColumns {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
