@@ -31,6 +31,9 @@ var KindOf = failure.KindOf
 // Later is failure.Later.
 const Later = failure.Later
 
+// NotYet is failure.NotYet.
+const NotYet = failure.NotYet
+
 // Refused is failure.Refused.
 const Refused = failure.Refused
 
@@ -66,6 +69,15 @@ type Progress = progress.Progress
 
 // Options is options.Options.
 type Options = options.Options
+
+// Wait is options.Wait.
+type Wait = options.Wait
+
+// DefaultSettle is options.DefaultSettle.
+const DefaultSettle = options.DefaultSettle
+
+// Reload is options.Reload.
+const Reload = options.Reload
 
 // Outcome is outcome.Outcome.
 type Outcome = outcome.Outcome

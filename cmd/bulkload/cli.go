@@ -18,7 +18,7 @@ type common struct {
 	WorkDir string            `placeholder:"DIR" help:"Where the sort spills to; the system's temporary folder."`
 	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml; else the job's, HADOOP_CONF_DIR and HBASE_CONF_DIR, /etc/hadoop/conf and /etc/hbase/conf."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
-	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
+	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
 	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv calls to servers and what is tried again, too."`
 	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes records with time and attributes to stderr, instead of lines for people and a bar."`
@@ -78,9 +78,31 @@ func (s *session) options() jobs.Options {
 type runCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
-	Force  bool `help:"Begins anew, whether the run there is finished or not."`
-	NoLoad bool `help:"Stops before the load."`
+	Force      bool           `help:"Begins anew, whether the run there is finished or not."`
+	NoLoad     bool           `help:"Stops before the load."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What becomes of a finished run whose input has changed: it is refused (fail, the default), or the input is written and loaded anew."`
+	Wait       time.Duration  `placeholder:"TIME" help:"Waits so long, such as 2h, for an input that is not there yet."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must not change before --wait takes them for complete, where the job has no require_success (default 1m)."`
 	metricsFlags
+}
+
+// waiting is how long a run waits for its input.
+func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
+	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
+	if c.WaitSettle != nil {
+		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
+			wait.Settle = -1 // 0 is the default
+		}
+	}
+	switch {
+	case c.Wait < 0:
+		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
+	case c.Wait == 0 && c.WaitSettle != nil:
+		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
+		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+	}
+	return wait, nil
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -94,6 +116,12 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	o := s.options()
 	o.Force, o.NoLoad = c.Force, c.NoLoad
+	if c.OnChange == "reload" {
+		o.OnChange = jobs.Reload
+	}
+	if o.Wait, err = c.waiting(job.Input.RequireSuccess); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	summary, err := jobs.Run(ctx, job, o)
 	s.endBar()
@@ -146,7 +174,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.endBar()
 	if err == nil {
-		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON)
+		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
 	}
 	return r, err
 }
@@ -214,7 +242,7 @@ type inspectCommand struct {
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	var visit func(*cell.Cell) error
 	if c.Cells {
-		if s.JSON {
+		if s.JSON.wanted() {
 			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
 		}
 		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }

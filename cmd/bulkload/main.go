@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"syscall"
 	"time"
 
@@ -66,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = s.openLog()
 	} else {
-		s.JSON = slices.Contains(args, "--json")
+		s.JSON = jsonOf(args)
 	}
 	if err == nil {
 		tuneCollector(s.memory)
@@ -126,12 +125,16 @@ func (s *session) finish(r report, err error) int {
 	if err != nil && (s.Log == "" || s.log == nil) {
 		fmt.Fprintf(s.screen, "%s %v\n", paint(s.screen.colours, red, "bulkload:"), err)
 	}
-	if !s.JSON {
+	if !s.JSON.wanted() {
 		return out.Exit
 	}
 	encoder := json.NewEncoder(s.stdout)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
+	var object any = r
+	if s.JSON == shortJSON {
+		object = shorten(r, took.Seconds())
+	}
+	if err := encoder.Encode(object); err != nil {
 		fmt.Fprintf(s.screen, "bulkload: write the summary: %v\n", err)
 		return max(out.Exit, exitFailed)
 	}

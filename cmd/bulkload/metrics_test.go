@@ -111,7 +111,7 @@ func TestMetricsFile(t *testing.T) {
 	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {
 		t.Fatal(err)
 	}
-	runExample(t, dir, exitRefused, "--date", "2026-11-21", "--metrics-file", "bulkload.prom")
+	runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "bulkload.prom")
 	text, err = os.ReadFile("bulkload.prom")
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestMetricsFile(t *testing.T) {
 	if left, err := filepath.Glob("bulkload.prom*"); err != nil || len(left) != 1 {
 		t.Errorf("%v %v", left, err)
 	}
-	if said := runExample(t, dir, exitRefused, "--date", "2026-11-21", "--metrics-file", "no/where.prom"); !strings.Contains(said, "the metrics were not written to no/where.prom") {
+	if said := runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "no/where.prom"); !strings.Contains(said, "the metrics were not written to no/where.prom") {
 		t.Errorf("said %q", said)
 	}
 }
@@ -153,7 +153,7 @@ func TestMetricsPush(t *testing.T) {
 	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {
 		t.Fatal(err)
 	}
-	runExample(t, dir, exitRefused, "--date", "2026-11-21", "--metrics-push", address)
+	runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-push", address)
 	const group = " /metrics/job/bulkload/job_file/check.yaml tina:s3cret"
 	if want := "PUT" + group + "\nPUT" + group + "\nPOST" + group; strings.Join(requests, "\n") != want {
 		t.Errorf("%q", requests)
@@ -162,7 +162,7 @@ func TestMetricsPush(t *testing.T) {
 		t.Error("a failed run pushes a success")
 	}
 	gateway.Close()
-	said = runExample(t, dir, exitRefused, "--date", "2026-11-21", "--metrics-push", address)
+	said = runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-push", address)
 	if !strings.Contains(said, "the metrics were not pushed") || strings.Contains(said, "s3cret") {
 		t.Errorf("down: %q", said)
 	}

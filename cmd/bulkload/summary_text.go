@@ -17,7 +17,7 @@ import (
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
 // asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {
-	if s.JSON {
+	if s.JSON.wanted() {
 		return io.Discard
 	}
 	return s.answer
@@ -157,10 +157,12 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	switch {
 	case !s.Load.Wanted:
 		line(w, "load", "not asked for")
+	case status == jobs.StatusEmpty || s.Books.Written == 0:
+		line(w, "load", "nothing was loaded: there are no rows")
 	case status == jobs.StatusNothing:
 		line(w, "load", "done before")
-	case status == jobs.StatusEmpty || len(s.Files) == 0:
-		line(w, "load", "nothing was loaded: there are no rows")
+	case len(s.Files) == 0:
+		line(w, "load", "nothing was loaded: there are no cells")
 	default:
 		writeLoaded(w, s.Load)
 	}
