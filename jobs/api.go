@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
 	"bulkload/jobs/verify"
+	"bulkload/values"
 )
 
 // UsageError makes an error one of the command line.
@@ -100,8 +101,14 @@ const SummarySchema = outcome.Schema
 // Job is jobfile.Job.
 type Job = jobfile.Job
 
-// ParseDate is jobfile.ParseDate.
-var ParseDate = jobfile.ParseDate
+// Dates is jobfile.Dates.
+type Dates = jobfile.Dates
+
+// LogicalDate is jobfile.LogicalDate.
+type LogicalDate = jobfile.LogicalDate
+
+// Zone is values.Location.
+var Zone = values.Location
 
 // Read is jobfile.Read.
 var Read = jobfile.Read

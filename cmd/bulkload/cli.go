@@ -44,89 +44,10 @@ type cli struct {
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
-// dated is the flag of the verbs that read a job file.
-type dated struct {
-	Date *string `placeholder:"YYYY-MM-DD" help:"The logical date: the job file's $${date}."`
-}
-
 func usage(err error) error { return jobs.UsageError(err) }
-
-// read reads a job file.
-func (d dated) read(path string, dateOptional bool) (*jobs.Job, error) {
-	return d.readWith(path, jobs.ReadOptions{DateOptional: dateOptional})
-}
-
-// readPlanned reads a job whose queries need not fit its key: plan tells.
-func (d dated) readPlanned(path string) (*jobs.Job, error) {
-	return d.readWith(path, jobs.ReadOptions{AnyQuery: true})
-}
-
-func (d dated) readWith(path string, o jobs.ReadOptions) (*jobs.Job, error) {
-	if d.Date != nil { // an empty one is a variable that was set to nothing
-		var err error
-		if o.Date, err = jobs.ParseDate(*d.Date); err != nil {
-			return nil, err
-		}
-	}
-	return jobs.Read(path, o)
-}
 
 func (s *session) options() jobs.Options {
 	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch}
-}
-
-type runCommand struct {
-	Job string `arg:"" help:"The job file."`
-	dated
-	Force      bool           `help:"Begins anew, whether the run there is finished or not."`
-	NoLoad     bool           `help:"Stops before the load."`
-	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What becomes of a finished run whose input has changed: it is refused (fail, the default), or the input is written and loaded anew."`
-	Wait       time.Duration  `placeholder:"TIME" help:"Waits so long, such as 2h, for an input that is not there yet."`
-	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must not change before --wait takes them for complete, where the job has no require_success (default 1m)."`
-	metricsFlags
-}
-
-// waiting is how long a run waits for its input.
-func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
-	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
-	if c.WaitSettle != nil {
-		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
-			wait.Settle = -1 // 0 is the default
-		}
-	}
-	switch {
-	case c.Wait < 0:
-		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
-	case c.Wait == 0 && c.WaitSettle != nil:
-		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
-	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
-	}
-	return wait, nil
-}
-
-func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	s.measured = &measured{c.metricsFlags, c.Job}
-	job, err := c.read(c.Job, false)
-	if err != nil {
-		return nil, err
-	}
-	o := s.options()
-	o.Force, o.NoLoad = c.Force, c.NoLoad
-	if c.OnChange == "reload" {
-		o.OnChange = jobs.Reload
-	}
-	if o.Wait, err = c.waiting(job.Input.RequireSuccess); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	summary, err := jobs.Run(ctx, job, o)
-	s.endBar()
-	writeSummary(s.people(), summary, time.Since(began), s.Verbose > 0)
-	return summary, err
 }
 
 type planCommand struct {
@@ -152,7 +73,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
 	}
-	job, err := c.readPlanned(c.Job)
+	job, err := c.read(c.Job, jobs.ReadOptions{AnyQuery: true})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +86,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.readPlanned(*c.Compare); err != nil {
+		if options.Job, err = c.read(*c.Compare, jobs.ReadOptions{AnyQuery: true}); err != nil {
 			return nil, err
 		}
 	default:
@@ -226,7 +147,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, false)
+	job, err := c.read(c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +184,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, true)
+	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ type session struct {
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	logFile *os.File // nil without --log-file
+	plain   slog.Handler // of the lines for people
+	logFile *os.File     // nil without --log-file
 }
 
 // run is the whole program but for the process: it gives the exit code.
@@ -119,7 +120,7 @@ func (s *session) finish(r report, err error) int {
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
 		summary, _ := r.(*jobs.Summary) // nil where the job file could not be read
-		s.measured.report(s, summary, out.Exit, took)
+		s.measured.report(s, ended{summary, out.Exit, took})
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
@@ -149,7 +150,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
-	parsed, err := k.Parse(args)
+	parsed, err := k.Parse(joinDates(args))
 	if helped {
 		return nil, "", true, nil
 	}

@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"bulkload/jobs"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/push"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -47,41 +47,81 @@ func (f metricsFlags) check() error {
 	return nil
 }
 
-// measured is a run whose metrics are wanted.
+// measured are the runs whose metrics are wanted.
 type measured struct {
 	metricsFlags
-	jobFile string // its path
+	names []string         // of the job files, as labels; each once
+	ends  map[string]ended // by name: the last run of each
 }
 
-// report writes and pushes the metrics. That either fails is logged, and does not fail a run that is done.
-func (m *measured) report(s *session, summary *jobs.Summary, exit int, took time.Duration) {
+// ended is how a run ended.
+type ended struct {
+	summary *jobs.Summary // nil where the job file could not be read
+	exit    int
+	took    time.Duration
+}
+
+func newMeasured(f metricsFlags, jobFiles []string) *measured {
+	m := &measured{metricsFlags: f, ends: map[string]ended{}}
+	for _, path := range jobFiles {
+		if name := filepath.Base(path); !slices.Contains(m.names, name) {
+			m.names = append(m.names, name)
+		}
+	}
+	return m
+}
+
+// ended takes the end of one of several runs. It is not to be called by several goroutines at a time.
+func (m *measured) ended(name string, e ended) { m.ends[name] = e }
+
+// report writes and pushes the metrics. whole is how the command ended, which is how all runs did where none has ended by
+// itself. That a report fails is logged, and does not fail a run that is done.
+func (m *measured) report(s *session, whole ended) {
+	if len(m.ends) == 0 {
+		for _, name := range m.names {
+			m.ends[name] = whole
+		}
+	}
 	if m.MetricsFile != "" {
-		if err := m.write(summary, exit, took); err != nil {
+		if err := m.write(); err != nil {
 			s.log.Warn(fmt.Sprintf("the metrics were not written to %s: %v", m.MetricsFile, err))
 		}
 	}
-	if m.MetricsPush != "" {
-		if err := m.push(summary, exit, took); err != nil {
-			s.log.Warn(fmt.Sprintf("the metrics were not pushed: %v", err))
+	if m.MetricsPush == "" {
+		return
+	}
+	for _, name := range m.names {
+		if e, known := m.ends[name]; known {
+			if err := m.push(name, e); err != nil {
+				s.log.Warn(fmt.Sprintf("the metrics of %s were not pushed: %v", name, err))
+			}
 		}
 	}
 }
 
-// write replaces the file, atomically. What the last run that ended well has left there stays after one that failed.
-func (m *measured) write(summary *jobs.Summary, exit int, took time.Duration) error {
+// write replaces the file, atomically. What the last run that ended well has left there of a job stays after one that failed
+// or was not begun.
+func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
-	labelled := prometheus.WrapRegistererWith(prometheus.Labels{"job_file": m.name()}, registry)
-	register(labelled, summary, exit, took)
-	if exit != exitDone {
-		for name, value := range successesIn(m.MetricsFile) {
-			gauge(labelled, name, successHelp[name], value)
+	before := successesIn(m.MetricsFile)
+	for _, name := range m.names {
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"job_file": name}, registry)
+		e, known := m.ends[name]
+		if known {
+			register(labelled, e)
+		}
+		if !known || e.exit != exitDone {
+			for metric, value := range before[name] {
+				gauge(labelled, metric, successHelp[metric], value)
+			}
 		}
 	}
 	return prometheus.WriteToTextfile(m.MetricsFile, registry)
 }
 
-// push sends the metrics. A failed run's take the place of those that it has, so that the time of the last success stays.
-func (m *measured) push(summary *jobs.Summary, exit int, took time.Duration) error {
+// push sends the metrics of a job. A failed run's take the place of those that it has, so that the time of the last success
+// stays.
+func (m *measured) push(name string, e ended) error {
 	u, err := url.Parse(m.MetricsPush)
 	if err != nil {
 		return errors.New("the URL can't be read")
@@ -89,46 +129,53 @@ func (m *measured) push(summary *jobs.Summary, exit int, took time.Duration) err
 	who := u.User
 	u.User = nil // errors name the URL
 	registry := prometheus.NewRegistry()
-	register(registry, summary, exit, took)
-	p := push.New(u.String(), "bulkload").Grouping("job_file", m.name()).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
+	register(registry, e)
+	p := push.New(u.String(), "bulkload").Grouping("job_file", name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
 	if who != nil {
 		password, _ := who.Password()
 		p = p.BasicAuth(who.Username(), password)
 	}
-	if exit != exitDone {
+	if e.exit != exitDone {
 		return p.Add()
 	}
 	return p.Push()
 }
-
-// name is the job file's, as a label.
-func (m *measured) name() string { return filepath.Base(m.jobFile) }
 
 var successHelp = map[string]string{
 	lastSuccess: "When the last run ended that ended well, in seconds since 1970.",
 	lastNight:   "The logical date of the last run that ended well, in seconds since 1970.",
 }
 
-// register adds what is known of a run. summary is nil where the job file could not be read.
-func register(to prometheus.Registerer, summary *jobs.Summary, exit int, took time.Duration) {
+// register adds what is known of a run.
+func register(to prometheus.Registerer, e ended) {
 	now := float64(time.Now().UnixMilli()) / 1000
 	gauge(to, "bulkload_last_run_timestamp_seconds", "When the last run ended, in seconds since 1970.", now)
-	gauge(to, "bulkload_last_run_exit_code", "The exit code of the last run.", float64(exit))
-	gauge(to, "bulkload_last_run_duration_seconds", "How long the last run took.", took.Seconds())
+	gauge(to, "bulkload_last_run_exit_code", "The exit code of the last run.", float64(e.exit))
+	gauge(to, "bulkload_last_run_duration_seconds", "How long the last run took.", e.took.Seconds())
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
 	build.WithLabelValues(jobs.ThisBuild().Version).Set(1)
 	to.MustRegister(build)
-	if exit == exitDone {
+	if e.exit == exitDone {
 		gauge(to, lastSuccess, successHelp[lastSuccess], now)
 	}
-	if summary == nil {
+	if e.summary == nil {
 		return
 	}
-	if date, err := time.Parse(time.DateOnly, summary.Run.Date); err == nil && exit == exitDone {
+	if date, ok := dateOf(e.summary.Run.Date); ok && e.exit == exitDone {
 		gauge(to, lastNight, successHelp[lastNight], float64(date.Unix()))
 	}
-	registerPhases(to, summary)
-	registerOutputs(to, summary)
+	registerPhases(to, e.summary)
+	registerOutputs(to, e.summary)
+}
+
+// dateOf reads a logical date as summaries have it: a day, or an hour with its offset.
+func dateOf(text string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15Z0700"} {
+		if date, err := time.Parse(layout, text); err == nil {
+			return date, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func gauge(to prometheus.Registerer, name, help string, value float64) {
@@ -189,22 +236,31 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// successesIn reads from a metrics file when the last run ended well. A file that is not there, or is not ours, has nothing.
-func successesIn(name string) map[string]float64 {
-	found := map[string]float64{}
+// successesIn reads from a metrics file when the last runs ended well, by job file. A file that is not there, or is not ours,
+// has nothing.
+func successesIn(name string) map[string]map[string]float64 {
 	f, err := os.Open(name)
 	if err != nil {
-		return found
+		return nil
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(f)
 	if err != nil {
-		return found
+		return nil
 	}
-	for name := range successHelp {
-		if family := families[name]; family.GetType() == dto.MetricType_GAUGE && len(family.GetMetric()) == 1 {
-			found[name] = family.Metric[0].GetGauge().GetValue()
+	found := map[string]map[string]float64{}
+	for metric := range successHelp {
+		for _, m := range families[metric].GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() != "job_file" || m.GetGauge() == nil {
+					continue
+				}
+				if found[l.GetValue()] == nil {
+					found[l.GetValue()] = map[string]float64{}
+				}
+				found[l.GetValue()][metric] = m.GetGauge().GetValue()
+			}
 		}
 	}
 	return found

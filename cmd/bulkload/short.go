@@ -72,6 +72,8 @@ type shortSummary struct {
 
 // shortOutput is a table's part of it.
 type shortOutput struct {
+	Job         string `json:"output_job,omitempty"` // where there are several runs
+	Date        string `json:"output_date,omitempty"`
 	Table       string `json:"table"`
 	TableStatus string `json:"table_status,omitempty"` // where there are several
 	Run         string `json:"run"`
@@ -104,11 +106,30 @@ func shorten(r report, seconds float64) *shortSummary {
 			short.Outputs = append(short.Outputs, *one)
 		}
 	}
+	if several, ok := r.(*jobs.Several); ok {
+		for _, run := range several.Runs {
+			short.Outputs = append(short.Outputs, shortRun(run)...)
+		}
+	}
 	for n := len(short.Outputs) - 1; n >= 0 && short.size() > shortBytes; n-- {
 		short.LeftOut++
 		short.Outputs = short.Outputs[:n]
 	}
 	return short
+}
+
+// shortRun are the tables of one of several runs.
+func shortRun(s *jobs.Summary) []shortOutput {
+	one := shorten(s, 0)
+	outputs := one.Outputs
+	if one.shortOutput != nil {
+		one.TableStatus = s.Status
+		outputs = []shortOutput{*one.shortOutput}
+	}
+	for i := range outputs {
+		outputs[i].Job, outputs[i].Date = one.Job, one.Date
+	}
+	return outputs
 }
 
 func newShortOutput(table, run string, s *jobs.OutputSummary) *shortOutput {

@@ -54,6 +54,45 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
 }
 
+// writeSeveral sums up several runs, a line each.
+func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
+	wanted := 0
+	for _, one := range all {
+		wanted += len(one)
+	}
+	ended := map[string]int{}
+	var order []string
+	var rows int64
+	for _, run := range r.Runs {
+		if ended[run.Status] == 0 {
+			order = append(order, run.Status)
+		}
+		ended[run.Status]++
+		rows += rowsWritten(run)
+	}
+	text := ""
+	for _, status := range order {
+		text += fmt.Sprintf(", %d %s", ended[status], status)
+	}
+	if left := wanted - len(r.Runs); left > 0 {
+		text += fmt.Sprintf(", %d not begun", left)
+	}
+	fmt.Fprintf(w, "%s%s; %s rows written\n", jobs.Plural(wanted, "run"), text, count(rows))
+}
+
+// rowsWritten are the rows that a run has written now.
+func rowsWritten(s *jobs.Summary) (rows int64) {
+	if s.OutputSummary != nil && s.Status == jobs.StatusDone {
+		return s.Books.Written
+	}
+	for _, out := range s.Outputs {
+		if out.Status == jobs.StatusDone {
+			rows += out.Books.Written
+		}
+	}
+	return rows
+}
+
 // writeOutput says what was written for one output.
 func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books

@@ -33,7 +33,7 @@ func readOutputs(j *Job, s *section) {
 	for i, n := range list.Content {
 		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
 		own.known(slices.Concat(outputKeys, commonKeys)...)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
 		readOutput(out, own.over(s))
 		checkApart(out, s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)

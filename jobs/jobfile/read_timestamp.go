@@ -102,6 +102,9 @@ func parseMoment(text string) (int64, error) {
 			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
 		}
 	}
+	if t, err := ParseText(text); err == nil {
+		return t.UnixMilli(), nil
+	}
 	if c, problem := values.ParseClock([]byte(text)); problem == "" && (c.Zoned || !c.Timed) {
 		return c.Millis(nil), nil
 	}

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,9 +28,11 @@ type document struct {
 	variables variables
 	anyQuery  bool // see ReadOptions
 	problems  []problem
+	files     map[*yaml.Node]string // of nodes from files that the job file includes
 }
 
 type problem struct {
+	file string
 	line int
 	text string
 }
@@ -46,6 +48,20 @@ type section struct {
 
 // readDocument parses a job file into its outermost mapping.
 func readDocument(path string, in io.Reader, v variables) (*section, error) {
+	d := &document{path: path, variables: v}
+	root, err := d.readRoot(path, in)
+	if err != nil {
+		return nil, err
+	}
+	if root, err = d.include(root, &including{path: path}); err != nil {
+		return nil, err
+	}
+	s := d.section("", root)
+	return s, d.err()
+}
+
+// readRoot parses a job file, or a file that one includes.
+func (d *document) readRoot(path string, in io.Reader) (*yaml.Node, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
 	switch {
 	case err != nil:
@@ -61,12 +77,10 @@ func readDocument(path string, in io.Reader, v variables) (*section, error) {
 	case err != nil:
 		return nil, failure.Usagef("%s", yamlMessage(path, text, err))
 	}
-	d := &document{path: path, variables: v}
 	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
-		d.fail(root, "holds more than one YAML document; a job file is one")
+		d.failAt(path, root.Line, "holds more than one YAML document; a job file is one")
 	}
-	s := d.section("", root.Content[0])
-	return s, d.err()
+	return root.Content[0], nil
 }
 
 // maxJobFile bounds a job file's bytes: a job over thousands of columns has less.
@@ -112,14 +126,16 @@ func faultyLine(text []byte, message string) int {
 // longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
 const longestProblem = 2000
 
-func (d *document) fail(n *yaml.Node, format string, args ...any) { d.failAt(n.Line, format, args...) }
+func (d *document) fail(n *yaml.Node, format string, args ...any) {
+	d.failAt(d.file(n), n.Line, format, args...)
+}
 
-func (d *document) failAt(line int, format string, args ...any) {
+func (d *document) failAt(file string, line int, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > longestProblem {
 		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
 	}
-	d.problems = append(d.problems, problem{line, text})
+	d.problems = append(d.problems, problem{file, line, text})
 }
 
 // mostProblems bounds how many problems are listed.
@@ -130,7 +146,9 @@ func (d *document) err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
+	slices.SortStableFunc(d.problems, func(a, b problem) int { // those of the job file first
+		return cmp.Or(compareBool(b.file == d.path, a.file == d.path), strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
 	var lines []string
 	seen := map[problem]bool{}
 	for _, p := range d.problems {
@@ -139,13 +157,24 @@ func (d *document) err() error {
 		}
 		seen[p] = true
 		if len(seen) <= mostProblems {
-			lines = append(lines, fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text))
+			lines = append(lines, fmt.Sprintf("%s:%d: %s", p.file, p.line, p.text))
 		}
 	}
 	if more := len(seen) - mostProblems; more > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more errors", d.path, more))
 	}
 	return failure.Usagef("%s", strings.Join(lines, "\n"))
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // section takes a node as a mapping.
@@ -284,7 +313,7 @@ func (s *section) undated(key string) string {
 
 // lacksDate tells whether a text needs the date, which is not given and may be left out.
 func (s *section) lacksDate(key string) bool {
-	return s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() && s.dated(key)
+	return s.doc.variables.dateOptional && s.doc.variables.Time.IsZero() && s.dated(key)
 }
 
 // oneOf is a text from a fixed choice; the first one where the key is missing.

@@ -448,8 +448,8 @@ func (m *Manifest) CutNames() []string {
 
 // Instant is Job.instant of the job that wrote the output.
 func (m *Manifest) Instant() int64 {
-	if day, err := time.Parse(time.DateOnly, m.Run.Date); err == nil {
-		return day.UnixMilli()
+	if date, err := jobfile.ParseText(m.Run.Date); err == nil {
+		return date.UnixMilli()
 	}
 	return m.Timestamp
 }

@@ -66,14 +66,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	defaultMemory = 512 << 20
-	MinMemory     = 16 << 20 // bytes
+	DefaultMemory = 512 << 20 // bytes
+	MinMemory     = 16 << 20  // bytes
 )
 
 // WithDefaults fills in what is not set, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
-		o.Memory = defaultMemory
+		o.Memory = DefaultMemory
 	}
 	if o.Memory < MinMemory {
 		return o, failure.Usagef("%s of memory are too few; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
