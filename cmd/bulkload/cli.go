@@ -18,7 +18,7 @@ type common struct {
 	WorkDir string            `placeholder:"DIR" help:"Where the sort spills to; the system's temporary folder."`
 	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml; else the job's, HADOOP_CONF_DIR and HBASE_CONF_DIR, /etc/hadoop/conf and /etc/hbase/conf."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
-	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
+	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
 	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv calls to servers and what is tried again, too."`
 	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes records with time and attributes to stderr, instead of lines for people and a bar."`
@@ -104,7 +104,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.endBar()
 	if err == nil {
-		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON)
+		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
 	}
 	return r, err
 }
@@ -179,7 +179,7 @@ type inspectCommand struct {
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	var visit func(*cell.Cell) error
 	if c.Cells {
-		if s.JSON {
+		if s.JSON.wanted() {
 			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
 		}
 		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }

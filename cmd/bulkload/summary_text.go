@@ -18,7 +18,7 @@ import (
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
 // asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {
-	if s.JSON {
+	if s.JSON.wanted() {
 		return io.Discard
 	}
 	return s.answer

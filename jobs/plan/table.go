@@ -68,7 +68,7 @@ func checkExisting(j *jobfile.Job, table *load.Table) error {
 	if from := j.Regions.From; from != "splits" && from != "file" || sameSplits(j.Regions.Splits, table.Splits()) {
 		return nil
 	}
-	return failure.Refusef("table %s exists already, with %s, and the job's regions.%s say %d with other boundaries: use regions: {from: table}, or drop the table",
+	return errcode.TableExists.Errorf("table %s exists already, with %s, and the job's regions.%s say %d with other boundaries: use regions: {from: table}, or drop the table",
 		j.Table, jobfile.Plural(len(table.Splits())+1, "region"), j.Regions.From, len(j.Regions.Splits)+1)
 }
 
