@@ -5,6 +5,7 @@ import (
 
 	"bulkload/ingest/parquet"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
@@ -30,7 +31,7 @@ func (w *outputRun) checkInputSize() error {
 	if raw/t.MaxSize <= regions*t.MaxFiles*families {
 		return nil
 	}
-	return failure.Refusef("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
+	return errcode.FilesLimit.Errorf("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
 		bytesize.Format(w.out.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), regions, familyNames(t), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 

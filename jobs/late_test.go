@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/verify"
 )
 
@@ -40,7 +41,18 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 	t.Helper()
 	var said []string
 	o := options.Options{Wait: options.Wait{For: limit, Clock: c.clock()}, Say: func(text string) { said = append(said, text) }}
+	waits := 0
+	o.Watch = func(p progress.Progress) {
+		if p.Phase == "wait" {
+			if waits++; p.Done > p.Total || p.Whole != 0 {
+				t.Errorf("the wait's progress: %+v", p)
+			}
+		}
+	}
 	s, err = Run(ctx, readCheck(t, dir, filepath.Join(dir, "out")), o)
+	if waits == 0 {
+		t.Error("the wait shows no progress")
+	}
 	return s, strings.Join(said, "\n"), err
 }
 

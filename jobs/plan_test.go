@@ -334,7 +334,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	_, err = jobfile.Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: date20})
-	if err == nil || !strings.Contains(err.Error(), "regions.from is plan: use table") {
+	if err == nil || !strings.Contains(err.Error(), "set regions.from to table, not plan") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
 }
@@ -355,7 +355,7 @@ func inputOf(t *testing.T, j *jobfile.Job) *source.Source {
 
 func TestReadQueriesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"queries: 5\n": "queries: is \"5\"; a list is wanted",
+		"queries: 5\n": "queries: is \"5\"; it must be a list",
 		"queries: [{columns: [usr], per_day: 1}]\n":  "has no column usr; did you mean user?",
 		"queries: [{columns: [user]}]\n":             "queries[0].per_day is missing",
 		"queries: [{columns: [user], per_day: 0}]\n": "not a whole number of at least 1",

@@ -265,7 +265,7 @@ func TestSiteLimitOfFiles(t *testing.T) {
 	sameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
 	_, err := Run(t.Context(), readCheck(t, dir, filepath.Join(dir, "wrong")), options.Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
-		t.Errorf("a limit that is no number: %v", err)
+		t.Errorf("a limit that is not a number: %v", err)
 	}
 }
 

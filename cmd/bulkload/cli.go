@@ -18,7 +18,7 @@ type common struct {
 	WorkDir string            `placeholder:"DIR" help:"Where the sort spills to; the system's temporary folder."`
 	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml; else the job's, HADOOP_CONF_DIR and HBASE_CONF_DIR, /etc/hadoop/conf and /etc/hbase/conf."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
-	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
+	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
 	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv calls to servers and what is tried again, too."`
 	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes records with time and attributes to stderr, instead of lines for people and a bar."`
@@ -68,7 +68,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	var sample int64
 	if c.Sample != nil {
 		if sample = *c.Sample; sample < 1 {
-			return nil, usage(fmt.Errorf("--sample: %d is no number of rows; give 1 at least, or leave it out to read all", sample))
+			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all", sample))
 		}
 	}
 	if c.Compare != nil && *c.Compare == "" {
@@ -104,7 +104,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.endBar()
 	if err == nil {
-		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON)
+		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
 	}
 	return r, err
 }
@@ -153,7 +153,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
 		if c.Live || c.Stale != "" {
-			return nil, usage(errors.New("--live wants a job file: a directory alone names no table"))
+			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
@@ -179,7 +179,7 @@ type inspectCommand struct {
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	var visit func(*cell.Cell) error
 	if c.Cells {
-		if s.JSON {
+		if s.JSON.wanted() {
 			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
 		}
 		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }

@@ -150,19 +150,20 @@ func (s *session) logEnd(r report, took time.Duration) {
 	}
 	level := slog.LevelInfo
 	if out.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error), slog.String("code", out.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
 }
 
 // logRun records how one of several runs ended.
-func (s *session) logRun(r *jobs.Summary, took time.Duration) {
-	attributes := []slog.Attr{slog.String("status", r.Status), slog.Int("exit", r.Exit), slog.Float64("seconds", took.Seconds())}
+func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
 	level := slog.LevelInfo
-	if r.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", r.Error))
+	attributes := []slog.Attr{slog.String("status", summary.Status), slog.Int("exit", summary.Exit), slog.Float64("seconds", took.Seconds())}
+	attributes = append(attributes, summaryAttrs(summary)...)
+	if summary.Error != "" {
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error))
 	}
-	s.records.LogAttrs(context.Background(), level, "run ended", append(attributes, summaryAttrs(r)...)...)
+	s.records.LogAttrs(context.Background(), level, "run end", attributes...)
 }
 
 // summaryAttrs are the figures of a run.

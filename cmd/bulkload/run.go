@@ -20,12 +20,17 @@ type runCommand struct {
 	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What becomes of a finished run whose input has changed: it is refused (fail, the default), or the input is written and loaded anew."`
 	Wait       time.Duration  `placeholder:"TIME" help:"Waits so long, such as 2h, for an input that is not there yet."`
 	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must not change before --wait takes them for complete, where the job has no require_success (default 1m)."`
+	metricsFlags
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Parallel < 1 {
 		return nil, usage(fmt.Errorf("--parallel %d: give 1 or more", c.Parallel))
 	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, c.Jobs)
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
@@ -114,6 +119,7 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
 		}
 		s.endBar()
+		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
 		s.logRun(summary, took)
 		writeSummary(s.people(), summary, took, s.Verbose > 0)
 		if err != nil {

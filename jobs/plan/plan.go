@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -90,10 +91,10 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
 	if p.SplitsFile != "" && j.Outputs != nil {
-		return failure.Usagef("%s has several outputs, whose splits differ; --splits-file writes those of a job with one", j.Path)
+		return errcode.JobOutputs.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
 	}
 	if p.Expression != "" && j.Outputs != nil {
-		return failure.Usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
+		return errcode.JobOutputs.Errorf("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
 	}
 	if p.Expression != "" {
 		other, err := withKey(w.candidates[0].job, p.Expression)
@@ -121,7 +122,7 @@ func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	other := *j
 	var err error
 	if other.RowKey, err = keys.Parse(expression, j.KeyColumns()); err != nil {
-		return nil, failure.Usagef("--compare: %w", err)
+		return nil, errcode.JobRowkey.Errorf("--compare: %w", err)
 	}
 	return &other, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
@@ -157,7 +158,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	}
 	v.record, err = manifest.Read(fsys, dir)
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
-		err = failure.Refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
+		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
 }
@@ -262,7 +263,7 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Op
 	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
 	report.Differences = append(report.Differences, found.listed...)
 	if n := found.count(); n > 0 {
-		err = failure.Differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+		err = errcode.VerifyDiffers.Errorf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
 			report.Against, n, found.missing, found.different, found.extra)
 	}
 	if v.files != nil {

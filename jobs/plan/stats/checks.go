@@ -148,7 +148,7 @@ func checkRejects(r *Report, f *Facts) []Finding {
 	if f.RejectsStop != "" {
 		severity, stops = Problem, fmt.Sprintf("; a run stops: input.max_rejects is %s", f.RejectsStop)
 	}
-	return one(severity, "mend the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s%s",
+	return one(severity, "correct the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s%s",
 		Count(r.Rejected), strings.Join(reasons, "; "), stops)
 }
 
