@@ -2,13 +2,13 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -123,13 +123,19 @@ var worst = []failure.Kind{failure.Differs, failure.Failed, failure.Rejects, fai
 func (r *several) err(ctx context.Context) error {
 	var texts []string
 	kind := len(worst)
+	var code errcode.Code // of the first failure of the worst kind
+	seen := func(k failure.Kind, c errcode.Code) {
+		if at := slices.Index(worst, k); at < kind {
+			kind, code = at, c
+		}
+	}
 	for i := range r.series {
 		one := &r.series[i]
 		if one.err != nil {
-			kind = min(kind, slices.Index(worst, failure.KindOf(one.err)))
+			seen(failure.KindOf(one.err), failure.CodeOf(one.err))
 			texts = append(texts, fmt.Sprintf("%s: %v%s", title(one.job), one.err, notBegun(one.later)))
 		} else if len(one.later) > 0 {
-			kind = min(kind, slices.Index(worst, failure.Interrupted))
+			seen(failure.Interrupted, errcode.OtherInterrupted)
 			texts = append(texts, fmt.Sprintf("%s: stopped before it began%s", title(one.later[0]), notBegun(one.later[1:])))
 		}
 	}
@@ -137,9 +143,9 @@ func (r *several) err(ctx context.Context) error {
 		return nil
 	}
 	if ctx.Err() != nil { // which every run ends with that was at work
-		kind = min(kind, slices.Index(worst, failure.Interrupted))
+		seen(failure.Interrupted, errcode.OtherInterrupted)
 	}
-	return failure.New(worst[kind], errors.New(strings.Join(texts, "\n")))
+	return code.New(strings.Join(texts, "\n"))
 }
 
 // title names a job and its date.

@@ -28,7 +28,7 @@ func TestDatesOfTheClock(t *testing.T) {
 		{"--date today", []string{"a.yaml for 2026-11-20:", "in/20261120-00", "b.yaml for 2026-11-20:"}},
 		{"--date yesterday --zone Asia/Shanghai", []string{"a.yaml for 2026-11-20:"}},
 		{"--date -2d", []string{"a.yaml for 2026-11-18:"}},
-		{"--date -1h --zone Asia/Shanghai", []string{"a.yaml for 2026-11-21T01+0800:", "in/20261121-01 is"}},
+		{"--date -1h --zone Asia/Shanghai", []string{"a.yaml for 2026-11-21T01+0800:", "in/20261121-01 does not exist"}},
 		{"--from -3d --to yesterday", []string{"a.yaml for 2026-11-17:", "(2 more dates, 2026-11-18 to 2026-11-19, were not begun)"}},
 	} {
 		asked = 0

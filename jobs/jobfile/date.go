@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // LogicalDate is what a run is for: a day, or an hour.
@@ -74,11 +74,11 @@ func (d Dates) Parse(text string) (LogicalDate, error) {
 	if wall, err := time.Parse(hourLayout, text); err == nil {
 		t, err := onClock(wall, zone)
 		if err != nil {
-			return LogicalDate{}, failure.Usagef("%s: %w", text, err)
+			return LogicalDate{}, errcode.CommandDate.Errorf("%s: %w", text, err)
 		}
 		return wholeHour(t, text)
 	}
-	return LogicalDate{}, failure.Usagef("%q is not a date; write it as 2026-11-20, today, yesterday or -2d, an hour as 2026-11-20T05 or -1h", text)
+	return LogicalDate{}, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20, today, yesterday or -2d, an hour as 2026-11-20T05 or -1h", text)
 }
 
 // relative reads what is counted from the present.
@@ -126,14 +126,14 @@ func onClock(wall time.Time, zone *time.Location) (time.Time, error) {
 
 func wholeHour(t time.Time, text string) (LogicalDate, error) {
 	if t.Minute() != 0 {
-		return LogicalDate{}, failure.Usagef("%s begins at %s in %v, which is no whole hour there; name hours in UTC", text, t.Format("15:04"), t.Location())
+		return LogicalDate{}, errcode.CommandDate.Errorf("%s begins at %s in %v, which is no whole hour there; name hours in UTC", text, t.Format("15:04"), t.Location())
 	}
 	return LogicalDate{Time: t, Hour: true}, checkEpoch(t, text)
 }
 
 func checkEpoch(t time.Time, text string) error {
 	if t.UnixMilli() <= 0 {
-		return failure.Usagef("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
+		return errcode.CommandDate.Errorf("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
 	}
 	return nil
 }
@@ -150,17 +150,17 @@ func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 	}
 	switch {
 	case first.Hour != last.Hour:
-		return nil, failure.Usagef("%s and %s are a day and an hour; give two days, or two hours", from, to)
+		return nil, errcode.CommandDate.Errorf("%s and %s are a day and an hour; give two days, or two hours", from, to)
 	case first.Time.After(last.Time):
-		return nil, failure.Usagef("%s is after %s", first.Text(), last.Text())
+		return nil, errcode.CommandDate.Errorf("%s is after %s", first.Text(), last.Text())
 	}
 	var all []LogicalDate
 	for at := first; !at.Time.After(last.Time); {
 		if len(all) == maxDates {
-			return nil, failure.Usagef("from %s to %s are more than %d dates", first.Text(), last.Text(), maxDates)
+			return nil, errcode.CommandDate.Errorf("from %s to %s are more than %d dates", first.Text(), last.Text(), maxDates)
 		}
 		if at.Hour && at.Time.Minute() != 0 {
-			return nil, failure.Usagef("the clocks of %v go on by a part of an hour before %s; give hours in UTC", at.Time.Location(), at.Time.Format(time.RFC3339))
+			return nil, errcode.CommandDate.Errorf("the clocks of %v go on by a part of an hour before %s; give hours in UTC", at.Time.Location(), at.Time.Format(time.RFC3339))
 		}
 		all = append(all, at)
 		if at.Hour {
@@ -176,7 +176,7 @@ func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 func ParseDate(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return t, failure.Usagef("%q is not a date; write it as 2026-11-20", text)
+		return t, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20", text)
 	}
 	return t, checkEpoch(t, text)
 }
