@@ -10,8 +10,8 @@ import (
 
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
-	"bulkload/jobs/progress"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
 )
 
 // stepClock is a clock that goes on only while somebody sleeps; at is called after each sleep with the time since the
