@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/failure"
@@ -13,12 +14,24 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
+	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 	"bulkload/values"
 )
 
 // UsageError makes an error one of the command line.
-func UsageError(err error) error { return failure.New(failure.Usage, err) }
+func UsageError(err error) error {
+	return failure.Default(errcode.Command, failure.New(failure.Usage, err))
+}
+
+// AnswerError makes an error one of writing what a command answers.
+func AnswerError(err error) error { return errcode.Answer.Wrap(err) }
+
+// CodeOf is failure.CodeOf.
+var CodeOf = failure.CodeOf
+
+// TextOf is failure.TextOf.
+var TextOf = failure.TextOf
 
 // Differs is failure.Differs.
 const Differs = failure.Differs
@@ -64,6 +77,9 @@ const LevelDetail = options.LevelDetail
 
 // LevelCall is options.LevelCall.
 const LevelCall = options.LevelCall
+
+// Phase is timing.Phase.
+type Phase = timing.Phase
 
 // Progress is progress.Progress.
 type Progress = progress.Progress
@@ -136,6 +152,9 @@ var VerifyDir = verify.Dir
 
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
+
+// ListStale is verify.ListStale.
+var ListStale = verify.ListStale
 
 // VerifyReport is verify.Report.
 type VerifyReport = verify.Report

@@ -53,6 +53,7 @@ func (s *session) options() jobs.Options {
 type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
+	ranged
 	Sample     *int64    `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
 	Create     bool      `help:"Creates the table with those splits and settings."`
 	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
@@ -67,17 +68,25 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	var sample int64
 	if c.Sample != nil {
 		if sample = *c.Sample; sample < 1 {
-			return nil, usage(fmt.Errorf("--sample: %d is no number of rows; give 1 at least, or leave it out to read all", sample))
+			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all", sample))
 		}
 	}
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
 	}
-	job, err := c.read(c.Job, jobs.ReadOptions{AnyQuery: true})
+	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	planned := jobs.ReadOptions{AnyQuery: true}
+	if dates != nil {
+		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
+	}
+	job, err := c.read(c.Job, planned)
+	if err != nil {
+		return nil, err
+	}
+	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
@@ -86,7 +95,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, jobs.ReadOptions{AnyQuery: true}); err != nil {
+		if options.Job, err = c.read(*c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -126,7 +135,8 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live bool `help:"Holds the table against the job's source, instead of the files."`
+	Live  bool   `help:"Holds the table against the job's source, instead of the files."`
+	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and lists those that the source does not have."`
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -142,14 +152,20 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live {
-			return nil, usage(errors.New("--live wants a job file: a directory alone names no table"))
+		if c.Live || c.Stale != "" {
+			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
 	job, err := c.read(c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case c.Stale != "" && !c.Live:
+		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+	case c.Stale != "":
+		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}
 	return jobs.VerifyJob(ctx, job, s.options(), c.Live)
 }

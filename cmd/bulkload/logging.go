@@ -150,7 +150,7 @@ func (s *session) logEnd(r report, took time.Duration) {
 	}
 	level := slog.LevelInfo
 	if out.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error), slog.String("code", out.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
 }
@@ -163,7 +163,7 @@ func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
 	if summary.Error != "" {
 		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error))
 	}
-	s.records.LogAttrs(context.Background(), level, "run end", attributes...)
+	s.records.LogAttrs(context.Background(), level, "run ended", attributes...)
 }
 
 // summaryAttrs are the figures of a run.

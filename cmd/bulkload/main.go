@@ -87,7 +87,7 @@ func (s *session) do(ctx context.Context, cmd command, name string) (report, err
 	r, err := cmd.do(ctx, s)
 	s.endBar()
 	if failed := s.answer.Flush(); failed != nil && err == nil {
-		err = fmt.Errorf("write the answer: %w", failed)
+		err = jobs.AnswerError(fmt.Errorf("write the answer: %w", failed))
 	}
 	return r, err
 }
@@ -115,7 +115,7 @@ func (s *session) finish(r report, err error) int {
 	out := r.Result()
 	out.Exit = exitCode(err)
 	if err != nil {
-		out.Status, out.Error = jobs.StatusFailed, err.Error()
+		out.Status, out.Error, out.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
 	}
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
@@ -124,7 +124,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
-		fmt.Fprintf(s.screen, "%s %v\n", paint(s.screen.colours, red, "bulkload:"), err)
+		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), jobs.TextOf(err))
 	}
 	if !s.JSON.wanted() {
 		return out.Exit

@@ -118,6 +118,7 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 		if err != nil {
 			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
 		}
+		s.endBar()
 		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
 		s.logRun(summary, took)
 		writeSummary(s.people(), summary, took, s.Verbose > 0)
@@ -125,10 +126,22 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 			fmt.Fprintf(s.people(), "  %-8s %v\n", "error", err)
 		}
 	}
+	c.adviseHistory(s, all[0])
 	r, err := jobs.RunSeveral(ctx, all, o)
 	s.endBar()
 	writeSeveral(s.people(), r, all)
 	return r, err
+}
+
+// manyDates is how many runs give a region so many files that HBase holds up its writes, by default.
+const manyDates = 16
+
+// adviseHistory says that many dates are loaded with less harm in one run.
+func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
+	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
+		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, each of which gives every region a file: one run over a glob, with timestamp: column:NAME, gives it one for all; plan %s --from %s --to %s shows it",
+			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
+	}
 }
 
 // labelled is the logger of one of several runs that log at the same time: people see which it is.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // ReadOptions say with what a job file is read.
@@ -26,7 +26,7 @@ type ReadOptions struct {
 func Read(path string, o ReadOptions) (*Job, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, failure.Usagef("read the job file: %w", err)
+		return nil, errcode.JobRead.Errorf("read the job file: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	return Parse(path, f, o)
@@ -43,7 +43,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return nil, failure.Usagef("find the folder of %s: %w", path, err)
+		return nil, errcode.JobRead.Errorf("find the folder of %s: %w", path, err)
 	}
 	s.doc.anyQuery = o.AnyQuery
 	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour}
@@ -92,13 +92,13 @@ func readOutput(j *Job, s *section) {
 	readHFile(j, s, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
-	s.checkPlace("output", j.Output)
+	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
-		s.fail("load", "true hands the files to a table, whose boundaries they must have; regions.from is plan: use table")
+		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
-	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
-		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
+	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
+		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
 	}
 }
 
@@ -123,7 +123,7 @@ func checkFamily(s *section, key, name string) {
 	case name == "" || len(name) > 127:
 		s.fail(key, "a family's name has 1 to 127 bytes")
 	case strings.ContainsAny(name, ":/") || name[0] == '.' || name[0] == '_':
-		s.fail(key, "family %q can't be a folder of the output: it must hold no : or / and not begin with . or _", name)
+		s.fail(key, "family %q can't be a folder of the output: it must not contain : or / or begin with . or _", name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 
 	"go.yaml.in/yaml/v3"
@@ -35,7 +36,7 @@ func readRegions(j *Job, s *section) {
 	}
 	for _, key := range []string{"splits", "file"} {
 		if s.has(key) && j.Regions.From != key {
-			s.fail(key, "is given, but regions.from is %s", j.Regions.From)
+			s.failCode(errcode.JobRegions, key, "is given, but regions.from is %s", j.Regions.From)
 		}
 	}
 }
@@ -43,13 +44,13 @@ func readRegions(j *Job, s *section) {
 func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 	b, err := printable.Parse(text)
 	if err == nil && len(b) == 0 {
-		err = fmt.Errorf("a split must not be empty: the first region begins at the empty row by itself")
+		err = fmt.Errorf("a split must not be empty: the first region always begins at the empty row")
 	}
 	if n := len(j.Regions.Splits); err == nil && n > 0 && bytes.Compare(j.Regions.Splits[n-1], b) >= 0 {
-		err = fmt.Errorf("split %q does not come behind %q; splits ascend", text, printable.Bytes(j.Regions.Splits[n-1]))
+		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.doc.fail(at, "regions.%s: %v", j.Regions.From, err)
+		s.doc.failCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)

@@ -1,14 +1,15 @@
 package jobfile
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // errNoDate says that a job file needs the logical date and none was given.
-var errNoDate = errors.New("needs the logical date; give it with --date, such as --date 2026-11-20")
+var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
 // variables are what ${…} in a job file may name.
 type variables struct {
@@ -36,7 +37,7 @@ func (v variables) expand(text string) (string, error) {
 		return value
 	})
 	if failed == nil && strings.Contains(variable.ReplaceAllString(text, ""), "${") {
-		failed = fmt.Errorf("%q has a ${ without its }", text)
+		failed = errcode.JobVariable.Errorf("%q has a ${ without its }", text)
 	}
 	return expanded, failed
 }
@@ -45,7 +46,7 @@ func (v variables) value(name string) (string, error) {
 	layout, laidOut := strings.CutPrefix(name, "date:")
 	switch {
 	case laidOut && layout == "":
-		return "", errors.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
 	case (laidOut || name == "date") && v.Time.IsZero():
 		return "", fmt.Errorf("${%s} %w", name, errNoDate)
 	case laidOut:
@@ -60,7 +61,7 @@ func (v variables) value(name string) (string, error) {
 		if value, set := v.Environment(env); set {
 			return value, nil
 		}
-		return "", fmt.Errorf("${%s} is not defined: the environment has no %s", name, env)
+		return "", errcode.JobVariable.Errorf("${%s} is not defined: the environment has no %s", name, env)
 	}
-	return "", fmt.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and ${NAME} by --set NAME=VALUE", name)
+	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and ${NAME} by --set NAME=VALUE", name)
 }

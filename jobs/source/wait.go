@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -78,7 +79,7 @@ func (w *waiter) atRest(src *Source) error {
 	if now.Sub(w.since) >= w.options.Wait.Settle {
 		return nil
 	}
-	return failure.NotYetf("the input %s has %s of %d bytes, which must not change for %v before they are read (--wait-settle)",
+	return errcode.InputUnfinished.Errorf("the input %s has %s of %d bytes, which must not change for %v before they are read (--wait-settle)",
 		src.FS.URI(src.root), jobfile.Plural(len(src.Files), "file"), src.Bytes, w.options.Wait.Settle)
 }
 
