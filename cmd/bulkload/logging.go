@@ -163,7 +163,7 @@ func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
 	if summary.Error != "" {
 		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error))
 	}
-	s.records.LogAttrs(context.Background(), level, "run end", attributes...)
+	s.records.LogAttrs(context.Background(), level, "run ended", attributes...)
 }
 
 // summaryAttrs are the figures of a run.
