@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 )
@@ -67,8 +68,8 @@ type Hooks struct {
 // back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
-func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := newLoading(c, fs)
+func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
+	l := newLoading(c, fsys)
 	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
@@ -101,8 +102,8 @@ type loading struct {
 	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-func newLoading(c *Cluster, fs storage.FS) *loading {
-	l := &loading{cluster: c, fs: fs}
+func newLoading(c *Cluster, fsys storage.FS) *loading {
+	l := &loading{cluster: c, fs: fsys}
 	l.decide = l.prove
 	return l
 }
@@ -250,12 +251,12 @@ func (l *loading) check(table *Table, files []HFile) error {
 	names := make(map[string]string) // family and base name, by which files are told apart in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
-			return fmt.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
+			return errcode.TableFamily.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
 		}
 		_, p := splitURI(f.URI)
 		name := f.Family + "/" + path.Base(p)
 		if other, ok := names[name]; ok {
-			return fmt.Errorf("%w: %s and %s have the same name and family: HBase can't take them in one load", ErrRefused, other, f.URI)
+			return errcode.LoadNames.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
 		}
 		names[name] = f.URI
 		l.left = append(l.left, &pendingFile{HFile: f, path: p})
@@ -278,9 +279,9 @@ func (l *loading) checkSource(f *pendingFile) error {
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:
-		return fmt.Errorf("%w: %s is a folder", ErrRefused, f.URI)
+		return errcode.HFileNone.Errorf("%w: %s is a folder", ErrRefused, f.URI)
 	case info.Size == 0:
-		return fmt.Errorf("%w: %s is empty, no HFile", ErrRefused, f.URI)
+		return errcode.HFileNone.Errorf("%w: %s is empty, so it is not an HFile", ErrRefused, f.URI)
 	}
 	return nil
 }
@@ -298,7 +299,7 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return fmt.Errorf("%w: %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
 	}
 	if err != nil {
@@ -331,23 +332,23 @@ func (l *loading) checkStaging(table *Table) error {
 	authority, folder := splitURI(l.token)
 	for _, f := range l.left {
 		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
-			return fmt.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
+			return errcode.LoadPlace.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
 		}
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	info, err := l.fs.Stat(folder)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
+		return errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
 	}
 	if err != nil {
-		return fmt.Errorf("look at staging folder: %w", err)
+		return errcode.LoadStaging.Errorf("look at staging folder: %w", err)
 	}
 	tracker := fileTracker(table)
 	if tracker == "" {
 		return nil
 	}
 	if info.Owner != l.cluster.user {
-		return fmt.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
+		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
 			ErrRefused, trackerProperty, tracker, info.Owner, l.cluster.user)
 	}
 	return nil

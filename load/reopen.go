@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 )
 
@@ -16,7 +17,7 @@ import (
 // server opens it again, without a time in which a crash would leave it closed for good.
 
 // errNoOtherServer says that there is no server to move a region to.
-var errNoOtherServer = errors.New("there is no other region server to move it to")
+var errNoOtherServer = errcode.LoadMove.New("there is no other region server to move it to")
 
 // Reopen has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
 // needs the permission to administer the table. Where that is missing, or there is one region server only, the findings

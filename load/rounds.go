@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 )
@@ -30,7 +31,7 @@ func (l *loading) rounds(ctx context.Context) error {
 		first = nil
 		limit := max(l.cluster.limits.rounds, len(regions)+1)
 		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.outage {
-			return fmt.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions don't come to rest",
+			return errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions keep moving",
 				ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
 		groups, err := assign(l.left, regions, l.cluster.limits.filesPerFamily)
@@ -200,7 +201,7 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 }
 
 // errNoToken keeps a request from HBase with Kerberos that carries no token, whatever the reason is.
-var errNoToken = fmt.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
+var errNoToken = errcode.KerberosToken.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
 	"nothing was sent", ErrRefused)
 
 // tokenForRequest is the token for a request that is sent now; nil only where HBase has no Kerberos.
@@ -303,7 +304,7 @@ func (l *loading) refused(r Region, files []*pendingFile) error {
 	if reason != "" {
 		kind = ErrRefused // and no waiting helps
 	}
-	return fmt.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log at \"Failed to complete bulk load\"; the files are at their place%s",
+	return errcode.LoadRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s",
 		kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 

@@ -21,7 +21,7 @@ func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 
 // What ParseInt64 says of a text.
 const (
-	NoWhole      = "no whole number"
+	NoWhole      = "not a whole number"
 	OutsideInt64 = "number outside int64"
 )
 
@@ -82,7 +82,7 @@ func parseFloat(x []byte, bits int) (float64, string) {
 		return f, ""
 	}
 	if _, problem := parseDecimal(x); problem != "" {
-		return 0, "no number"
+		return 0, "not a number"
 	}
 	f, err := strconv.ParseFloat(string(x), bits)
 	if err != nil {

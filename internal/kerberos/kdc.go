@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/messages"
 )
 
 // ErrNoKDC marks errors of KDCs that can't be reached now.
-var ErrNoKDC = errors.New("no answer of any KDC")
+var ErrNoKDC = errcode.KerberosNoKDC.New("no answer of any KDC")
 
 // maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
 const maxReply = 1 << 20
@@ -33,7 +35,7 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 		addrs = lookUp(ctx, realm)
 	}
 	if len(addrs) == 0 {
-		return nil, "", fmt.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm, strings.Join(c.profile.files, ", "))
+		return nil, "", errcode.KerberosConfig.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm, strings.Join(c.profile.files, ", "))
 	}
 	addrs = first(addrs, c.answered[realm])
 	var failures []string

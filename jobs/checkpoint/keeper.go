@@ -20,6 +20,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/dirlock"
@@ -163,11 +164,11 @@ func (k *Keeper) find() error {
 		return nil // where more is wrong than that it is not there, the first spill says so
 	}
 	if err = partition.Private(info); err != nil {
-		return failure.Refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
+		return errcode.WorkDir.Errorf("the sorted runs of an earlier process can't be read: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return failure.Laterf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
+			return errcode.Locked.Errorf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
@@ -175,7 +176,7 @@ func (k *Keeper) find() error {
 		return k.discard()
 	}
 	if err := k.read(); err != nil {
-		return k.forget(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
+		return k.forget(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
 	}
 	all, _ := k.State.Bytes()
 	k.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
@@ -270,7 +271,7 @@ func (k *Keeper) Begin() error {
 		return nil
 	}
 	if err := k.make(); err != nil {
-		return fmt.Errorf("keep sorted runs in %s (make room there, choose another place with --work-dir, or give more --memory): %w", k.dir, err)
+		return fmt.Errorf("keep sorted runs in %s (free some space there, choose another --work-dir, or give more --memory): %w", k.dir, err)
 	}
 	return nil
 }

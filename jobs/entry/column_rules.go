@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/filter"
 	"bulkload/jobs/jobfile"
 	"bulkload/values"
@@ -88,7 +89,7 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	return reject(record, r.job, fault.Column, fault.Reason)
+	return reject(errcode.RejectFilter, record, r.job, fault.Column, fault.Reason)
 }
 
 // apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold
@@ -99,14 +100,14 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	for i := range r.columns {
 		rule := &r.columns[i]
 		if problem := r.store(rule, &r.values[rule.column]); problem != "" {
-			return nil, 0, reject(record, r.job, rule.column, problem)
+			return nil, 0, reject(errcode.RejectType, record, r.job, rule.column, problem)
 		}
 	}
 	timestamp = r.job.Timestamp
 	if r.moments != nil {
 		var problem string
 		if timestamp, problem = r.moments.of(record.Fields); problem != "" {
-			return nil, 0, reject(record, r.job, r.moments.column, problem)
+			return nil, 0, reject(errcode.RejectTimestamp, record, r.job, r.moments.column, problem)
 		}
 	}
 	return r.values, timestamp, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -48,7 +49,7 @@ func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, erro
 		return report, w.stopped(ctx, err)
 	}
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
-		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.Some(missing))
+		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.Some(missing))
 	}
 	return report, nil
 }
@@ -166,7 +167,7 @@ const savesALoad = 64
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
-		byURI[w.Out.Uri(f.Path)] = f
+		byURI[w.Out.URI(f.Path)] = f
 	}
 	var mu sync.Mutex
 	return load.Hooks{

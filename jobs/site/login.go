@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
@@ -24,7 +25,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
 		if k.Keytab != "" {
-			return failure.Refusef("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
+			return errcode.KerberosUnwanted.Errorf("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
 				"nothing would be protected; see -conf and hbase.conf for the right site files")
 		}
 		return nil
@@ -44,7 +45,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	}
 	tokens, broken := storage.TokensOfEnvironment()
 	if broken != nil {
-		return failure.Usagef("%w (they are needed, since the login failed: %w)", broken, err)
+		return errcode.SiteRead.Errorf("%w (they are needed, since the login failed: %w)", broken, err)
 	}
 	if len(tokens) == 0 {
 		return loginError(property, s.Conf, err)

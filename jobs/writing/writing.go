@@ -3,6 +3,7 @@
 package writing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,11 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -61,8 +62,10 @@ type Records interface {
 	All() []manifest.Slice
 	// Done is a finished slice; nil where it is not finished.
 	Done(region, slice int) *manifest.Slice
-	// Add records a finished slice.
+	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.Slice) error
+	// Flush records what was added. It is called when no slice is written any more, after an error too.
+	Flush() error
 	// Forget takes the slices of a region out and deletes their files, so that they are written again.
 	Forget(region int) error
 	// Served is the record of a file that the table serves already, nil for another.
@@ -93,10 +96,8 @@ func (w *Stage) Run(ctx context.Context) error {
 		}
 		group.Go(func() error { return w.writeSlice(running, u) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	err = group.Wait()
+	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
 // unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
@@ -117,7 +118,7 @@ func (w *Stage) unfinished() ([]sorting.Unit, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
 	w.writes.Add(0) // the stage begins
@@ -191,7 +192,7 @@ func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
 // BalanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
-		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",
 			region, written.Cells, written, sorted.Cells, sorted)
 	}
 	return nil
