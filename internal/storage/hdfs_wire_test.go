@@ -98,6 +98,47 @@ func encryptedWire(t *testing.T, s *secured) {
 	}
 }
 
+// TestSecuredMixedOffers: servers that offer some protections only get the first of the list that is among them, and a list
+// without any is refused.
+func TestSecuredMixedOffers(t *testing.T) {
+	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
+		t.Skip("starts a cluster of its own: make test-secured")
+	}
+	s := startSecured(t, testcluster.Options{Kerberos: &testcluster.Kerberos{RPC: "integrity,privacy", Transfer: "authentication,integrity"}})
+	conf := siteOf(t, s.Cluster)
+	for _, c := range []struct{ rpc, transfer, wantRPC, wantTransfer string }{
+		{"authentication,privacy,integrity", "privacy,integrity,authentication", "privacy", "auth-int"},
+		{"authentication,integrity", "privacy,authentication", "integrity", "auth"},
+	} {
+		conf.Set(rpcProtectionProperty, c.rpc)
+		conf.Set(transferProperty, c.transfer)
+		wantWire(t, s, conf, c.wantRPC, c.wantTransfer, false)
+	}
+	conf.Set(transferProperty, "privacy")
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	wantWriteRefused(t, fsys, path.Join(root, "refused"), "the server offers authentication,integrity, the site files ask for privacy")
+	conf.Set(rpcProtectionProperty, "authentication")
+	_, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
+	if err == nil || !strings.Contains(err.Error(), "the server offers integrity,privacy, the site files ask for authentication") {
+		t.Errorf("%v", err)
+	}
+}
+
+// wantWriteRefused wants no file to be written, and the error to say why.
+func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
+	t.Helper()
+	fsys.(*hdfsFS).patience.retry = time.Second
+	w, err := fsys.Create(name, 0)
+	check(t, err)
+	_, err = w.Write(noise(1 << 20))
+	err = errors.Join(err, w.Close())
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v; want %q", err, part)
+		}
+	}
+}
+
 // wantWire writes and reads a file, and wants protections on the wire, that of the NameNode by Hadoop's name and that of
 // DataNodes by SASL's.
 func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer string, aes bool) {
@@ -235,12 +276,5 @@ func TestSecuredPrivilegedDataNode(t *testing.T) {
 	conf := siteOf(t, s.Cluster)
 	conf.Set(transferProperty, "integrity,authentication")
 	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
-	fsys.(*hdfsFS).patience.retry = time.Second
-	w, err := fsys.Create(path.Join(root, "refused"), 0)
-	check(t, err)
-	_, err = w.Write(noise(1 << 20))
-	err = errors.Join(err, w.Close())
-	if err == nil || !strings.Contains(err.Error(), transferProperty+" is integrity") || !strings.Contains(err.Error(), "a port below 1024") {
-		t.Errorf("%v", err)
-	}
+	wantWriteRefused(t, fsys, path.Join(root, "refused"), transferProperty+" is integrity", "a port below 1024")
 }
