@@ -46,15 +46,15 @@ func SumValue(value []byte) ValueSum {
 type Serving int
 
 const (
-	// Served: the region returns a cell of the file.
+	// Served says: the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded: there are so many newer versions that the table does not keep the cells any more.
+	// Superseded says: there are so many newer versions that the table does not keep the cells any more.
 	Superseded
-	// Deleted: a delete marker hides the cells.
+	// Deleted says: a delete marker hides the cells.
 	Deleted
-	// Expired: the cells are older than the family's TTL.
+	// Expired says: the cells are older than the family's TTL.
 	Expired
-	// Missing: the region does not return the cells and shows no reason.
+	// Missing says: the region does not return the cells and shows no reason.
 	Missing
 )
 

@@ -16,8 +16,8 @@ import (
 const zstdWindow = 128 << 20
 
 // open gives the text of a file of size bytes, and what gives back the memory that takes.
-func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(), err error) {
-	close = func() {}
+func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(), err error) {
+	release = func() {}
 	switch c {
 	case None:
 		text = in
@@ -40,7 +40,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(),
 	default:
 		err = fmt.Errorf("%s is no codec", c)
 	}
-	return text, close, err
+	return text, release, err
 }
 
 func openZstd(in io.Reader) (io.Reader, func(), error) {

@@ -9,6 +9,7 @@ import (
 	"path"
 )
 
+// The permissions of an output.
 const (
 	DirPerm  fs.FileMode = 0o755 // of the folders of an output
 	FilePerm fs.FileMode = 0o644 // of its files

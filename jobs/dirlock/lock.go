@@ -17,6 +17,7 @@ import (
 	"bulkload/jobs/failure"
 )
 
+// A lock is a file in the directory.
 const (
 	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it

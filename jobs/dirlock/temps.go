@@ -136,4 +136,5 @@ func (g guardedFS) RemoveAll(name string) error {
 	return g.FS.RemoveAll(name)
 }
 
-const TempDir = ".tmp" // in an output directory
+// TempDir is the folder of temporary files in an output directory.
+const TempDir = ".tmp"

@@ -101,7 +101,8 @@ func (l *Layout) packTimestamp(dst []byte, timestamp int64) []byte {
 	return dst
 }
 
-var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged) // of a damaged sorted run
+// ErrPayload says that a sorted run is damaged: a payload of it can't be read.
+var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
 
 // CutTimestamp gives a payload's timestamp and packed values.
 func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {

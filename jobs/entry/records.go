@@ -125,9 +125,8 @@ func (r *Reader) Reject(err error) error {
 	return r.rejects.Add(bad)
 }
 
-const (
-	CheckEvery = 1024 // records between two looks at whether to stop
-)
+// CheckEvery is how many records are read between two looks at whether to stop.
+const CheckEvery = 1024
 
 // CountedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
 type CountedRejects struct{ n atomic.Int64 }

@@ -1,6 +1,7 @@
 // Package failpoint names the points of a run at which a crash matters, so that tests can stop a run there.
 package failpoint
 
+// The points, in the order of a run.
 const (
 	Planned       Point = "planned"        // the manifest is begun
 	Spilled       Point = "spilled"        // sorted runs are on the disk, and the journal does not say so yet

@@ -119,4 +119,5 @@ func parseMoment(text string) (int64, error) {
 	return ms, nil
 }
 
-const EndOf9999 = 253402300799999 // epoch milliseconds
+// EndOf9999 is the last millisecond of the year 9999, in epoch milliseconds.
+const EndOf9999 = 253402300799999

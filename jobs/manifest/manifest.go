@@ -33,6 +33,7 @@ const (
 	RejectsDir = ".rejects"
 )
 
+// A manifest says which form it has.
 const (
 	Schema           = 4 // of the manifests that are written
 	unsealedSchema   = 3 // the last one without a checksum; those of its runs are gone on with

@@ -67,6 +67,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// The memory of a run.
 const (
 	DefaultMemory = 512 << 20 // bytes
 	MinMemory     = 16 << 20  // bytes

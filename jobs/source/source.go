@@ -176,7 +176,8 @@ func (s *Source) finishedFolders(name string) ([]string, error) {
 	return folders, nil
 }
 
-const SuccessName = "_SUCCESS" // which Hadoop's jobs write when they have ended well
+// SuccessName is the file that Hadoop's jobs write when they have ended well.
+const SuccessName = "_SUCCESS"
 
 // Splits is the list of the splits that are read side by side.
 func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
@@ -187,4 +188,5 @@ func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
 	return splits, nil
 }
 
-const SplitSize = 32 << 20 // bytes of a file that one goroutine reads at a time
+// SplitSize is how many bytes of a file one goroutine reads at a time.
+const SplitSize = 32 << 20

@@ -114,7 +114,8 @@ func (t *Target) SplitKey(key []byte) (row, named []byte, err error) {
 	return row, named, nil
 }
 
-const DefaultMaxSize = 10 << 30 // hbase.hregion.max.filesize in hbase-default.xml
+// DefaultMaxSize is hbase.hregion.max.filesize in hbase-default.xml.
+const DefaultMaxSize = 10 << 30
 
 func maxSize(j *jobfile.Job, s *site.Site) (int64, error) {
 	if j.HFile.MaxSize > 0 {
@@ -207,4 +208,5 @@ func (t *Target) FileLimitHelp(raw int64) string {
 // and the key's own fields).
 const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 
-const KeySampleBytes = 8 << 20 // of row keys that say where regions begin
+// KeySampleBytes is how many bytes of row keys say where regions begin.
+const KeySampleBytes = 8 << 20
