@@ -28,7 +28,7 @@ const (
 type token struct {
 	kind  tokenKind
 	start int    // byte offsets in the text
-	end   int    // behind the last byte
+	end   int    // after the last byte
 	value string // a name without backticks, a literal without quotes and escapes
 }
 
@@ -79,7 +79,7 @@ func (l *lexer) next() (token, error) {
 	return l.run(tokenName, isNamePart), nil
 }
 
-// run takes the characters that belong together.
+// run reads the characters that belong together.
 func (l *lexer) run(kind tokenKind, belongs func(rune) bool) token {
 	start := l.pos
 	for l.pos < len(l.text) {
@@ -137,7 +137,7 @@ func (l *lexer) literal() (token, error) {
 
 var escapes = map[byte]byte{'\\': '\\', '\'': '\'', '"': '"', 'n': '\n', 'r': '\r', 't': '\t', '0': 0}
 
-// escape reads the escape at a backslash: its byte and how many bytes of text it takes.
+// escape parses the escape at a backslash, and returns its byte and its length in the text.
 func (l *lexer) escape(at int) (value byte, size int, err error) {
 	rest := l.text[at+1:]
 	if rest != "" {
