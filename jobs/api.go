@@ -3,6 +3,7 @@ package jobs
 import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
+	"bulkload/internal/program"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -49,6 +50,15 @@ var Plural = jobfile.Plural
 
 // Printable is printable.Bytes.
 var Printable = printable.Bytes
+
+// LevelStage is options.LevelStage.
+const LevelStage = options.LevelStage
+
+// LevelDetail is options.LevelDetail.
+const LevelDetail = options.LevelDetail
+
+// LevelCall is options.LevelCall.
+const LevelCall = options.LevelCall
 
 // Progress is progress.Progress.
 type Progress = progress.Progress
@@ -124,3 +134,9 @@ type LoadReport = loading.Report
 
 // LoadSummary is loading.Summary.
 type LoadSummary = loading.Summary
+
+// Build is program.Build.
+type Build = program.Build
+
+// ThisBuild is program.ThisBuild.
+var ThisBuild = program.ThisBuild

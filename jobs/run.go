@@ -21,6 +21,7 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/output"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
@@ -40,6 +41,8 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	if err != nil {
 		return summary, err
 	}
+	o = o.With("job", summary.Run.Job, "date", summary.Run.Date)
+	summary.log = o
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r, err := openRun(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
@@ -73,7 +76,7 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		r.options.Sayf("%v: their rows are written and loaded again now", lost.Lost)
+		r.options.Warnf("%v: their rows are written and loaded again now", lost.Lost)
 		r.options.Force = false // what is there now is this run's own
 		for _, w := range r.places {
 			w.out.Options.Force = false
@@ -101,6 +104,10 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
 		finished, err := w.out.Resume(ctx)
+		if w.out.Manifest != nil {
+			w.out.Options = r.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
+			w.share = r.share(i)
+		}
 		if err == nil && !finished && w.out.Blank() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
@@ -275,7 +282,9 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	}
 	var rows []*sorting.Rows
 	err = summary.phase("sort", "", func() (_ int64, err error) {
-		rows, err = s.Sort(ctx, r.options)
+		o := r.options
+		o.Watch = progress.Within(o.Watch, 0, sortShare)
+		rows, err = s.Sort(ctx, o)
 		return r.source.Bytes, err
 	})
 	at.sumRejects(summary, s.Rejects.Count())
@@ -303,7 +312,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 		if rows[i] == nil {
 			continue
 		}
-		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Say); err != nil {
+		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Warnf); err != nil {
 			return r.named(w, err)
 		}
 	}
@@ -332,7 +341,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 // write writes one output's files and closes its books.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
 	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
-		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Say: w.out.Options.Say, Failpoint: w.out.Options.Failpoint}, w.out.Options.Watch)
+		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.Run(ctx)
 		return writing.Checks.Sum(), err
@@ -371,7 +380,7 @@ func (w *outputRun) plan(ctx context.Context) error {
 // begin gets the output ready for its files.
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
-		w.out.Options.Sayf("the table's regions or settings have changed since this run began: writing all files again")
+		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
 		if err := w.out.Save(); err != nil { // before the files go: a manifest names files that exist
@@ -436,6 +445,7 @@ type outputRun struct {
 	loader *loading.Loader
 	target *target.Target // nil where the output is written
 	part   float64        // of the input's bytes that it takes, about
+	share  share          // of the whole run
 	report *OutputReport
 }
 
@@ -445,6 +455,7 @@ func newOutputRun(d *output.Dir) *outputRun {
 
 // load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
 func (w *outputRun) load(ctx context.Context, summary *Summary) error {
+	w.out.Options.Watch = w.share.load
 	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
 		return err
 	}

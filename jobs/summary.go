@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"log/slog"
 	"time"
 
 	"bulkload/internal/digest"
@@ -10,6 +11,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
@@ -29,7 +31,8 @@ type Summary struct {
 	Bound          *Bound              `json:"bound,omitempty"`   // where a run did something
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
 
-	only *OutputReport // where there is one output
+	only *OutputReport   // where there is one output
+	log  options.Options // gets the stages
 }
 
 // OutputSummary is what a run did for one output.
@@ -116,12 +119,25 @@ func (s *Summary) settle() {
 
 // phase times one stage of a run; output names whose it is where that is one of several.
 func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
+	s.log.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
 	bytes, err := do()
 	p := timing.NewPhase(name, time.Since(start), bytes)
 	p.Output = output
 	s.Phases = append(s.Phases, p)
+	if err == nil {
+		s.log.Detail(options.LevelStage, name+" done", append(outputAttr(output),
+			slog.Float64("seconds", p.Seconds), slog.Int64("bytes", bytes))...)
+	}
 	return err
+}
+
+// outputAttr names one of several outputs.
+func outputAttr(output string) []slog.Attr {
+	if output == "" {
+		return nil
+	}
+	return []slog.Attr{slog.String("output", output)}
 }
 
 // shift counts some of the load's time to the probe, which are the last two phases: before it loads files, a load asks too.

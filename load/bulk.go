@@ -383,7 +383,7 @@ func (l *loading) cleanup(ctx context.Context) {
 // onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging. A
 // call that was lost is made again: it makes another staging folder, or deletes one that is gone.
 func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
-	var pause backoff
+	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; regions = nil {
 		if len(regions) == 0 {
 			var err error

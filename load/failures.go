@@ -4,23 +4,81 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"bulkload/internal/calllog"
 	"bulkload/internal/hbase"
 	"bulkload/internal/kerberos"
 )
 
-// passing are exceptions of a server that can't do it now, or not any more (regions move): asking again, after a
-// look at where the region is, will help.
-var passing = []string{
-	"NotServingRegionException", "RegionMovedException", "RegionOpeningException", "RegionTooBusyException",
-	"RegionServerStoppedException", "RegionServerAbortedException", "WrongRegionException",
-	"ServerNotRunningYetException", "PleaseHoldException", "MasterNotRunningException", "MasterStoppedException",
-	"MasterRegistryFetchException", "NotAllMetaRegionsOnlineException",
-	"CallQueueTooBigException", "CallDroppedException", "CallTimeoutException", "RpcThrottlingException", "RetryImmediatelyException",
+// remedy is what is done about a failure.
+type remedy int
+
+const (
+	giveUp    remedy = iota // it will not pass
+	reopen                  // the scanner is no use any more, the region is where it was: open another one
+	waitThere               // the server has too much to do
+	lookAgain               // the region, or its server, is not there any more
+)
+
+// remedies are those of HBase's exceptions, by their classes without packages.
+var remedies = map[string]remedy{
+	"UnknownScannerException":        reopen, // its lease ran out, or the server was started again
+	"LeaseException":                 reopen, // the same, within a call
+	"OutOfOrderScannerNextException": reopen, // the answer before got lost
+	"ScannerResetException":          reopen, // the server could not go on with it
+
+	"CallDroppedException":      waitThere,
+	"CallQueueTooBigException":  waitThere,
+	"CallTimeoutException":      waitThere,
+	"PleaseHoldException":       waitThere,
+	"RegionTooBusyException":    waitThere,
+	"RetryImmediatelyException": waitThere,
+	"RpcThrottlingException":    waitThere,
+	"ServerTooBusyException":    waitThere,
+	"TimeoutIOException":        waitThere,
+
+	"MasterNotRunningException":        lookAgain,
+	"MasterRegistryFetchException":     lookAgain,
+	"MasterStoppedException":           lookAgain,
+	"NotAllMetaRegionsOnlineException": lookAgain,
+	"NotServingRegionException":        lookAgain,
+	"RegionMovedException":             lookAgain,
+	"RegionOpeningException":           lookAgain,
+	"RegionServerAbortedException":     lookAgain,
+	"RegionServerStoppedException":     lookAgain,
+	"ServerNotRunningYetException":     lookAgain,
+	"WrongRegionException":             lookAgain,
+
+	"AccessDeniedException":       giveUp,
+	"DoNotRetryIOException":       giveUp,
+	"FatalConnectionException":    giveUp,
+	"NoSuchColumnFamilyException": giveUp,
+	"TableNotEnabledException":    giveUp,
+	"TableNotFoundException":      giveUp,
 }
 
-func isPassing(err error) bool { return hbase.IsRemote(err, passing...) }
+// remedyOfException is what is done about an exception. Others than those that are known, such as an IOException of HDFS,
+// are tried again unless the server says not to.
+func remedyOfException(e *hbase.RemoteError) remedy {
+	r, known := remedies[e.ShortClass()]
+	if !known && !e.DoNotRetry {
+		return reopen
+	}
+	return r
+}
+
+// isPassing tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
+// look at where the region is, will help.
+func isPassing(err error) bool {
+	var remote *hbase.RemoteError
+	if !errors.As(err, &remote) {
+		return false
+	}
+	r := remedyOfException(remote)
+	return r == waitThere || r == lookAgain
+}
 
 // classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
 // reason.
@@ -69,7 +127,19 @@ func isClassified(err error) bool {
 }
 
 // backoff is the wait between two tries.
-type backoff struct{ next time.Duration }
+type backoff struct {
+	next time.Duration
+	what string       // is tried again, for the log
+	log  *slog.Logger // nil: nobody listens
+}
+
+// backoff is one whose waits are logged.
+func (s *servers) backoff(what string) backoff {
+	if s == nil {
+		return backoff{}
+	}
+	return backoff{what: what, log: s.options.Log}
+}
 
 const (
 	firstWait = 100 * time.Millisecond
@@ -79,6 +149,7 @@ const (
 // wait waits, every time longer, and tells whether ctx is still alive.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, firstWait), lastWait)
+	calllog.Again(ctx, b.log, b.what, b.next, nil)
 	select {
 	case <-time.After(b.next):
 		return true
@@ -89,7 +160,7 @@ func (b *backoff) wait(ctx context.Context) bool {
 
 // onMaster makes a call of the active master, again while the master says that it can't now.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
-	var pause backoff
+	pause := c.servers.backoff("a call of the master")
 	for {
 		conn, err := c.servers.master(ctx)
 		if err != nil {

@@ -82,7 +82,7 @@ func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{conf: conf, user: user, secured: options.Handshake != nil, limits: limits}
-	options.DialTimeout = limits.dial
+	options.DialTimeout, options.Log = limits.dial, who.Log
 	c.servers = newServers(keeper, options)
 	c.reader = newReader(c.servers, limits)
 	return c, nil

@@ -149,7 +149,7 @@ func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error)
 	p := &probing{cluster: c, id: id, now: time.Now().UnixMilli(), atOnce: probesAtOnce}
 	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 	defer cancel()
-	var pause backoff
+	pause := c.servers.backoff("reading the families")
 	for {
 		if err = p.describe(limited); err == nil || !p.mayPass(err) || !pause.wait(limited) {
 			return p, err
@@ -229,7 +229,7 @@ func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
 			left = append(left, &question{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
 		}
 	}
-	var pause backoff
+	pause := p.cluster.servers.backoff("asking for the rows of files")
 	progress := time.Now()
 	for len(left) > 0 {
 		answered, err := p.round(ctx, left)
@@ -243,7 +243,7 @@ func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
 		}
 		left = slices.DeleteFunc(left, func(q *question) bool { return done[q] })
 		if len(answered) > 0 {
-			pause, progress = backoff{}, time.Now()
+			pause.next, progress = 0, time.Now()
 		}
 		switch {
 		case len(left) == 0:

@@ -83,7 +83,7 @@ type tries struct {
 const maxStuck = 10
 
 func (r *reader) newTries() *tries {
-	return &tries{patience: r.limits.idle, answered: time.Now()}
+	return &tries{patience: r.limits.idle, answered: time.Now(), pause: r.servers.backoff("a read")}
 }
 
 // limit gives one try the time it may take.
@@ -97,7 +97,7 @@ func (t *tries) limit(ctx context.Context, most time.Duration) (context.Context,
 
 // gotFurther says that there is progress.
 func (t *tries) gotFurther() {
-	t.stuck, t.pause = 0, backoff{}
+	t.stuck, t.pause.next = 0, 0
 }
 
 // again waits before the next try. It returns an error where there should be none.
@@ -117,57 +117,16 @@ func (t *tries) again(ctx context.Context, err error) error {
 	return nil
 }
 
-// remedy is what a read does about a failure.
-type remedy int
-
-const (
-	giveUp    remedy = iota // it will not pass
-	reopen                  // the scanner is no use any more, the region is where it was: open another one
-	waitThere               // the server has too much to do
-	lookAgain               // the region, or its server, is not there any more
-)
-
-// The exceptions of each remedy, by their classes without packages.
-var (
-	lostScanner = []string{
-		"UnknownScannerException",        // its lease ran out, or the server was started again
-		"LeaseException",                 // the same, within a call
-		"OutOfOrderScannerNextException", // the answer before got lost
-		"ScannerResetException",          // the server could not go on with it
-	}
-	tooBusy = []string{
-		"RegionTooBusyException", "CallQueueTooBigException", "CallDroppedException", "CallTimeoutException",
-		"RpcThrottlingException", "ServerTooBusyException", "TimeoutIOException",
-	}
-	notThere = []string{
-		"NotServingRegionException", "RegionMovedException", "RegionOpeningException", "WrongRegionException",
-		"RegionServerStoppedException", "RegionServerAbortedException", "ServerNotRunningYetException",
-	}
-	hopeless = []string{
-		"FatalConnectionException", "AccessDeniedException", "TableNotFoundException", "TableNotEnabledException",
-		"NoSuchColumnFamilyException", "DoNotRetryIOException",
-	}
-)
-
 func remedyOf(err error) remedy {
 	var remote *hbase.RemoteError
 	var conn *hbase.ConnError
 	switch {
 	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled), isLogin(err):
 		return giveUp
-	case hbase.IsRemote(err, lostScanner...), errors.Is(err, hbase.ErrScannerClosed):
+	case errors.Is(err, hbase.ErrScannerClosed):
 		return reopen
-	case hbase.IsRemote(err, tooBusy...):
-		return waitThere
-	case hbase.IsRemote(err, notThere...):
-		return lookAgain
-	case hbase.IsRemote(err, hopeless...):
-		return giveUp
 	case errors.As(err, &remote):
-		if remote.DoNotRetry {
-			return giveUp
-		}
-		return reopen // such as an IOException of HDFS
+		return remedyOfException(remote)
 	case errors.As(err, &conn), errors.Is(err, ErrUnavailable), errors.Is(err, errInTransition), errors.Is(err, context.DeadlineExceeded):
 		return lookAgain
 	}

@@ -47,7 +47,7 @@ var errInTransition = errors.New("in transition")
 // regions reads a table's regions from hbase:meta. While regions split, merge and move they can be without a server
 // and the chain of their rows broken; it waits for that to pass, as long as ctx lets it.
 func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
-	var pause backoff
+	pause := c.servers.backoff("regions in transition")
 	for {
 		regions, err := c.reader.regions(ctx, id)
 		if err == nil {
@@ -68,7 +68,7 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 // regionsThrough is regions for a call that goes on while a server is down and its regions move: what fails for another
 // reason than that the table is gone or disabled is tried again until ctx ends.
 func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Region, error) {
-	var pause backoff
+	pause := c.servers.backoff("looking up the regions")
 	for {
 		limited, cancel := c.limit(ctx)
 		regions, err := c.regions(limited, id)

@@ -89,7 +89,7 @@ func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error
 	}
 	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 	defer cancel()
-	var pause backoff
+	pause := c.servers.backoff("a region that moves")
 	for {
 		regions, err := c.regionsThrough(limited, id)
 		if err != nil {
@@ -204,7 +204,7 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 func (l *loading) elsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()
-	var pause backoff
+	pause := l.cluster.servers.backoff("a region in transition")
 	for {
 		now, err := l.cluster.reader.region(limited, r.Name)
 		if !errors.Is(err, errInTransition) {

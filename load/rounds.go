@@ -19,7 +19,7 @@ const grace = 20 * time.Second
 
 // rounds sends files until none is left. Regions are looked up again in each round but the first.
 func (l *loading) rounds(ctx context.Context) error {
-	var pause backoff
+	pause := l.cluster.servers.backoff("a round of load requests")
 	progress := time.Now()
 	first := l.regions
 	for len(l.left) > 0 {
@@ -43,7 +43,7 @@ func (l *loading) rounds(ctx context.Context) error {
 			return err
 		}
 		if len(l.left) < before {
-			progress, pause = time.Now(), backoff{}
+			progress, pause.next = time.Now(), 0
 		}
 		if passing == nil {
 			l.report.Rounds++ // one in which HBase said yes or no

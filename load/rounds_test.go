@@ -264,6 +264,8 @@ func TestExceptions(t *testing.T) {
 		"org.apache.hadoop.hbase.exceptions.RegionMovedException":   nil,
 		"org.apache.hadoop.hbase.RegionTooBusyException":            nil,
 		"org.apache.hadoop.hbase.CallQueueTooBigException":          nil,
+		"org.apache.hadoop.hbase.ipc.ServerTooBusyException":        nil,
+		"org.apache.hadoop.hbase.exceptions.TimeoutIOException":     nil,
 		"org.apache.hadoop.hbase.security.AccessDeniedException":    ErrRefused,
 		"org.apache.hadoop.hbase.quotas.SpaceLimitingException":     ErrRefused,
 		"org.apache.hadoop.hbase.NotServingRegionExceptionNot":      ErrRefused,

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,10 +12,11 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// Identity is who a program is for HBase.
+// Identity is who a program is for HBase, and where its calls are logged.
 type Identity struct {
 	User  string          // on a cluster without Kerberos
 	Login *kerberos.Login // on one with Kerberos; nil where there is none
+	Log   *slog.Logger    // gets each call to a server and each second try, at calllog's level; nil: nobody listens
 }
 
 // The properties that decide how connections to HBase are protected.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"github.com/golang/snappy"
 )
@@ -25,13 +24,14 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// spilledRun is a sorted run on disk.
+// spilledRun is a sorted run in a store.
 type spilledRun struct {
+	store   Store
 	name    string
-	in      *os.File // nil while it isn't read
-	starts  []int64  // of each region in the file, and behind the last one its end
-	largest int      // bytes of entries in a block, at most
-	packed  int      // bytes of a stored block, at most
+	in      StoredRun // nil while it isn't read
+	starts  []int64   // of each region in the file, and behind the last one its end
+	largest int       // bytes of entries in a block, at most
+	packed  int       // bytes of a stored block, at most
 	places  places
 	entries int64
 	tail    int    // bytes of a kept run's description, behind its blocks
@@ -59,12 +59,14 @@ func (r *spilledRun) from(s Slice) int64 {
 // open makes the run ready to be read.
 func (r *spilledRun) open() (err error) {
 	if r.in == nil {
-		if r.in, err = os.Open(r.name); err != nil {
+		if r.in, err = r.store.Open(r.name); err != nil {
 			return fmt.Errorf("open a spilled run: %w", err)
 		}
 	}
 	return nil
 }
+
+func (r *spilledRun) path() string { return r.store.Path(r.name) }
 
 func (r *spilledRun) close() (err error) {
 	if r.in != nil {
@@ -74,8 +76,8 @@ func (r *spilledRun) close() (err error) {
 	return err
 }
 
-// remove closes the run and deletes its file.
-func (r *spilledRun) remove() error { return errors.Join(r.close(), os.Remove(r.name)) }
+// remove closes the run and deletes it.
+func (r *spilledRun) remove() error { return errors.Join(r.close(), r.store.Remove(r.name)) }
 
 // blockRoom is how much a block of n bytes of entries can take.
 func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
@@ -149,7 +151,7 @@ func tooShort(err error) error {
 }
 
 func (r *spilledRun) fault(at int64, err error) error {
-	return fmt.Errorf("read spilled run %s, block at offset %d: %w", r.name, at, err)
+	return fmt.Errorf("read spilled run %s, block at offset %d: %w", r.path(), at, err)
 }
 
 // appendEntry appends an entry to a block.

@@ -6,6 +6,7 @@
 //	Slice, a part of a region                       slice.go, cuts.go, places.go
 //	Run, a region's or slice's entries in order     sorted.go, cursor.go, tree.go
 //	Kept, runs that outlive the process             kept.go
+//	Store, where spilled runs are                   store.go
 //
 // What comes out depends on the entries alone: not on memory, lanes or timing.
 //

@@ -24,16 +24,18 @@ const (
 // newFor is how long a folder may be without its name. It has it within milliseconds; an older one is what a kill has left.
 const newFor = time.Hour
 
-// folder is where one sort keeps its spilled runs. It is made when the first one comes.
+// folder is where one sort has its spilled runs: a store of the caller's, where they outlive the process, or a folder of its
+// own, made when the first one comes. That one is on the local disk whatever Kept's store is: its runs are of use to this
+// process alone, each is written and read once, and the lock by which a killed sort is known is the machine's own.
 type folder struct {
-	work string // the work folder
+	work string // the work folder; "" where runs are kept
+	kept Store  // the caller's, of which nothing is deleted; nil: a folder of its own
 
 	mu   sync.Mutex
-	path string // "" until it is made
+	path string // of the sort's own folder; "" until it is made
 	lock *os.File
-	runs int  // files made
+	runs int  // given names
 	made bool // the work folder was not there before
-	kept bool // path is the caller's, and nothing is deleted
 }
 
 // newFolder is a sort's folder in a work folder, the system's temporary one where none is named.
@@ -44,23 +46,33 @@ func newFolder(work string) *folder {
 	return &folder{work: work}
 }
 
-// create makes the next run's file.
-func (f *folder) create() (*os.File, error) {
+// next gives the store and a name for the next run.
+func (f *folder) next() (Store, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" {
+	if f.kept == nil && f.path == "" {
 		if err := f.make(); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-	}
-	if f.kept && !f.made {
-		if err := os.MkdirAll(f.path, 0o700); err != nil {
-			return nil, err
-		}
-		f.made = true
 	}
 	f.runs++
-	return os.OpenFile(filepath.Join(f.path, fmt.Sprintf(runName, f.runs)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return f.store(), fmt.Sprintf(runName, f.runs), nil
+}
+
+// store is where the runs are.
+func (f *folder) store() Store {
+	if f.kept != nil {
+		return f.kept
+	}
+	return Folder(f.path)
+}
+
+// where is what a user would look for when runs can't be written.
+func (f *folder) where() string {
+	if f.kept != nil {
+		return f.kept.Path("")
+	}
+	return f.work
 }
 
 func (f *folder) make() error {
@@ -150,20 +162,24 @@ func RemoveStale(work string) {
 	}
 }
 
-// free is the room on the folder's disk; "" where it can't be told.
+// free says how many bytes can still be written there; "" where that is not known.
 func (f *folder) free() string {
-	var stat syscall.Statfs_t
-	if syscall.Statfs(f.work, &stat) != nil {
+	store := f.kept
+	if store == nil {
+		store = Folder(f.work)
+	}
+	free, err := store.Free()
+	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(" and %d are free there", uint64(stat.Bavail)*uint64(stat.Bsize))
+	return fmt.Sprintf(" and %d are free there", free)
 }
 
 // drop gives runs up: kept ones are closed, others deleted.
 func (f *folder) drop(runs []*spilledRun) error {
 	var errs []error
 	for _, r := range runs {
-		if f.kept {
+		if f.kept != nil {
 			errs = append(errs, r.close())
 		} else {
 			errs = append(errs, r.remove())
@@ -176,7 +192,7 @@ func (f *folder) drop(runs []*spilledRun) error {
 func (f *folder) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.path == "" || f.kept {
+	if f.path == "" {
 		return nil
 	}
 	err := errors.Join(os.RemoveAll(f.path), f.lock.Close())

@@ -3,7 +3,6 @@ package partition
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -13,7 +12,7 @@ func FuzzBlock(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("row"), 200), 13, byte(0x80), false)
 	f.Add(bytes.Repeat([]byte("row"), 200), 0, byte(0), true)
 	f.Add([]byte{0xff}, 0, byte(0xff), true)
-	name := filepath.Join(f.TempDir(), "run")
+	store := Folder(f.TempDir())
 	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte, plain bool) {
 		var entries []byte
 		for n := 0; n <= len(data) && len(entries) < 1<<16; n = 2*n + 1 {
@@ -21,8 +20,8 @@ func FuzzBlock(f *testing.F) {
 		}
 		block := appendBlock(nil, entries, plain)
 		block[uint(at)%uint(len(block))] ^= flip
-		run := &spilledRun{name: name, starts: []int64{0, int64(len(block))}, largest: len(entries), packed: len(block)}
-		if err := os.WriteFile(run.name, block, 0o600); err != nil {
+		run := &spilledRun{store: store, name: "run", starts: []int64{0, int64(len(block))}, largest: len(entries), packed: len(block)}
+		if err := os.WriteFile(run.path(), block, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := run.open(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -15,9 +14,9 @@ import (
 // those that an earlier one has finished. Who calls keeps account of what the runs hold: a lane's run holds what the lane
 // took since the one before.
 type Kept struct {
-	// Folder holds the runs of this sort alone. It is made when the first one comes, mode 0700. What is in it and not
-	// among Runs is deleted when the sort begins. The rest is the caller's to delete.
-	Folder string
+	// Store holds the runs of this sort alone. What is in it and not among Runs is deleted when the sort begins. The rest is
+	// the caller's to delete.
+	Store Store
 	// Runs are those that an earlier sort has left.
 	Runs []RunFile
 	// Replace records that a run has come in the place of others, which are deleted when it returns. It is called
@@ -25,10 +24,10 @@ type Kept struct {
 	Replace func(from []string, to RunFile) error
 }
 
-// RunFile is a run on the disk. Its name is that in the folder.
+// RunFile is a run in a store, by its name there.
 type RunFile struct {
 	Name    string `json:"name"`
-	Size    int64  `json:"size"` // of the file
+	Size    int64  `json:"size"` // of the run
 	Tail    int    `json:"tail"` // bytes of its description, at its end
 	Sum     uint32 `json:"sum"`  // CRC32C of these
 	Entries int64  `json:"entries"`
@@ -55,8 +54,8 @@ type tailMark struct {
 	Key []byte `json:"key"`
 }
 
-// keep describes the run behind its blocks. It is not forced to the disk: that would make the sort wait for it, and what a
-// process has written is there when it dies. Only a machine that goes down loses some, which CheckRun finds.
+// keep describes the run behind its blocks. On a local disk it is not forced there: that would make the sort wait for it, and
+// what a process has written is there when it dies. Only a machine that goes down loses some, which CheckRun finds.
 func (w *runWriter) keep(c *cuts) error {
 	c.tidy()
 	run := w.run
@@ -78,12 +77,7 @@ func (w *runWriter) keep(c *cuts) error {
 }
 
 func (r *spilledRun) file() RunFile {
-	return RunFile{filepath.Base(r.name), r.size() + int64(r.tail), r.tail, r.sum, r.entries}
-}
-
-// keptFolder is a folder of the caller's.
-func keptFolder(path string) *folder {
-	return &folder{work: filepath.Dir(path), path: path, kept: true}
+	return RunFile{r.name, r.size() + int64(r.tail), r.tail, r.sum, r.entries}
 }
 
 // takeKept begins with the runs of an earlier sort.
@@ -92,9 +86,9 @@ func (s *Sorter) takeKept() error {
 		return fmt.Errorf("%w: %w", ErrKept, err)
 	}
 	for _, f := range s.kept.Runs {
-		r, t, err := openKept(s.kept.Folder, f, s.regions.Len())
+		r, t, err := openKept(s.kept.Store, f, s.regions.Len())
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrKept, filepath.Join(s.kept.Folder, f.Name), err)
+			return fmt.Errorf("%w: %s: %w", ErrKept, s.kept.Store.Path(f.Name), err)
 		}
 		s.addRun(r)
 		s.stats.Entries += r.entries
@@ -104,24 +98,28 @@ func (s *Sorter) takeKept() error {
 	return nil
 }
 
-// clear deletes what is in a folder besides some runs: what a killed sort has left half done.
+// clear deletes what is in the caller's store besides some runs: what a killed sort has left half done.
 func (f *folder) clear(runs []RunFile) error {
-	files, err := os.ReadDir(f.path)
+	names, err := f.kept.List()
 	if len(runs) == 0 && err != nil {
 		return nil // mostly it is not there; where more is wrong, the first spill says so
 	}
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
+	wanted := map[string]bool{}
+	for _, r := range runs {
+		wanted[r.Name] = true
+	}
+	for _, name := range names {
 		var number int
-		if _, err := fmt.Sscanf(file.Name(), runName, &number); err == nil {
+		if _, err := fmt.Sscanf(name, runName, &number); err == nil {
 			f.runs = max(f.runs, number)
 		}
-		if slices.ContainsFunc(runs, func(r RunFile) bool { return r.Name == file.Name() }) {
+		if wanted[name] {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(f.path, file.Name())); err != nil {
+		if err := f.kept.Remove(name); err != nil {
 			return err
 		}
 	}
@@ -130,10 +128,10 @@ func (f *folder) clear(runs []RunFile) error {
 
 // CheckRun says what is wrong with a run of a sort into so many regions. Of one that may not have come to the disk all
 // blocks are read.
-func CheckRun(folder string, f RunFile, regions int, blocks bool) error {
-	r, _, err := openKept(folder, f, regions)
+func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
+	r, _, err := openKept(store, f, regions)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(folder, f.Name), err)
+		return fmt.Errorf("%s: %w", store.Path(f.Name), err)
 	}
 	if !blocks {
 		return nil
@@ -149,21 +147,21 @@ func CheckRun(folder string, f RunFile, regions int, blocks bool) error {
 }
 
 // openKept reads a kept run's description. Its blocks have checksums of their own.
-func openKept(folder string, f RunFile, regions int) (*spilledRun, *runTail, error) {
+func openKept(store Store, f RunFile, regions int) (*spilledRun, *runTail, error) {
 	if f.Name != filepath.Base(f.Name) || f.Tail < 0 || int64(f.Tail) > f.Size {
 		return nil, nil, errors.New("its record makes no sense")
 	}
-	in, err := os.Open(filepath.Join(folder, f.Name))
+	in, err := store.Open(f.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = in.Close() }() // it was only read
-	info, err := in.Stat()
+	size, err := in.Size()
 	if err != nil {
 		return nil, nil, err
 	}
-	if info.Size() != f.Size {
-		return nil, nil, fmt.Errorf("it has %d bytes and had %d", info.Size(), f.Size)
+	if size != f.Size {
+		return nil, nil, fmt.Errorf("it has %d bytes and had %d", size, f.Size)
 	}
 	text := make([]byte, f.Tail)
 	if _, err := in.ReadAt(text, f.Size-int64(f.Tail)); err != nil && !errors.Is(err, io.EOF) {
@@ -176,7 +174,7 @@ func openKept(folder string, f RunFile, regions int) (*spilledRun, *runTail, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return &spilledRun{name: in.Name(), starts: t.Starts, largest: t.Largest, packed: t.Packed, places: t.places(),
+	return &spilledRun{store: store, name: f.Name, starts: t.Starts, largest: t.Largest, packed: t.Packed, places: t.places(),
 		entries: f.Entries, tail: f.Tail, sum: f.Sum}, t, nil
 }
 
@@ -232,7 +230,7 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	}
 	names := make([]string, len(from))
 	for i, r := range from {
-		names[i] = filepath.Base(r.name)
+		names[i] = r.name
 	}
 	return s.kept.Replace(names, to.file())
 }
@@ -245,9 +243,9 @@ func (s *Sorter) cutsOf(runs []*spilledRun) (*cuts, error) {
 		return all, nil
 	}
 	for _, r := range runs {
-		_, t, err := openKept(s.kept.Folder, r.file(), s.regions.Len())
+		_, t, err := openKept(s.kept.Store, r.file(), s.regions.Len())
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrKept, r.name, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrKept, r.path(), err)
 		}
 		all.join(t.cuts())
 	}

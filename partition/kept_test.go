@@ -18,7 +18,7 @@ import (
 // keeper is the account of what kept runs hold, as a caller of the sort has it: entries by their index.
 type keeper struct {
 	mu      sync.Mutex
-	folder  string
+	store   Store
 	runs    []RunFile
 	covered map[int]bool
 	failing int // replacements that are still recorded; negative: all
@@ -27,7 +27,7 @@ type keeper struct {
 var errKilled = errors.New("killed")
 
 func (k *keeper) kept() *Kept {
-	return &Kept{Folder: k.folder, Runs: slices.Clone(k.runs), Replace: func(from []string, to RunFile) error {
+	return &Kept{Store: k.store, Runs: slices.Clone(k.runs), Replace: func(from []string, to RunFile) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.failing == 0 {
@@ -119,7 +119,7 @@ func TestKilledSortsGoOn(t *testing.T) {
 		entries := randomEntries(r, 2000+r.IntN(30_000), []int{1000, 300_000}[r.IntN(2)])
 		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Lanes: 1, WorkDir: t.TempDir()}
 		plain := sortEntries(t, Options{Regions: o.Regions, Memory: 1 << 30, Lanes: 1}, entries)
-		k := &keeper{folder: filepath.Join(t.TempDir(), "kept"), covered: map[int]bool{}}
+		k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 		var sorted *Sorted
 		lives := 0
 		for sorted == nil {
@@ -161,12 +161,12 @@ func TestKilledSortsGoOn(t *testing.T) {
 // checkKept wants the runs that are accounted for in the folder, and nothing else.
 func checkKept(t *testing.T, k *keeper) {
 	t.Helper()
-	files, err := os.ReadDir(k.folder)
+	files, err := os.ReadDir(k.store.Path(""))
 	if err != nil && !errors.Is(err, os.ErrNotExist) || len(files) != len(k.runs) {
 		t.Errorf("%d files are kept, %v; want %d", len(files), err, len(k.runs))
 	}
 	for _, run := range k.runs {
-		info, err := os.Stat(filepath.Join(k.folder, run.Name))
+		info, err := os.Stat(k.store.Path(run.Name))
 		if err != nil || info.Size() != run.Size || info.Mode().Perm() != 0o600 {
 			t.Errorf("%+v: %v", run, err)
 		}
@@ -177,7 +177,7 @@ func checkKept(t *testing.T, k *keeper) {
 func keptRuns(t *testing.T) (*keeper, Options) {
 	t.Helper()
 	o := Options{Regions: regions(t, "5"), Memory: 1 << 16, Lanes: 1}
-	k := &keeper{folder: filepath.Join(t.TempDir(), "kept"), covered: map[int]bool{}}
+	k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 	if _, err := k.live(t, o, randomEntries(rand.New(rand.NewPCG(1, 1)), 5000, 1000), 4000); !errors.Is(err, errKilled) || len(k.runs) < 3 {
 		t.Fatalf("%d runs, %v", len(k.runs), err)
 	}
@@ -186,14 +186,14 @@ func keptRuns(t *testing.T) (*keeper, Options) {
 
 func TestChangedKeptRunsAreRefused(t *testing.T) {
 	k, o := keptRuns(t)
-	name := filepath.Join(k.folder, k.runs[1].Name)
+	name := k.store.Path(k.runs[1].Name)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-30] ^= 1
-	other, err := os.ReadFile(filepath.Join(k.folder, k.runs[2].Name))
+	other, err := os.ReadFile(k.store.Path(k.runs[2].Name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestChangedKeptRunsAreRefused(t *testing.T) {
 // TestDamagedKeptRunIsFound: a block that has changed is an error when it is read, never another entry.
 func TestDamagedKeptRunIsFound(t *testing.T) {
 	k, o := keptRuns(t)
-	name := filepath.Join(k.folder, k.runs[1].Name)
+	name := k.store.Path(k.runs[1].Name)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestSortEndsWithItsContext(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
 	for _, keep := range []bool{false, true} {
 		o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Lanes: 1}
-		k := &keeper{folder: filepath.Join(o.WorkDir, "kept"), covered: map[int]bool{}, failing: -1}
+		k := &keeper{store: Folder(filepath.Join(o.WorkDir, "kept")), covered: map[int]bool{}, failing: -1}
 		if keep {
 			o.Kept = k.kept()
 		}

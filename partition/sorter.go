@@ -63,7 +63,7 @@ func NewSorter(o Options) (*Sorter, error) {
 	}
 	s.plain.Store(o.Plain)
 	if o.Kept != nil {
-		s.folder = keptFolder(o.Kept.Folder)
+		s.folder = &folder{kept: o.Kept.Store}
 		return s, s.takeKept()
 	}
 	return s, nil

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"sync/atomic"
 )
 
@@ -30,7 +30,7 @@ type runWriter struct {
 	plain     bool          // blocks are not compressed
 	plainLeft *atomic.Int64 // of all writers together; nil: they are
 
-	file    *os.File
+	file    io.WriteCloser
 	run     *spilledRun
 	counts  []int64 // entries a region
 	region  int     // being written
@@ -66,21 +66,25 @@ func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, 
 	if err == nil {
 		err = w.finish()
 	}
-	if err == nil && w.folder.kept {
+	if err == nil && w.folder.kept != nil {
 		err = w.keep(c)
 	}
 	err = errors.Join(err, w.file.Close())
 	if err != nil {
-		return nil, w.fault(size, errors.Join(err, os.Remove(w.run.name)))
+		return nil, w.fault(size, errors.Join(err, w.run.remove()))
 	}
 	return w.run, nil
 }
 
-func (w *runWriter) begin() (err error) {
-	if w.file, err = w.folder.create(); err != nil {
+func (w *runWriter) begin() error {
+	store, name, err := w.folder.next()
+	if err != nil {
 		return err
 	}
-	w.run = &spilledRun{name: w.file.Name(), starts: make([]int64, 1, w.regions.Len()+1)}
+	if w.file, err = store.Create(name); err != nil {
+		return err
+	}
+	w.run = &spilledRun{store: store, name: name, starts: make([]int64, 1, w.regions.Len()+1)}
 	w.region, w.end, w.written, w.data = 0, w.regions.End(0), 0, 0
 	w.buffer = w.buffer[:0]
 	w.beginBlock()
@@ -179,7 +183,7 @@ func (w *runWriter) fault(size int64, err error) error {
 		return err
 	}
 	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (make room there, choose another place with --work-dir, or give more --memory): %w",
-		size, w.folder.work, w.written, w.folder.free(), err)
+		size, w.folder.where(), w.written, w.folder.free(), err)
 }
 
 // writeArena writes a sorted arena, whose candidates for cuts are c.

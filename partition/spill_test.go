@@ -100,23 +100,23 @@ func TestDamagedSpillIsFound(t *testing.T) {
 	dir := t.TempDir()
 	sorted := spilled(t, dir)
 	run := sorted.runs[0]
-	whole, err := os.ReadFile(run.name)
+	whole, err := os.ReadFile(run.path())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []int{0, 1, 4, 7, 8, 11, 12, 13, 1000, len(whole) / 2, len(whole) - 1} {
 		broken := bytes.Clone(whole)
 		broken[at] ^= 0x40
-		if err := os.WriteFile(run.name, broken, 0o600); err != nil {
+		if err := os.WriteFile(run.path(), broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantDamage(t, sorted, run.name, fmt.Sprintf("byte %d", at))
+		wantDamage(t, sorted, run.path(), fmt.Sprintf("byte %d", at))
 	}
-	if err := os.WriteFile(run.name, whole[:len(whole)-5], 0o600); err != nil {
+	if err := os.WriteFile(run.path(), whole[:len(whole)-5], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantDamage(t, sorted, run.name, "a cut file")
-	if err := os.WriteFile(run.name, whole, 0o600); err != nil {
+	wantDamage(t, sorted, run.path(), "a cut file")
+	if err := os.WriteFile(run.path(), whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := readToEnd(sorted); !errors.Is(err, io.EOF) {
@@ -220,7 +220,7 @@ func TestFullDiskIsTold(t *testing.T) {
 func TestSpilledFilesArePrivate(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "w")
 	sorted := spilled(t, work)
-	for name, want := range map[string]os.FileMode{sorted.runs[0].name: 0o600, sorted.folder.path: 0o700, work: 0o700} {
+	for name, want := range map[string]os.FileMode{sorted.runs[0].path(): 0o600, sorted.folder.path: 0o700, work: 0o700} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: mode %v, %v; want %v", name, info.Mode(), err, want)
 		}

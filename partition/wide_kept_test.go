@@ -10,7 +10,7 @@ import (
 
 // TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole keys.
 func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
-	k := &keeper{folder: t.TempDir() + "/kept", failing: -1}
+	k := &keeper{store: Folder(t.TempDir() + "/kept"), failing: -1}
 	o := Options{Regions: regions(t), Memory: 256 << 10, Lanes: 1}
 	first := sortWide(t, k, o, 20_000)
 	if len(first.runs) == len(k.runs) && first.Stats().Runs == len(k.runs) {

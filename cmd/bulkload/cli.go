@@ -20,7 +20,9 @@ type common struct {
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
 	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
-	Verbose bool              `short:"v" help:"Prints more."`
+	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv calls to servers and what is tried again, too."`
+	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes records with time and attributes to stderr, instead of lines for people and a bar."`
+	LogFile string            `placeholder:"FILE" help:"Appends these records to a file, too."`
 
 	memory int64
 }
@@ -34,6 +36,10 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+
+	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
+	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`
+	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
 // dated is the flag of the verbs that read a job file.
@@ -64,7 +70,7 @@ func (d dated) readWith(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 }
 
 func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Say: s.note, Watch: s.bar.show}
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch}
 }
 
 type runCommand struct {
@@ -83,10 +89,8 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	o.Force, o.NoLoad = c.Force, c.NoLoad
 	began := time.Now()
 	summary, err := jobs.Run(ctx, job, o)
-	s.bar.close()
-	if !s.Quiet {
-		writeSummary(s.stderr, summary, time.Since(began), s.Verbose)
-	}
+	s.endBar()
+	writeSummary(s.people(), summary, time.Since(began), s.Verbose > 0)
 	return summary, err
 }
 
@@ -133,9 +137,9 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 		options.Expression = *c.Compare
 	}
 	r, err := jobs.Plan(ctx, job, s.options(), options)
-	s.bar.close()
+	s.endBar()
 	if err == nil {
-		writePlan(s.answers(), r)
+		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON)
 	}
 	return r, err
 }
@@ -156,8 +160,9 @@ type loadCommand struct {
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
-	if err == nil && !s.Quiet {
-		writeLoad(s.stderr, r)
+	s.endBar()
+	if err == nil {
+		writeLoad(s.people(), r)
 	}
 	return r, err
 }
@@ -170,13 +175,11 @@ type verifyCommand struct {
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := c.verify(ctx, s)
-	s.bar.close()
+	s.endBar()
 	if r == nil {
 		return nil, err
 	}
-	if !s.Quiet {
-		writeVerification(s.stderr, r, s.Verbose)
-	}
+	writeVerification(s.people(), r, s.Verbose > 0)
 	return r, err
 }
 

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
 	"syscall"
+	"time"
 
 	"bulkload/jobs"
 
@@ -37,31 +39,70 @@ type command interface {
 // session is what all verbs share: the common flags and where to write.
 type session struct {
 	common
-	stdout, stderr io.Writer
-	answer         *bufio.Writer // see answers
-	bar            *progressBar
+	stdout  io.Writer
+	answer  *bufio.Writer     // see answers
+	model   *kong.Application // of the command line
+	screen  *screen           // stderr
+	tracker tracker
+	draw    func() // draws the bar
+	endBar  func() // takes it away
+
+	log     *slog.Logger // see openLog
+	records *slog.Logger
+	logFile *os.File // nil without --log-file
 }
 
 // run is the whole program but for the process: it gives the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &session{stdout: stdout, stderr: stderr, answer: bufio.NewWriter(stdout)}
-	cmd, helped, err := parse(args, s)
+	s := &session{stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
+	cmd, name, helped, err := parse(args, s)
 	if helped {
 		return exitDone
 	}
+	s.tracker.begun = time.Now()
 	var r report
 	if err == nil {
-		tuneCollector(s.memory)
-		s.bar = newProgressBar(stderr, s.Quiet)
-		r, err = cmd.do(ctx, s)
-		s.bar.close()
-		if failed := s.answer.Flush(); failed != nil && err == nil {
-			err = fmt.Errorf("write the answer: %w", failed)
-		}
+		err = s.openLog()
 	} else {
 		s.JSON = slices.Contains(args, "--json")
 	}
+	if err == nil {
+		tuneCollector(s.memory)
+		r, err = s.do(ctx, cmd, name)
+	}
 	return s.finish(r, err)
+}
+
+// do runs a command, with its bar or heartbeat.
+func (s *session) do(ctx context.Context, cmd command, name string) (report, error) {
+	s.logBegin(name)
+	if s.Quiet || s.Log != "" {
+		s.screen.width = nil
+	}
+	stop := s.heartbeat()
+	defer stop()
+	s.draw, s.endBar = s.screen.begin(&s.tracker)
+	r, err := cmd.do(ctx, s)
+	s.endBar()
+	if failed := s.answer.Flush(); failed != nil && err == nil {
+		err = fmt.Errorf("write the answer: %w", failed)
+	}
+	return r, err
+}
+
+// watch takes the progress of a command.
+func (s *session) watch(p jobs.Progress) {
+	if s.tracker.show(p) {
+		s.draw()
+	}
+}
+
+// people is where text for people goes that is no note, such as the summary of a run.
+func (s *session) people() io.Writer {
+	if s.Quiet || s.Log != "" {
+		return io.Discard
+	}
+	return s.screen
 }
 
 // finish says how it ended, to people or to a program.
@@ -73,7 +114,10 @@ func (s *session) finish(r report, err error) int {
 	out.Exit = exitCode(err)
 	if err != nil {
 		out.Status, out.Error = jobs.StatusFailed, err.Error()
-		fmt.Fprintf(s.stderr, "bulkload: %v\n", err)
+	}
+	s.logEnd(r, time.Since(s.tracker.begun))
+	if err != nil && (s.Log == "" || s.log == nil) {
+		fmt.Fprintf(s.screen, "%s %v\n", paint(s.screen.colours, red, "bulkload:"), err)
 	}
 	if !s.JSON {
 		return out.Exit
@@ -81,32 +125,32 @@ func (s *session) finish(r report, err error) int {
 	encoder := json.NewEncoder(s.stdout)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(r); err != nil {
-		fmt.Fprintf(s.stderr, "bulkload: write the summary: %v\n", err)
+		fmt.Fprintf(s.screen, "bulkload: write the summary: %v\n", err)
 		return max(out.Exit, exitFailed)
 	}
 	return out.Exit
 }
 
 // parse reads the command line. helped is true where help was asked for and printed.
-func parse(args []string, s *session) (cmd command, helped bool, err error) {
+func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
 	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and hands them to HBase.\n\n"+exitHelp),
-		kong.Writers(s.stdout, s.stderr), kong.Exit(func(int) { helped = true }))
+		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }))
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	parsed, err := k.Parse(args)
 	if helped {
-		return nil, true, nil
+		return nil, "", true, nil
 	}
 	if err != nil {
-		return nil, false, usage(err)
+		return nil, "", false, usage(err)
 	}
-	s.common = c.common
+	s.common, s.model = c.common, k.Model
 	if s.memory, err = jobs.ParseSize(c.Memory); err != nil {
-		return nil, false, usage(fmt.Errorf("--memory: %w", err))
+		return nil, "", false, usage(fmt.Errorf("--memory: %w", err))
 	}
-	return parsed.Selected().Target.Addr().Interface().(command), false, nil
+	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Name, false, nil
 }
 
 // tuneCollector lets garbage grow only as far as the budget allows.

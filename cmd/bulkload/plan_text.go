@@ -11,25 +11,26 @@ import (
 )
 
 // writePlan shows a plan: of each table, where there are several, and two keys side by side, where two were compared.
-func writePlan(w io.Writer, p *jobs.PlanReport) {
+// With colours, problems and warnings stand out.
+func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 	for _, out := range p.Outputs {
-		writePlan(w, out)
+		writePlan(w, out, colours)
 	}
 	if p.Outputs != nil {
 		return
 	}
 	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
-	writePlanned(w, &p.Report)
+	writePlanned(w, &p.Report, colours)
 	if p.Compared != nil {
 		writeComparison(w, &p.Report, &p.Compared.Report)
-		writeChecks(w, "the other key's checks", p.Compared.Checks)
+		writeChecks(w, "the other key's checks", p.Compared.Checks, colours)
 	}
 	if p.Created {
 		line(w, "created", "table %s", p.Run.Table)
 	}
 }
 
-func writePlanned(w io.Writer, p *stats.Report) {
+func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	line(w, "input", "%s, %s; read: %s", jobs.Plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
 	about := ""
 	if p.Sample {
@@ -45,7 +46,7 @@ func writePlanned(w io.Writer, p *stats.Report) {
 	writeSuggestion(w, p)
 	writeLive(w, p)
 	writeForecast(w, p)
-	writeChecks(w, "checks", p.Checks)
+	writeChecks(w, "checks", p.Checks, colours)
 	line(w, "create", "%s", p.Create)
 }
 
@@ -263,7 +264,7 @@ func nightsText(n int) string {
 	return jobs.Plural(n, "night")
 }
 
-func writeChecks(w io.Writer, title string, found []stats.Finding) {
+func writeChecks(w io.Writer, title string, found []stats.Finding, colours bool) {
 	if len(found) == 0 {
 		line(w, title, "nothing found")
 	}
@@ -271,9 +272,20 @@ func writeChecks(w io.Writer, title string, found []stats.Finding) {
 		if i > 0 {
 			title = ""
 		}
-		line(w, title, "%s %s: %s", f.Severity, f.Code, f.Reason)
+		line(w, title, "%s %s: %s", severity(f.Severity, colours), f.Code, f.Reason)
 		line(w, "", "  → %s", f.Remedy)
 	}
+}
+
+// severity is a check's, in its colour.
+func severity(s stats.Severity, colours bool) string {
+	switch s {
+	case stats.Problem:
+		return paint(colours, red, string(s))
+	case stats.Warning:
+		return paint(colours, yellow, string(s))
+	}
+	return string(s)
 }
 
 // writeComparison shows two keys side by side.

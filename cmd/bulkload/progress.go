@@ -1,59 +1,116 @@
 package main
 
 import (
-	"io"
-	"os"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"bulkload/jobs"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// progressBar shows a phase's progress, on a terminal only.
-type progressBar struct {
-	out   io.Writer // nil: show nothing
-	mu    sync.Mutex
-	phase string
-	bar   *progressbar.ProgressBar
+// tracker knows how far a command is. Its zero value has seen nothing yet.
+type tracker struct {
+	mu      sync.Mutex
+	begun   time.Time // the command
+	latest  jobs.Progress
+	stage   time.Time // the latest phase
+	before  int64     // done at its first word: a run that goes on begins with what was done before
+	changed time.Time // the latest progress
 }
 
-func newProgressBar(stderr io.Writer, quiet bool) *progressBar {
-	f, ok := stderr.(*os.File)
-	if quiet || !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progressBar{}
+// show takes progress. It is called from several goroutines, which may overtake each other. It tells whether a phase begins.
+func (t *tracker) show(p jobs.Progress) (begins bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	begins = p.Phase != t.latest.Phase || p.Total != t.latest.Total
+	switch {
+	case begins:
+		t.stage, t.before = now, p.Done
+	case p.Done < t.latest.Done:
+		return false
 	}
-	return &progressBar{out: stderr}
+	t.latest, t.changed = p, now
+	return begins
 }
 
-func (b *progressBar) show(p jobs.Progress) {
-	if b.out == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.phase != p.Phase || b.bar == nil {
-		b.clear()
-		b.phase = p.Phase
-		b.bar = progressbar.NewOptions64(p.Total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(p.Phase),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionShowBytes(p.Bytes))
-	}
-	// A bar that can't be drawn is no reason to stop a load.
-	_ = b.bar.Set64(min(p.Done, p.Total))
+// state is a moment of a command.
+type state struct {
+	jobs.Progress
+	running time.Duration // of the command
+	silent  time.Duration // since the latest progress
+	rate    float64       // done a second in this phase; 0: not known
+	left    time.Duration // of this phase; 0: not known
 }
 
-// clear takes the bar off the screen.
-func (b *progressBar) clear() {
-	if b.bar != nil {
-		_ = b.bar.Clear() // see show
+// shortest is how long a phase must have lasted before its rate means something.
+const shortest = time.Second
+
+func (t *tracker) state() state {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	s := state{Progress: t.latest, running: now.Sub(t.begun)}
+	if s.Phase == "" {
+		s.silent = s.running
+		return s
 	}
-	b.bar = nil
+	s.silent = now.Sub(t.changed)
+	if lasted := now.Sub(t.stage); lasted >= shortest && s.Done > t.before {
+		s.rate = float64(s.Done-t.before) / lasted.Seconds()
+		s.left = time.Duration(float64(max(s.Total-s.Done, 0)) / s.rate * float64(time.Second))
+	}
+	return s
 }
 
-func (b *progressBar) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.clear()
+// String is the state in words: sort: 1.2 GiB of 3.4 GiB, 43.1 MiB/s, 51s left.
+func (s state) String() string {
+	if s.Phase == "" {
+		return "no progress yet after " + s.running.Round(time.Second).String()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s of %s", s.Phase, s.amount(min(s.Done, s.Total)), s.amount(s.Total))
+	if !s.Bytes {
+		b.WriteString(" " + s.unit())
+	}
+	if s.rate > 0 && s.Done < s.Total {
+		fmt.Fprintf(&b, ", %s/s, %s left", s.amount(int64(s.rate)), s.left.Round(time.Second))
+	}
+	if s.silent >= time.Minute {
+		fmt.Fprintf(&b, ", no progress for %s", s.silent.Round(time.Second))
+	}
+	return b.String()
+}
+
+func (s state) unit() string {
+	switch {
+	case s.Bytes:
+		return "bytes"
+	case s.Unit != "":
+		return s.Unit
+	}
+	return "records"
+}
+
+// amount writes a number of what is counted.
+func (s state) amount(n int64) string {
+	if s.Bytes {
+		return jobs.FormatSize(n)
+	}
+	return count(n)
+}
+
+// barWidth is how many characters a bar has between its brackets.
+const barWidth = 20
+
+// line is the state as a bar for the whole command, and the words after it, in at most width characters.
+func (s state) line(width int) string {
+	full := int(s.Whole * barWidth)
+	bar := strings.Repeat("=", full)
+	if full < barWidth {
+		bar += ">" + strings.Repeat(" ", barWidth-full-1)
+	}
+	line := []rune(fmt.Sprintf("[%s] %3.0f%% %v", bar, 100*s.Whole, s))
+	return string(line[:min(len(line), max(width, 0))])
 }

@@ -14,14 +14,6 @@ import (
 	"bulkload/jobs/plan/stats"
 )
 
-// note tells people what happens on the way.
-func (s *session) note(text string) {
-	if !s.Quiet {
-		s.bar.close()
-		fmt.Fprintln(s.stderr, text)
-	}
-}
-
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
 // asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {

@@ -4,7 +4,7 @@
 // It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
 // connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
 // pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
-// Cells come in blocks after the message. It logs nothing.
+// Cells come in blocks after the message. It logs nothing but the calls themselves, where that is asked for.
 package hbase
 
 import (
@@ -13,9 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
+
+	"bulkload/internal/calllog"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -35,6 +38,7 @@ type Options struct {
 	// Handshake makes the handshake with a server ("host:port"); nil: Simple.
 	Handshake   func(addr string, s Service) Handshake
 	DialTimeout time.Duration // for the connection and the handshake; 0: 10 s
+	Log         *slog.Logger  // gets each call, at calllog's level; nil: nobody listens
 }
 
 // Conn is a connection to one server. Its methods are safe for concurrent use; answers may come in any order.
@@ -42,6 +46,7 @@ type Conn struct {
 	addr   string
 	socket net.Conn
 	stream io.ReadWriter // the socket, or the security layer above it
+	log    *slog.Logger  // see Options
 
 	write sync.Mutex // held while a frame is written
 
@@ -64,7 +69,9 @@ type answer struct {
 }
 
 // Dial connects to a server ("host:port"). Its errors are *ConnError.
-func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, error) {
+func Dial(ctx context.Context, addr string, service Service, o Options) (c *Conn, err error) {
+	begun := time.Now()
+	defer func() { calllog.Call(ctx, o.Log, addr, "connect to "+string(service), begun, err) }()
 	handshake := Handshake(Simple)
 	if o.Handshake != nil {
 		handshake = o.Handshake(addr, service)
@@ -84,7 +91,7 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (*Conn, 
 		socket.Close()
 		return nil, &ConnError{Addr: addr, Err: err}
 	}
-	c := &Conn{addr: addr, socket: socket, stream: stream, pending: make(map[uint32]chan<- answer)}
+	c = &Conn{addr: addr, socket: socket, stream: stream, log: o.Log, pending: make(map[uint32]chan<- answer)}
 	go c.receive()
 	return c, nil
 }
@@ -148,7 +155,9 @@ func (c *Conn) Call(ctx context.Context, method string, param []byte) ([]byte, e
 }
 
 // Exchange is Call for a method whose answer may carry cells.
-func (c *Conn) Exchange(ctx context.Context, method string, param []byte) (Reply, error) {
+func (c *Conn) Exchange(ctx context.Context, method string, param []byte) (reply Reply, err error) {
+	begun := time.Now()
+	defer func() { calllog.Call(ctx, c.log, c.addr, method, begun, err) }()
 	if err := ctx.Err(); err != nil {
 		return Reply{}, c.connError(method, false, err)
 	}

@@ -41,9 +41,11 @@ type RemoteError struct {
 }
 
 func (e *RemoteError) Error() string {
-	short := e.Class[strings.LastIndexByte(e.Class, '.')+1:]
-	return fmt.Sprintf("HBase server %s refused %s: %s: %s", e.Addr, e.Method, short, e.Message)
+	return fmt.Sprintf("HBase server %s refused %s: %s: %s", e.Addr, e.Method, e.ShortClass(), e.Message)
 }
+
+// ShortClass is the class without its package.
+func (e *RemoteError) ShortClass() string { return e.Class[strings.LastIndexByte(e.Class, '.')+1:] }
 
 // IsRemote tells whether err is an exception of one of the classes, named without their packages.
 func IsRemote(err error, classes ...string) bool {

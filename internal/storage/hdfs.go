@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type hdfsFS struct {
 	blockSize   int64
 	umask       fs.FileMode
 	replicas    *replicas
+	log         *slog.Logger // of calls; nil: nobody listens
 	closing     sync.Once
 }
 
@@ -320,6 +322,9 @@ func (h *hdfsFS) URI(name string) string { return h.uri + name }
 
 func (h *hdfsFS) Close() error {
 	var err error
-	h.closing.Do(func() { err = h.client.Close() })
+	h.closing.Do(func() {
+		h.names.close()
+		err = h.client.Close()
+	})
 	return err
 }

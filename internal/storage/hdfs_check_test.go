@@ -32,7 +32,7 @@ func TestCheckedConnOtherOperations(t *testing.T) {
 	for _, op := range [][]byte{{0, transferVersion, 80, 1, 2, 3}, {0, transferVersion, 85, 9}, append(slices.Clone(saslMagic), 0, 0)} {
 		near, far := net.Pipe()
 		var notes []string
-		r := &replicas{say: func(s string) { notes = append(notes, s) }}
+		r := &replicas{log: noting(func(s string) { notes = append(notes, s) })}
 		c, err := r.checked(func(context.Context, string, string) (net.Conn, error) { return near, nil })(t.Context(), "tcp", "dn:1")
 		check(t, err)
 		received := make([]byte, len(op))
@@ -81,7 +81,7 @@ func TestReplicas(t *testing.T) {
 	damaged[len(damaged)-200] ^= 1 // of the last chunk
 	refused := func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
 	var notes []string
-	r := &replicas{say: func(s string) { notes = append(notes, s) }}
+	r := &replicas{log: noting(func(s string) { notes = append(notes, s) })}
 	ask := func(dial dialFunc, address string) *blockError {
 		c, err := r.checked(dial)(t.Context(), "tcp", address)
 		check(t, err)
@@ -119,7 +119,7 @@ func TestReplicas(t *testing.T) {
 
 func TestNotesAreBounded(t *testing.T) {
 	said := 0
-	r := &replicas{say: func(string) { said++ }}
+	r := &replicas{log: noting(func(string) { said++ })}
 	for i := range 3 * maxFailed {
 		request := readRequest{block: blockID{"BP-1", uint64(i)}}
 		for range 2 {

@@ -56,7 +56,7 @@ func TestDamagedBlocks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d.fsys, d.root = onHDFS(t, d.conf)
 			d.said = nil
-			Listen(d.fsys, func(s string) { d.said = append(d.said, s) })
+			Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
 			d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
 			test.run(t, d)
 		})
@@ -279,7 +279,7 @@ func (d *damaged) impatiently(t *testing.T) {
 	d.fsys, d.root = onHDFS(t, d.conf)
 	d.conf.Set("dfs.client.socket-timeout", "60000")
 	d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
-	Listen(d.fsys, func(s string) { d.said = append(d.said, s) })
+	Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
 }
 
 func hangs(t *testing.T, d *damaged) {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"bulkload/internal/calllog"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -105,7 +108,9 @@ func remoteText(class, message string) string {
 func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	begun := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		asked := time.Now()
 		err := f()
+		calllog.Call(context.Background(), h.log, h.uri, op+" "+name, asked, err)
 		if err == nil {
 			return nil
 		}
@@ -116,6 +121,7 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.patience.retry {
 			return h.explain(op, name, err)
 		}
+		calllog.Again(context.Background(), h.log, op+" "+name, pause, nil)
 		time.Sleep(pause)
 	}
 }

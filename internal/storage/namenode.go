@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -24,6 +23,8 @@ type rpcClient struct {
 	failures map[string]error // of the last connection, by address
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
 	active   int              // of addresses: the one that answered last
+	idle     *callConn        // for the next call of ours; nil where there is none
+	closed   bool             // none is kept any more
 }
 
 // connect is the library's dialer.
@@ -82,67 +83,6 @@ func (n *rpcClient) encrypted() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.encrypts
-}
-
-// answer is what a call of ours gives, and the address of who gave it.
-type answer struct {
-	body    []byte
-	address string
-	remote  net.Addr
-}
-
-// call makes one call of ours, on a connection of its own, at the NameNode that is active. Such calls are few. Where no
-// NameNode answers for now the error is ErrUnavailable.
-func (n *rpcClient) call(ctx context.Context, method string, request message) (answer, error) {
-	n.mu.Lock()
-	first := n.active
-	n.mu.Unlock()
-	var failed error
-	final := false
-	for i := range n.addresses {
-		which := (first + i) % len(n.addresses)
-		a, err := n.callAt(ctx, n.addresses[which], method, request)
-		if err == nil {
-			n.mu.Lock()
-			n.active = which
-			n.mu.Unlock()
-			return a, nil
-		}
-		failed = errors.Join(failed, fmt.Errorf("%s at NameNode %s: %w", method, n.addresses[which], err))
-		final = final || !passes(err)
-		var remote *remoteError
-		if errors.As(err, &remote) && !remote.later() {
-			break // an answer
-		}
-	}
-	if !final {
-		failed = fmt.Errorf("%w: %w", ErrUnavailable, failed)
-	}
-	return answer{}, failed
-}
-
-func (n *rpcClient) callAt(ctx context.Context, address, method string, request message) (answer, error) {
-	raw, layer, err := n.open(ctx, address)
-	if err != nil {
-		return answer{}, err
-	}
-	defer raw.Close()
-	c := newNameNodeConn(raw, n.kerberos, layer)
-	client := clientID()
-	for _, p := range [][]byte{[]byte(plainGreeting), connectionContext(client, n.user), callFrame(0, client, method, request)} {
-		if _, err := c.Write(p); err != nil {
-			return answer{}, err
-		}
-	}
-	frame, err := readFrame(c, nil)
-	if err != nil {
-		return answer{}, noEOF(err)
-	}
-	r, err := parseReply(frame)
-	if err == nil && r.refusal != nil {
-		err = r.refusal
-	}
-	return answer{r.body, address, raw.RemoteAddr()}, err
 }
 
 // isCut tells whether the other end closed the connection, or was never there.

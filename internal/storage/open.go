@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -39,11 +40,12 @@ func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string
 		path, scheme+":")
 }
 
-// Listen sets what gets a file system's notes: on what is wrong in it and does not keep a file from being read, which are
-// damaged replicas and files without checksums. Call it before files are opened.
-func Listen(fsys FS, say func(string)) {
+// Listen sets the log of a file system: warnings of what is wrong in it and does not keep a file from being read, which are
+// damaged replicas and files without checksums; and calls to the NameNode, at calllog's level. Call it before files are opened.
+func Listen(fsys FS, log *slog.Logger) {
 	if h, ok := fsys.(*hdfsFS); ok {
-		h.replicas.listen(say)
+		h.log = log
+		h.replicas.listen(log)
 	}
 }
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ type replicas struct {
 	failed map[readRequest][]replicaFailure
 	bare   map[blockID]bool // read without checksums, since no replica has any
 	noted  map[string]bool  // what was reported, by what it is about
-	say    func(string)
+	log    *slog.Logger     // nil: nobody listens
 
 	damages []damage // the last ones, in the order of their numbers
 	latest  atomic.Uint64
@@ -127,15 +128,15 @@ func (r *replicas) isBare(block blockID) bool {
 }
 
 // listen sets what gets the notes: on what is wrong with replicas and does not end a read.
-func (r *replicas) listen(say func(string)) {
+func (r *replicas) listen(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.say = say
+	r.log = log
 }
 
 // note reports something once, with its details. Its caller holds the lock.
 func (r *replicas) note(what, details string) {
-	if r.say == nil || r.noted[what] || len(r.noted) > maxNoted {
+	if r.log == nil || r.noted[what] || len(r.noted) > maxNoted {
 		return
 	}
 	if r.noted == nil {
@@ -145,5 +146,5 @@ func (r *replicas) note(what, details string) {
 	if len(r.noted) > maxNoted {
 		what, details = fmt.Sprintf("more than %d notes on blocks of HDFS; the others are left out", maxNoted), ""
 	}
-	r.say(what + details)
+	r.log.Warn(what + details)
 }

@@ -218,7 +218,7 @@ func (k *Keeper) take(head Head, texts [][]byte) error {
 		return errNothing
 	}
 	if len(sound) < len(lines) {
-		k.options.Sayf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
@@ -345,7 +345,7 @@ func (k *Keeper) Add(c *Checkpoint) error {
 
 // Kept are an output's runs, for its sort.
 func (k *Keeper) Kept(output int) *partition.Kept {
-	return &partition.Kept{Folder: k.folder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
+	return &partition.Kept{Store: k.store(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
 		k.options.Failpoint.Reached(failpoint.Merged)
 		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
@@ -355,7 +355,10 @@ func (k *Keeper) Kept(output int) *partition.Kept {
 	}}
 }
 
-func (k *Keeper) folder(output int) string { return filepath.Join(k.dir, fmt.Sprint(output)) }
+// store holds an output's runs. It is on the local disk, as the journal is that names them.
+func (k *Keeper) store(output int) partition.Folder {
+	return partition.Folder(filepath.Join(k.dir, fmt.Sprint(output)))
+}
 
 // Resumed is what earlier processes have sorted; nil where that is nothing.
 func (k *Keeper) Resumed() *Resumed {
@@ -371,7 +374,7 @@ func (k *Keeper) Free(output int) error {
 	if k.journal == nil {
 		return nil
 	}
-	return os.RemoveAll(k.folder(output))
+	return os.RemoveAll(string(k.store(output)))
 }
 
 // forget begins anew where kept runs turned out to be of no use.

@@ -91,7 +91,7 @@ func (c *runCheck) line(line Line) bool {
 	}
 	err := c.keeper.checkRejects(span)
 	if err != nil {
-		c.keeper.options.Sayf("the rejects that an earlier process has left are of no use: %v", err)
+		c.keeper.options.Warnf("the rejects that an earlier process has left are of no use: %v", err)
 	}
 	return err == nil
 }
@@ -105,11 +105,11 @@ func (c *runCheck) run(output int, run partition.RunFile) bool {
 	}
 	err, seen := c.checked[id]
 	if !seen {
-		err = partition.CheckRun(c.keeper.folder(output), run, regions[output], c.blocks)
+		err = partition.CheckRun(c.keeper.store(output), run, regions[output], c.blocks)
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		c.keeper.options.Sayf("a sorted run that an earlier process has left is of no use: %v", err)
+		c.keeper.options.Warnf("a sorted run that an earlier process has left is of no use: %v", err)
 	}
 	return err == nil
 }

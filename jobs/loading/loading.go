@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -14,6 +15,8 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
@@ -74,6 +77,7 @@ const maxCuts = 10
 // where regions split in the meantime.
 func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
+	w.watchLoads(len(w.Out.Manifest.NotLoaded()))
 	for cuts := 0; len(w.Out.Manifest.NotLoaded()) > 0; cuts++ {
 		table, err := site.LookUp(ctx, w.Cluster, name)
 		if err != nil {
@@ -115,7 +119,7 @@ func (w *Loader) serve(ctx context.Context, t *load.Table, files []load.HFile) (
 	if len(missing) == 0 {
 		return findings, nil
 	}
-	w.Out.Options.Sayf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
+	w.Out.Options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
 	if missing, err = w.Cluster.Reopen(ctx, table, missing); err != nil {
 		return nil, err
 	}
@@ -136,10 +140,12 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	probes := progress.NewCounter(progress.Within(w.Out.Options.Watch, loadsShare, 1), "probe", int64(len(files)), "files")
 	findings, err := w.serve(ctx, table, files)
 	if err != nil {
 		return w.stopped(ctx, err)
 	}
+	probes.Add(int64(len(files)))
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
@@ -185,8 +191,10 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
 					f.Loaded = true
+					w.Out.Options.Detail(options.LevelDetail, "file loaded", slog.Int("region", f.Region), slog.String("file", f.Path))
 				}
 			}
+			w.countLoads(len(files))
 			var err error
 			if w.unsaved++; w.unsaved > n/savesALoad {
 				err = w.saveLoaded()
@@ -194,6 +202,20 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 			w.Out.Options.Failpoint.Reached(failpoint.Taken)
 			return err
 		},
+	}
+}
+
+// loadsShare is how much of a load its requests are, about; the rest is asking whether the table serves the files.
+const loadsShare = 0.8
+
+// watchLoads begins to count the files that HBase takes.
+func (w *Loader) watchLoads(files int) {
+	w.loads = progress.NewCounter(progress.Within(w.Out.Options.Watch, 0, loadsShare), "load", int64(files), "files")
+}
+
+func (w *Loader) countLoads(files int) {
+	if w.loads != nil {
+		w.loads.Add(int64(files))
 	}
 }
 

@@ -93,6 +93,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return nil, err
 	}
+	w.watchLoads(len(files))
 	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
 	if err != nil {
 		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
@@ -133,6 +134,10 @@ func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 		Staging: func(folder string) error {
 			e.Staging = folder
 			return w.writeEntry(e)
+		},
+		Done: func(files []load.HFile) error {
+			w.countLoads(len(files))
+			return nil
 		},
 	}
 }

@@ -55,7 +55,7 @@ func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 		return nil
 	}
 	if w.Cluster == nil {
-		w.Out.Options.Sayf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+		w.Out.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 		return nil
 	}
 	files, err := old.Unloaded(w.Out.FS, w.Out.Path)

@@ -2,7 +2,7 @@
 package options
 
 import (
-	"fmt"
+	"log/slog"
 
 	"bulkload/internal/bytesize"
 	"bulkload/jobs/failpoint"
@@ -18,7 +18,8 @@ type Options struct {
 	Properties map[string]string       // Hadoop and HBase properties that win over the site files
 	Force      bool                    // begin anew, whatever is there of the run
 	NoLoad     bool                    // stop before the load
-	Say        func(string)            // takes notes for people; nil: nobody listens
+	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: nobody listens
+	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
 	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
@@ -29,9 +30,6 @@ const (
 	MinMemory     = 16 << 20 // bytes
 )
 
-// Sayf passes a note on to people.
-func (o Options) Sayf(format string, args ...any) { o.Say(fmt.Sprintf(format, args...)) }
-
 // WithDefaults fills in what is not set, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
@@ -40,9 +38,7 @@ func (o Options) WithDefaults() (Options, error) {
 	if o.Memory < MinMemory {
 		return o, failure.Usagef("%s of memory are too few; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
 	}
-	if o.Say == nil {
-		o.Say = func(string) {}
-	}
+	o = o.withListener()
 	if o.Watch == nil {
 		o.Watch = func(progress.Progress) {}
 	}

@@ -30,7 +30,7 @@ func (p *planner) connect(ctx context.Context) (err error) {
 		return p.unknown
 	}
 	if p.unknown != nil {
-		p.options.Sayf("planning without the sizes of the table's regions: %v", p.unknown)
+		p.options.Warnf("planning without the sizes of the table's regions: %v", p.unknown)
 	}
 	return nil
 }

@@ -7,7 +7,20 @@ import "sync/atomic"
 type Progress struct {
 	Phase       string
 	Done, Total int64
-	Bytes       bool // what is counted: bytes, or else records
+	Bytes       bool    // what is counted: bytes, or else Unit
+	Unit        string  // what is counted, in the plural; "": records
+	Whole       float64 // how much of the whole command is done, from 0 to 1
+}
+
+// Within passes a stage's progress on as that of a part of the whole command, of which it goes from one share to another.
+func Within(watch func(Progress), from, to float64) func(Progress) {
+	if watch == nil {
+		return nil
+	}
+	return func(p Progress) {
+		p.Whole = from + p.Whole*(to-from)
+		watch(p)
+	}
 }
 
 // Meter counts a phase's bytes or records from several goroutines and passes them on.
@@ -16,6 +29,7 @@ type Meter struct {
 	phase string
 	total int64
 	bytes bool
+	unit  string
 	done  atomic.Int64
 }
 
@@ -27,9 +41,22 @@ func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Mete
 	return &Meter{watch: watch, phase: phase, total: total, bytes: bytes}
 }
 
+// NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins: what
+// it counts may be long in coming. watch may be nil.
+func NewCounter(watch func(Progress), phase string, total int64, unit string) *Meter {
+	m := NewMeter(watch, phase, total, false)
+	m.unit = unit
+	m.Add(0)
+	return m
+}
+
 // Add counts n more.
 func (m *Meter) Add(n int64) {
-	m.watch(Progress{m.phase, m.done.Add(n), m.total, m.bytes})
+	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total, Bytes: m.bytes, Unit: m.unit}
+	if p.Total > 0 {
+		p.Whole = min(float64(p.Done)/float64(p.Total), 1)
+	}
+	m.watch(p)
 }
 
 // Sum is what was counted so far.

@@ -67,14 +67,11 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 
 // announce says who is logged in, and how long a ticket cache lasts.
 func (s *Site) announce(l *kerberos.Login) {
-	if s.say == nil {
-		return
-	}
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
-	s.say(text)
+	s.log.Sayf("%s", text)
 }
 
 // wantsKerberos gives the property that asks for Kerberos; "" where none does.

@@ -21,8 +21,8 @@ import (
 // Site is where a job runs: the cluster's site files and who we are there.
 type Site struct {
 	Conf *siteconf.Conf
-	User string       // as HDFS names us
-	say  func(string) // nil: nobody listens
+	User string          // as HDFS names us
+	log  options.Options // gets notes
 
 	login   *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
 	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, where nobody is logged in
@@ -46,7 +46,8 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 		}
 		conf.Set(name, value)
 	}
-	s := &Site{Conf: conf, User: userName(), say: o.Say}
+	s := &Site{Conf: conf, User: userName(), log: o}
+	s.logProperties(dirs, o.Properties)
 	if !remote {
 		return s, nil
 	}
@@ -80,7 +81,7 @@ func userName() string {
 func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
-		storage.Listen(fsys, s.say)
+		storage.Listen(fsys, s.log.Log)
 	}
 	return fsys, name, failure.Early(err)
 }
@@ -90,7 +91,7 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
 	}
-	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login})
+	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log})
 	return c, failure.Early(err)
 }
 

@@ -67,7 +67,7 @@ func noBraces(name string) string {
 // SayDoubts says what the files look like, if that is hardly what the job file says.
 func (s *Source) SayDoubts(o options.Options) {
 	for _, doubt := range s.Job.Input.Form.Doubts(s.FS, s.Files) {
-		o.Sayf("%s", doubt)
+		o.Warnf("%s", doubt)
 	}
 }
 

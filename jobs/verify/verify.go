@@ -17,6 +17,7 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
@@ -154,6 +155,9 @@ func (v *verifying) close() error {
 	return errors.Join(errs...)
 }
 
+// sortShare is how much of a verification is reading its source, about.
+const sortShare = 0.5
+
 // run sorts the source once and joins it with what is there of every output.
 func (v *verifying) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
@@ -165,7 +169,9 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 	for _, out := range v.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
 	}
-	all, err := s.Sort(ctx, v.options)
+	sorts := v.options
+	sorts.Watch = progress.Within(v.options.Watch, 0, sortShare)
+	all, err := s.Sort(ctx, sorts)
 	if err != nil {
 		return err
 	}
@@ -177,7 +183,9 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 			report.Outputs = append(report.Outputs, out.report)
 		}
 		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].Filtered
-		if err := errors.Join(out.run(ctx, all[i]), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
+		o := v.options
+		o.Watch = progress.Within(v.options.Watch, sortShare+(1-sortShare)*float64(i)/float64(len(all)), sortShare+(1-sortShare)*float64(i+1)/float64(len(all)))
+		if err := errors.Join(out.run(ctx, all[i], o), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
 			differ = append(differ, err)
 		} else if err != nil {
 			return errors.Join(err, sorting.CloseRows(all[i+1:]))
@@ -211,14 +219,14 @@ func (r *Report) addUp() {
 
 // run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
 // sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
-func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
+func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
 		report.Against = v.files.FS.URI(v.files.Path)
 	}
 	found := &differences{}
-	joined, err := v.joinAll(ctx, rows, found)
+	joined, err := v.joinAll(ctx, rows, o, found)
 	if err != nil {
 		return err
 	}
@@ -243,10 +251,11 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows) error {
 	return err
 }
 
-func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, found *differences) ([]*joiner, error) {
+func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	units := rows.Units(v.job, v.target)
+	compared := progress.NewCounter(o.Watch, "compare", int64(len(units)), "regions")
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
 		group.Go(func() error {
@@ -255,6 +264,7 @@ func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, found *d
 			if err != nil {
 				return fmt.Errorf("region %d: %w", u.Region, err)
 			}
+			compared.Add(1)
 			return nil
 		})
 	}

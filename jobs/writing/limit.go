@@ -20,7 +20,7 @@ import (
 
 // CheckFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
 // warned, since the limit is its loader's.
-func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, say func(string)) error {
+func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, warnf func(string, ...any)) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for region := range rows.Regions {
@@ -35,7 +35,7 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows
 			}
 			err = tooManyFiles(j, t, region, family, raw)
 			if !j.Load {
-				say(err.Error())
+				warnf("%v", err)
 				return nil
 			}
 			return failure.New(failure.Refused, err)

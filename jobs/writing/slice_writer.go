@@ -82,6 +82,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 			r.stage.writes.Add(entry.CheckEvery)
 		}
 	}
+	r.stage.writes.Add(r.entries % entry.CheckEvery)
 	if last == nil {
 		return nil
 	}
@@ -269,6 +270,9 @@ func (r *sliceWriter) commit() error {
 		return err
 	}
 	r.stage.Failpoint.Reached(failpoint.Recorded)
+	for _, f := range record.Files {
+		r.stage.Log.Debug("file written", "region", f.Region, "file", f.Path, "rows", f.Rows, "cells", f.Cells, "bytes", f.Bytes)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ type Stage struct {
 	Place     hfile.Place
 	RunID     string // of the run that writes: it is in the files' names
 	Records   Records
-	Say       func(string)
+	Log       *slog.Logger
 	Failpoint failpoint.Hook
 	writes    *progress.Meter // of entries
 	Checks    *progress.Meter // of bytes that were read back
@@ -119,6 +120,7 @@ func (w *Stage) unfinished() ([]sorting.Unit, error) {
 		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
+	w.writes.Add(0) // the stage begins
 	for i := range done {
 		w.writes.Add(done[i].Entries)
 	}
@@ -139,7 +141,7 @@ func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
 			continue
 		}
 		if err := BalanceRegion(w.Rows, region, sums[region]); err != nil {
-			w.Say(fmt.Sprintf("writing region %d again: %v", region, err))
+			w.Log.Warn(fmt.Sprintf("writing region %d again: %v", region, err), "region", region)
 			if err := w.Records.Forget(region); err != nil {
 				return err
 			}

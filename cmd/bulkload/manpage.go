@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// The page is our own: the library that makes pages of kong's commands writes the day of the build into each, so that no two
+// builds are alike.
+
+type manCommand struct{}
+
+func (manCommand) do(_ context.Context, s *session) (report, error) {
+	return nil, s.print(func(w *bytes.Buffer) { manPage(w, s.model) })
+}
+
+// roff is a text in the language of man pages (groff_man(7)): a backslash, a hyphen, and a dot or quote that begins a line
+// mean something there.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "$$", "$").Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// manPage writes bulkload(1).
+func manPage(w *bytes.Buffer, app *kong.Application) {
+	about, exits, _ := strings.Cut(app.Help, "\n\n")
+	fmt.Fprintf(w, ".TH BULKLOAD 1 \"\" bulkload\n.SH NAME\nbulkload \\- %s\n", roff(lowerFirst(about)))
+	fmt.Fprint(w, ".SH SYNOPSIS\n")
+	for _, c := range app.Children {
+		fmt.Fprintf(w, ".B bulkload %s\n.br\n", roff(c.Summary()))
+	}
+	fmt.Fprint(w, ".SH COMMANDS\n")
+	for _, c := range app.Children {
+		fmt.Fprintf(w, ".SS bulkload %s\n%s\n", roff(c.Summary()), roff(c.Help))
+		for _, p := range c.Positional {
+			fmt.Fprintf(w, ".TP\n.I %s\n%s\n", roff(p.Name), roff(p.Help))
+		}
+		manFlags(w, c.Flags)
+	}
+	fmt.Fprint(w, ".SH FLAGS OF ALL COMMANDS\n")
+	manFlags(w, app.Flags)
+	title, codes, _ := strings.Cut(exits, ":\n")
+	fmt.Fprintf(w, ".SH %s\n", strings.ToUpper(title))
+	for line := range strings.Lines(codes) {
+		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
+		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(code), roff(strings.TrimSpace(meaning)))
+	}
+}
+
+func lowerFirst(text string) string {
+	return strings.ToLower(text[:1]) + strings.TrimSuffix(text[1:], ".")
+}
+
+func manFlags(w *bytes.Buffer, flags []*kong.Flag) {
+	for _, f := range flags {
+		name := "--" + f.Name
+		if f.Short != 0 {
+			name = "-" + string(f.Short) + ", " + name
+		}
+		if !f.IsBool() {
+			name += "=" + f.FormatPlaceHolder()
+		}
+		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(name), roff(f.Help))
+	}
+}

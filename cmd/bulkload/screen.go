@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// screen is stderr: text for people and, on a terminal, a bar below it. All that goes to stderr goes through it.
+type screen struct {
+	out     io.Writer
+	width   func() int // of the terminal, in characters; nil: there is no bar
+	colours bool
+
+	mu    sync.Mutex
+	drawn bool // the cursor is at the end of a bar
+	ended bool // the bar is not wanted any more
+}
+
+// redrawn is how often the bar is drawn anew.
+const redrawn = 200 * time.Millisecond
+
+// newScreen finds out what stderr can show. A dumb terminal gets no bar and no colours, NO_COLOR keeps only these off.
+func newScreen(stderr io.Writer) *screen {
+	s := &screen{out: stderr, colours: coloured(stderr)}
+	if f, ok := terminal(stderr); ok && os.Getenv("TERM") != "dumb" {
+		s.width = func() int { return columns(f) }
+	}
+	return s
+}
+
+// terminal gives the file of a writer that is one to a terminal.
+func terminal(w io.Writer) (*os.File, bool) {
+	f, ok := w.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columns is the width of a terminal.
+func columns(f *os.File) int {
+	const usual = 80
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return usual
+}
+
+// coloured tells whether a writer shows colours (https://no-color.org).
+func coloured(w io.Writer) bool {
+	_, ok := terminal(w)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// The colours, as SGR codes.
+const (
+	red    = "31"
+	yellow = "33"
+)
+
+// paint gives a text its colour.
+func paint(on bool, colour, text string) string {
+	if !on {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// Write takes the bar away and writes; the bar is drawn again below.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	return s.out.Write(p)
+}
+
+// begin returns a function that draws the bar for a tracker, and one that ends it.
+func (s *screen) begin(t *tracker) (draw, end func()) {
+	if s.width == nil {
+		return func() {}, func() {}
+	}
+	draw = func() { s.draw(t) }
+	return draw, every(redrawn, draw, s.end)
+}
+
+func (s *screen) draw(t *tracker) {
+	state := t.state()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	// The last column stays free: some terminals go on to the next line otherwise.
+	fmt.Fprintf(s.out, "\r\x1b[K%s", state.line(s.width()-1))
+	s.drawn = true
+}
+
+// end takes the bar away for good.
+func (s *screen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wipe()
+	s.ended = true
+}
+
+func (s *screen) wipe() {
+	if s.drawn {
+		fmt.Fprint(s.out, "\r\x1b[K")
+	}
+	s.drawn = false
+}
+
+// every calls do time and again until the function that it returns is called, which then calls last. That may be called
+// again, and does nothing more.
+func every(pause time.Duration, do, last func()) (stop func()) {
+	stopped, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				do()
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(stopped)
+		<-gone
+		last()
+	})
+}

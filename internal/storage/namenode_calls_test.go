@@ -1,0 +1,99 @@
+package storage
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// busyNameNode is a NameNode without security that answers each call with nothing, and closes a connection after some.
+type busyNameNode struct {
+	net.Listener
+	accepted atomic.Int64
+	most     int32 // calls of a connection
+}
+
+func newBusyNameNode(t *testing.T, most int32) *busyNameNode {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	a := &busyNameNode{Listener: l, most: most}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			a.accepted.Add(1)
+			go a.serve(c)
+		}
+	}()
+	return a
+}
+
+func (a *busyNameNode) serve(c net.Conn) {
+	defer c.Close()
+	if _, err := readMore(c, nil, len(plainGreeting), 64); err != nil {
+		return
+	}
+	for answered := int32(0); answered < a.most; {
+		frame, err := readFrame(c, nil)
+		if err != nil {
+			return
+		}
+		call, _, err := parseCall(frame)
+		if err != nil || call == contextCall {
+			continue
+		}
+		if _, err := c.Write(replyFrame(call, nil)); err != nil {
+			return
+		}
+		answered++
+	}
+}
+
+func (a *busyNameNode) client() *rpcClient {
+	return &rpcClient{security: &security{}, addresses: []string{a.Addr().String()}, user: "tina", dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+}
+
+// TestCallsShareAConnection: reports of damaged replicas, two calls a file, don't open a connection each.
+func TestCallsShareAConnection(t *testing.T) {
+	a := newBusyNameNode(t, 1000)
+	n := a.client()
+	damaged := []damage{{number: 1}}
+	for range 10 {
+		check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
+	}
+	if got := a.accepted.Load(); got != 1 {
+		t.Errorf("%d connections for 10 files, want 1", got)
+	}
+	n.idle.used = time.Now().Add(-keptIdle)
+	check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
+	if got := a.accepted.Load(); got != 2 {
+		t.Errorf("%d connections after a pause, want 2", got)
+	}
+	n.close()
+	check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
+	if n.idle != nil {
+		t.Error("a connection is kept after the end")
+	}
+}
+
+// TestClosedConnectionIsReplaced: a NameNode closes idle connections; the next call opens another one.
+func TestClosedConnectionIsReplaced(t *testing.T) {
+	a := newBusyNameNode(t, 2)
+	n := a.client()
+	for i := range 6 {
+		if _, err := n.call(t.Context(), "getBlockLocations", message(nil)); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if got := a.accepted.Load(); got != 3 {
+		t.Errorf("%d connections, want 3", got)
+	}
+}

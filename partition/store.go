@@ -1,0 +1,108 @@
+package partition
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Store holds the spilled runs of one sort, each by its name. Folder is the one on the local disk. A sort whose runs other
+// machines read needs one on a file system that they share. All methods may be called from several goroutines.
+//
+// A store need not be durable at once, nor rename: what a run holds counts from the moment when the caller has recorded
+// its RunFile, which has the run's size and checksum.
+type Store interface {
+	// Create begins a run; fs.ErrExist where there is one of that name. It is whole when Close returns nil; after an error
+	// it is removed.
+	Create(name string) (io.WriteCloser, error)
+	// Open opens a whole run for reading.
+	Open(name string) (StoredRun, error)
+	// Remove deletes a run, whole or not.
+	Remove(name string) error
+	// List gives the names of all runs, of unfinished ones too. None is no error.
+	List() ([]string, error)
+	// Free is how many bytes more the store can hold.
+	Free() (int64, error)
+	// Path is how errors name a run, and with the name "" the store.
+	Path(name string) string
+}
+
+// StoredRun is a run that is open for reading. ReadAt may be called from several goroutines.
+type StoredRun interface {
+	io.ReaderAt
+	io.Closer
+	// Size is the run's length in bytes.
+	Size() (int64, error)
+}
+
+// Folder is a store on the local disk: a folder with a file for each run. The folder is made, mode 0700, with the first run.
+type Folder string
+
+// Path is the path of a run's file.
+func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
+
+// Create makes a run's file, mode 0600.
+func (f Folder) Create(name string) (io.WriteCloser, error) {
+	file, err := f.create(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(string(f), 0o700); err != nil {
+			return nil, err
+		}
+		file, err = f.create(name)
+	}
+	if err != nil {
+		return nil, err // not file, which would be an interface that holds a nil
+	}
+	return file, nil
+}
+
+func (f Folder) create(name string) (*os.File, error) {
+	return os.OpenFile(f.Path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Open opens a run's file.
+func (f Folder) Open(name string) (StoredRun, error) {
+	file, err := os.Open(f.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	return localRun{file}, nil
+}
+
+// Remove deletes a run's file.
+func (f Folder) Remove(name string) error { return os.Remove(f.Path(name)) }
+
+// List gives the names of all files in the folder.
+func (f Folder) List() ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// Free is how many bytes this user may still write to the folder's disk.
+func (f Folder) Free() (int64, error) {
+	var stat syscall.Statfs_t
+	err := syscall.Statfs(string(f), &stat)
+	return int64(stat.Bavail) * int64(stat.Bsize), err
+}
+
+// localRun is a run's file.
+type localRun struct{ *os.File }
+
+// Size is the file's length in bytes.
+func (r localRun) Size() (int64, error) {
+	info, err := r.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
