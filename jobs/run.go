@@ -436,7 +436,7 @@ func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
 	if err := w.loader.Cluster.CheckRead(ctx, table, families); err != nil {
 		return err
 	}
-	return w.loader.Cluster.CheckPlace(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
+	return w.loader.Cluster.CheckStagingFS(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
 }
 
 // outputRun is one output of a run: its directory, what loads it, and what it is made for.

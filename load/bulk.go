@@ -20,8 +20,8 @@ type HFile struct {
 	FirstRow []byte
 	LastRow  []byte
 	Probes   []Probe // cells by which a region shows that it serves the file
-	// Known says that the table returned these cells before the file was loaded: they prove nothing then.
-	Known bool
+	// ServedBefore says that the table returned these cells before the file was loaded: they prove nothing then.
+	ServedBefore bool
 }
 
 // Report says what a load did. After an error it says how far it came.
@@ -49,8 +49,8 @@ type Hooks struct {
 	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
 	// there, RecoverStaging brings back.
 	Staging func(folder string) error
-	// Known is given, before the first request, the files whose cells the table returns already.
-	Known func([]HFile) error
+	// ServedBefore is given, before the first request, the files whose cells the table returns already.
+	ServedBefore func([]HFile) error
 	// Before is called before each request, from several goroutines: where it is an error, the request is not sent.
 	Before func() error
 	// Done is told of a request's files once it is certain that the table has them.
@@ -67,7 +67,7 @@ type Hooks struct {
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := newLoading(c, fs)
+	l := newLoadRun(c, fs)
 	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
@@ -83,8 +83,8 @@ func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, fil
 	return &l.report, err
 }
 
-// loading is one load.
-type loading struct {
+// loadRun is one load.
+type loadRun struct {
 	cluster *Cluster
 	fs      storage.FS
 	hooks   Hooks
@@ -95,14 +95,14 @@ type loading struct {
 	left    []*pendingFile
 	lost    []Finding
 	report  Report
-	// decide finds out which files the table serves of those that are neither at their place nor in the staging folder:
+	// resolve finds out which files the table serves of those that are neither at their place nor in the staging folder:
 	// prove, but for tests.
-	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
+	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-func newLoading(c *Cluster, fs storage.FS) *loading {
-	l := &loading{cluster: c, fs: fs}
-	l.decide = l.prove
+func newLoadRun(c *Cluster, fs storage.FS) *loadRun {
+	l := &loadRun{cluster: c, fs: fs}
+	l.resolve = l.prove
 	return l
 }
 
@@ -113,10 +113,10 @@ type pendingFile struct {
 	staged   string    // where a region server puts it before it is the region's
 	refusals int       // how often a region did not load it
 	refused  time.Time // when the first of them was
-	adrift   bool      // a server may still be at it, or it is not known where the file is
+	inDoubt  bool      // a server may still be at it, or it is not known where the file is
 }
 
-func (l *loading) run(ctx context.Context, name string, files []HFile) error {
+func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	}
 	l.regions = table.Regions
 	start := time.Now()
-	err = l.markKnown(ctx, table)
+	err = l.findServedBefore(ctx, table)
 	l.report.Probed = time.Since(start)
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 }
 
 // cancelToken ends the token, unless a server may still be moving files by it: then it ends by itself, within a day.
-func (l *loading) cancelToken(ctx context.Context) {
-	if l.adrift() {
+func (l *loadRun) cancelToken(ctx context.Context) {
+	if l.anyInDoubt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -156,22 +156,22 @@ func (l *loading) cancelToken(ctx context.Context) {
 	_ = l.rights.cancel(ctx) // it ends by itself, too
 }
 
-// adrift tells whether a server may still be at a file.
-func (l *loading) adrift() bool {
-	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.adrift })
+// anyInDoubt tells whether a server may still be at a file.
+func (l *loadRun) anyInDoubt() bool {
+	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.inDoubt })
 }
 
-// markKnown finds the files whose cells the table returns already: of those the cells can't show later that the file was
+// findServedBefore finds the files whose cells the table returns already: of those the cells can't show later that the file was
 // loaded.
 //
 // One cell that is not there is enough, so the other ones are asked for only where the first is.
-func (l *loading) markKnown(ctx context.Context, table *Table) error {
-	p, err := l.cluster.probingOf(table)
+func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
+	p, err := l.cluster.proberOf(table)
 	if err != nil {
 		return err
 	}
-	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.Known || len(f.Probes) == 0 })
-	files, err = p.present(ctx, files, func(all []Probe) []Probe { return all[:1] })
+	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.ServedBefore || len(f.Probes) == 0 })
+	files, err = p.servedFiles(ctx, files, func(all []Probe) []Probe { return all[:1] })
 	if err != nil {
 		return err
 	}
@@ -186,28 +186,28 @@ func (l *loading) markKnown(ctx context.Context, table *Table) error {
 			several = append(several, f)
 		}
 	}
-	several, err = p.present(ctx, several, func(all []Probe) []Probe { return all[1:] })
+	several, err = p.servedFiles(ctx, several, func(all []Probe) []Probe { return all[1:] })
 	if err != nil {
 		return err
 	}
-	return l.setKnown(append(known, several...))
+	return l.setServedBefore(append(known, several...))
 }
 
-// setKnown marks files whose cells the table returns before they are loaded.
-func (l *loading) setKnown(files []*pendingFile) error {
+// setServedBefore marks files whose cells the table returns before they are loaded.
+func (l *loadRun) setServedBefore(files []*pendingFile) error {
 	var known []HFile
 	for _, f := range files {
-		f.Known = true
+		f.ServedBefore = true
 		known = append(known, f.HFile)
 	}
-	if len(known) == 0 || l.hooks.Known == nil {
+	if len(known) == 0 || l.hooks.ServedBefore == nil {
 		return nil
 	}
-	return l.hooks.Known(known)
+	return l.hooks.ServedBefore(known)
 }
 
-// present keeps the files of which the table returns certain probes.
-func (p *probing) present(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
+// servedFiles keeps the files of which the table returns certain probes.
+func (p *prober) servedFiles(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -245,7 +245,7 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return ErrUnavailable }
 
 // check refuses, before anything is sent, what can't be loaded.
-func (l *loading) check(table *Table, files []HFile) error {
+func (l *loadRun) check(table *Table, files []HFile) error {
 	names := make(map[string]string) // family and base name, by which files are told apart in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
@@ -271,7 +271,7 @@ func (l *loading) check(table *Table, files []HFile) error {
 }
 
 // checkSource checks that a file is at its place.
-func (l *loading) checkSource(f *pendingFile) error {
+func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
 	case err != nil:
@@ -285,7 +285,7 @@ func (l *loading) checkSource(f *pendingFile) error {
 }
 
 // prepare makes the staging folder and checks that files can go through it.
-func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration) error {
+func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := l.delegate(ctx)
@@ -319,14 +319,14 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 }
 
 // delegate gets the token for the requests, where the cluster has Kerberos.
-func (l *loading) delegate(ctx context.Context) (err error) {
+func (l *loadRun) delegate(ctx context.Context) (err error) {
 	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
 		_, err = l.rights.forRequest(ctx)
 	}
 	return err
 }
 
-func (l *loading) checkStaging(table *Table) error {
+func (l *loadRun) checkStaging(table *Table) error {
 	authority, folder := splitURI(l.token)
 	for _, f := range l.left {
 		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
@@ -366,8 +366,8 @@ func fileTracker(table *Table) string {
 }
 
 // cleanup has the staging folder deleted, with what is in it: only where every file is accounted for.
-func (l *loading) cleanup(ctx context.Context) {
-	if l.adrift() {
+func (l *loadRun) cleanup(ctx context.Context) {
+	if l.anyInDoubt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -382,7 +382,7 @@ func (l *loading) cleanup(ctx context.Context) {
 
 // onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging. A
 // call that was lost is made again: it makes another staging folder, or deletes one that is gone.
-func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
+func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; regions = nil {
 		if len(regions) == 0 {
@@ -397,7 +397,7 @@ func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, 
 			err = l.cluster.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
 		var lost *hbase.ConnError
-		if err == nil || !isPassing(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
+		if err == nil || !isTransient(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
 			return err
 		}
 	}

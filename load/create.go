@@ -10,9 +10,9 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// creation is how long making a table may take while the master answers: a fresh cluster takes some 20 seconds for
+// createTimeout is how long making a table may take while the master answers: a fresh cluster takes some 20 seconds for
 // its first one.
-const creation = 5 * time.Minute
+const createTimeout = 5 * time.Minute
 
 // pollEvery is the pause between two looks at a procedure.
 const pollEvery = 200 * time.Millisecond
@@ -21,7 +21,7 @@ const pollEvery = 200 * time.Millisecond
 // and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
 // are set. Splits are in ascending order. A table that is there already is ErrExists.
 func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) error {
-	limited, cancel := context.WithTimeout(ctx, creation)
+	limited, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	if err := c.create(limited, name, families, splits); err != nil {
 		return fmt.Errorf("create table %s: %w", name, classify(ctx, err))

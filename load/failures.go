@@ -16,47 +16,47 @@ import (
 type remedy int
 
 const (
-	giveUp    remedy = iota // it will not pass
-	reopen                  // the scanner is no use any more, the region is where it was: open another one
-	waitThere               // the server has too much to do
-	lookAgain               // the region, or its server, is not there any more
+	noRetry       remedy = iota // it will not pass
+	reopenScanner               // the scanner is no use any more, the region is where it was: open another one
+	backOff                     // the server has too much to do
+	relocate                    // the region, or its server, is not there any more
 )
 
 // remedies are those of HBase's exceptions, by their classes without packages.
 var remedies = map[string]remedy{
-	"UnknownScannerException":        reopen, // its lease ran out, or the server was started again
-	"LeaseException":                 reopen, // the same, within a call
-	"OutOfOrderScannerNextException": reopen, // the answer before got lost
-	"ScannerResetException":          reopen, // the server could not go on with it
+	"UnknownScannerException":        reopenScanner, // its lease ran out, or the server was started again
+	"LeaseException":                 reopenScanner, // the same, within a call
+	"OutOfOrderScannerNextException": reopenScanner, // the answer before got lost
+	"ScannerResetException":          reopenScanner, // the server could not go on with it
 
-	"CallDroppedException":      waitThere,
-	"CallQueueTooBigException":  waitThere,
-	"CallTimeoutException":      waitThere,
-	"PleaseHoldException":       waitThere,
-	"RegionTooBusyException":    waitThere,
-	"RetryImmediatelyException": waitThere,
-	"RpcThrottlingException":    waitThere,
-	"ServerTooBusyException":    waitThere,
-	"TimeoutIOException":        waitThere,
+	"CallDroppedException":      backOff,
+	"CallQueueTooBigException":  backOff,
+	"CallTimeoutException":      backOff,
+	"PleaseHoldException":       backOff,
+	"RegionTooBusyException":    backOff,
+	"RetryImmediatelyException": backOff,
+	"RpcThrottlingException":    backOff,
+	"ServerTooBusyException":    backOff,
+	"TimeoutIOException":        backOff,
 
-	"MasterNotRunningException":        lookAgain,
-	"MasterRegistryFetchException":     lookAgain,
-	"MasterStoppedException":           lookAgain,
-	"NotAllMetaRegionsOnlineException": lookAgain,
-	"NotServingRegionException":        lookAgain,
-	"RegionMovedException":             lookAgain,
-	"RegionOpeningException":           lookAgain,
-	"RegionServerAbortedException":     lookAgain,
-	"RegionServerStoppedException":     lookAgain,
-	"ServerNotRunningYetException":     lookAgain,
-	"WrongRegionException":             lookAgain,
+	"MasterNotRunningException":        relocate,
+	"MasterRegistryFetchException":     relocate,
+	"MasterStoppedException":           relocate,
+	"NotAllMetaRegionsOnlineException": relocate,
+	"NotServingRegionException":        relocate,
+	"RegionMovedException":             relocate,
+	"RegionOpeningException":           relocate,
+	"RegionServerAbortedException":     relocate,
+	"RegionServerStoppedException":     relocate,
+	"ServerNotRunningYetException":     relocate,
+	"WrongRegionException":             relocate,
 
-	"AccessDeniedException":       giveUp,
-	"DoNotRetryIOException":       giveUp,
-	"FatalConnectionException":    giveUp,
-	"NoSuchColumnFamilyException": giveUp,
-	"TableNotEnabledException":    giveUp,
-	"TableNotFoundException":      giveUp,
+	"AccessDeniedException":       noRetry,
+	"DoNotRetryIOException":       noRetry,
+	"FatalConnectionException":    noRetry,
+	"NoSuchColumnFamilyException": noRetry,
+	"TableNotEnabledException":    noRetry,
+	"TableNotFoundException":      noRetry,
 }
 
 // remedyOfException is what is done about an exception. Others than those that are known, such as an IOException of HDFS,
@@ -64,20 +64,20 @@ var remedies = map[string]remedy{
 func remedyOfException(e *hbase.RemoteError) remedy {
 	r, known := remedies[e.ShortClass()]
 	if !known && !e.DoNotRetry {
-		return reopen
+		return reopenScanner
 	}
 	return r
 }
 
-// isPassing tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
+// isTransient tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
 // look at where the region is, will help.
-func isPassing(err error) bool {
+func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {
 		return false
 	}
 	r := remedyOfException(remote)
-	return r == waitThere || r == lookAgain
+	return r == backOff || r == relocate
 }
 
 // classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
@@ -94,7 +94,7 @@ func classify(ctx context.Context, err error) error {
 		return err
 	case isLogin(err):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	case isPassing(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
+	case isTransient(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case hbase.IsRemote(err, "TableNotFoundException", "NoSuchColumnFamilyException"):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -167,7 +167,7 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 			return err
 		}
 		err = c.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn) })
-		if !isPassing(err) {
+		if !isTransient(err) {
 			return err
 		}
 		c.servers.forget(conn) // another one may be the active one by now

@@ -35,7 +35,7 @@ type Cluster struct {
 	servers *servers
 	reader  *reader
 
-	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
+	onProbeCall func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
 // Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.
@@ -97,5 +97,5 @@ func (c *Cluster) Close() error {
 
 // limit gives a call that changes nothing the time it may take.
 func (c *Cluster) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, callTimeout)
 }

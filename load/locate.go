@@ -122,12 +122,12 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 func (r *reader) scanOnce(ctx context.Context, table string, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
 	conn, err := r.servers.region(ctx, region.Server)
 	if err != nil {
-		r.learn(table, region, nil, err)
+		r.invalidate(table, region, nil, err)
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.limits.call)
 	defer cancel()
 	answer, err = conn.Scan(ctx, hbase.ScanOnce(region.Name, scan, rows))
-	r.learn(table, region, conn, err)
+	r.invalidate(table, region, conn, err)
 	return answer, err
 }

@@ -82,23 +82,23 @@ func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.
 // It needs the permission to read. Deleted and expired cells are looked for too, so that the result says whether rows can
 // be read, not just whether they are stored.
 func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
-	p, err := c.newProbing(ctx, name)
+	p, err := c.newProber(ctx, name)
 	if err != nil {
-		return nil, notAsked(ctx, name, err)
+		return nil, wrapProbe(ctx, name, err)
 	}
 	return p.probe(ctx, files)
 }
 
 // ProbeTable is Probe for a table that was just looked up, which saves another look.
 func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile) ([]Finding, error) {
-	p, err := c.probingOf(table)
+	p, err := c.proberOf(table)
 	if err != nil {
-		return nil, notAsked(ctx, table.Name, err)
+		return nil, wrapProbe(ctx, table.Name, err)
 	}
 	return p.probe(ctx, files)
 }
 
-func notAsked(ctx context.Context, table string, err error) error {
+func wrapProbe(ctx context.Context, table string, err error) error {
 	return fmt.Errorf("ask table %s for the files' rows: %w", table, classify(ctx, err))
 }
 
@@ -106,7 +106,7 @@ func notAsked(ctx context.Context, table string, err error) error {
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	p := &probing{cluster: c}
+	p := &prober{cluster: c}
 	err := p.tryRead(limited, &table.Regions[0], families)
 	if hbase.IsRemote(err, "AccessDeniedException") {
 		return fmt.Errorf("%w: %s may not read table %s, which is how a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
@@ -115,50 +115,50 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	return classify(ctx, err)
 }
 
-// probing asks one table.
-type probing struct {
-	cluster  *Cluster
-	id       hbase.TableName
-	families []Family
-	now      int64    // epoch milliseconds
-	atOnce   int      // probes in one call
-	regions  []Region // where the next round asks; nil: where hbase:meta says then
-	seen     []Region // as they were after the last round
+// prober asks one table.
+type prober struct {
+	cluster   *Cluster
+	id        hbase.TableName
+	families  []Family
+	now       int64    // epoch milliseconds
+	batchSize int      // probes in one call
+	regions   []Region // where the next round asks; nil: where hbase:meta says then
+	seen      []Region // as they were after the last round
 }
 
-// probingOf asks a table that was just looked up.
-func (c *Cluster) probingOf(t *Table) (*probing, error) {
+// proberOf asks a table that was just looked up.
+func (c *Cluster) proberOf(t *Table) (*prober, error) {
 	id, err := parseName(t.Name)
-	return &probing{cluster: c, id: id, families: t.Families, now: time.Now().UnixMilli(), atOnce: probesAtOnce, regions: t.Regions}, err
+	return &prober{cluster: c, id: id, families: t.Families, now: time.Now().UnixMilli(), batchSize: probesPerCall, regions: t.Regions}, err
 }
 
 // probe is run with an error that names the table.
-func (p *probing) probe(ctx context.Context, files []HFile) ([]Finding, error) {
+func (p *prober) probe(ctx context.Context, files []HFile) ([]Finding, error) {
 	findings, err := p.run(ctx, files)
 	if err != nil {
-		return nil, notAsked(ctx, p.id.String(), err)
+		return nil, wrapProbe(ctx, p.id.String(), err)
 	}
 	return findings, nil
 }
 
-func (c *Cluster) newProbing(ctx context.Context, name string) (*probing, error) {
+func (c *Cluster) newProber(ctx context.Context, name string) (*prober, error) {
 	id, err := parseName(name)
 	if err != nil {
 		return nil, err
 	}
-	p := &probing{cluster: c, id: id, now: time.Now().UnixMilli(), atOnce: probesAtOnce}
+	p := &prober{cluster: c, id: id, now: time.Now().UnixMilli(), batchSize: probesPerCall}
 	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 	defer cancel()
 	pause := c.servers.backoff("reading the families")
 	for {
-		if err = p.describe(limited); err == nil || !p.mayPass(err) || !pause.wait(limited) {
+		if err = p.describe(limited); err == nil || !p.mayRetry(err) || !pause.wait(limited) {
 			return p, err
 		}
 	}
 }
 
 // describe reads the families' settings.
-func (p *probing) describe(ctx context.Context) error {
+func (p *prober) describe(ctx context.Context) error {
 	limited, cancel := p.cluster.limit(ctx)
 	defer cancel()
 	if err := p.cluster.usable(limited, p.id); err != nil {
@@ -180,25 +180,25 @@ func (p *probing) describe(ctx context.Context) error {
 }
 
 // tryRead reads from a region a row that hardly exists. A region that is not where it was is no reason for an error.
-func (p *probing) tryRead(ctx context.Context, region *Region, families []string) error {
+func (p *prober) tryRead(ctx context.Context, region *Region, families []string) error {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
 		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f, From: 0, To: 1, Limit: 1})
 	}
-	answers, err := p.ask(ctx, region.Server, []hbase.RegionGets{question})
+	answers, err := p.multiGet(ctx, region.Server, []hbase.RegionGets{question})
 	if err != nil {
 		return err
 	}
 	for _, a := range answers[0] {
-		if a.Err != nil && !isPassing(a.Err) {
+		if a.Err != nil && !isTransient(a.Err) {
 			return a.Err
 		}
 	}
 	return nil
 }
 
-// question is a probe that a region is being asked for.
-type question struct {
+// pendingProbe is a probe that a region is being asked for.
+type pendingProbe struct {
 	*Probe
 	family string
 	file   int // in the caller's list
@@ -210,38 +210,38 @@ type question struct {
 }
 
 const (
-	probesAtOnce = 500 // in one call
-	getsPerProbe = 3   // of a thorough one
-	cellsAsked   = 8   // of a column, with values, in the one read that decides nearly always
-	markersAsked = 64  // newer versions and delete markers of a column that are looked at
+	probesPerCall = 500 // in one call
+	getsPerProbe  = 3   // of a thorough one
+	quickLimit    = 8   // of a column, with values, in the one read that decides nearly always
+	markerLimit   = 64  // newer versions and delete markers of a column that are looked at
 )
 
 // run asks until every probe has an answer that can be believed, as long as there is one now and then.
-func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
+func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 	findings := make([]Finding, len(files))
-	var left []*question
+	var left []*pendingProbe
 	for i, f := range files {
 		if len(f.Probes) == 0 {
 			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
 		}
 		findings[i].HFile = f
 		for k := range f.Probes {
-			left = append(left, &question{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
+			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
 		}
 	}
 	pause := p.cluster.servers.backoff("asking for the rows of files")
 	progress := time.Now()
 	for len(left) > 0 {
 		answered, err := p.round(ctx, left)
-		if answered, err = p.confirm(ctx, answered, err); err != nil && !p.mayPass(err) {
+		if answered, err = p.confirm(ctx, answered, err); err != nil && !p.mayRetry(err) {
 			return nil, err
 		}
-		done := map[*question]bool{}
+		done := map[*pendingProbe]bool{}
 		for _, q := range answered {
 			findings[q.file].add(q)
 			done[q] = true
 		}
-		left = slices.DeleteFunc(left, func(q *question) bool { return done[q] })
+		left = slices.DeleteFunc(left, func(q *pendingProbe) bool { return done[q] })
 		if len(answered) > 0 {
 			pause.next, progress = 0, time.Now()
 		}
@@ -257,7 +257,7 @@ func (p *probing) run(ctx context.Context, files []HFile) ([]Finding, error) {
 }
 
 // add takes up the answer for one probe: the worst one counts.
-func (f *Finding) add(q *question) {
+func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	if q.serving >= f.Serving {
 		f.Serving, f.Why, f.Region = q.serving, q.why, q.region.String()
@@ -271,15 +271,15 @@ func orTimeout(err error) error {
 	return err
 }
 
-// mayPass tells whether asking again may help.
-func (p *probing) mayPass(err error) bool {
+// mayRetry tells whether asking again may help.
+func (p *prober) mayRetry(err error) bool {
 	var conn *hbase.ConnError
-	return isPassing(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
+	return isTransient(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // round asks for each probe once, several servers and calls at a time. It returns those whose region answered, with an
 // error that kept others from an answer.
-func (p *probing) round(ctx context.Context, all []*question) (answered []*question, err error) {
+func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pendingProbe, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
 	defer cancel()
 	regions := p.regions
@@ -292,13 +292,13 @@ func (p *probing) round(ctx context.Context, all []*question) (answered []*quest
 	var failed error
 	var group errgroup.Group
 	group.SetLimit(p.cluster.limits.parallel)
-	for _, batch := range batches(all, regions, p.atOnce) {
+	for _, batch := range batches(all, regions, p.batchSize) {
 		group.Go(func() error {
-			got, err := p.askBatch(limited, batch)
+			got, err := p.probeBatch(limited, batch)
 			mu.Lock()
 			defer mu.Unlock()
 			answered = append(answered, got...)
-			if err != nil && (failed == nil || !p.mayPass(err)) {
+			if err != nil && (failed == nil || !p.mayRetry(err)) {
 				failed = err
 			}
 			return nil
@@ -307,13 +307,13 @@ func (p *probing) round(ctx context.Context, all []*question) (answered []*quest
 	_ = group.Wait() // the errors are in failed
 	var lost *hbase.ConnError
 	if errors.As(failed, &lost) && lost.Sent {
-		p.atOnce = max(p.atOnce/2, 1) // perhaps the values are so large that their answer is refused
+		p.batchSize = max(p.batchSize/2, 1) // perhaps the values are so large that their answer is refused
 	}
 	return answered, failed
 }
 
 // confirm keeps the answers of regions that are open as they were when they were asked.
-func (p *probing) confirm(ctx context.Context, answered []*question, before error) ([]*question, error) {
+func (p *prober) confirm(ctx context.Context, answered []*pendingProbe, before error) ([]*pendingProbe, error) {
 	if len(answered) == 0 {
 		return nil, before
 	}
@@ -328,7 +328,7 @@ func (p *probing) confirm(ctx context.Context, answered []*question, before erro
 	for i := range regions {
 		byName[string(regions[i].Name)] = &regions[i]
 	}
-	moved := func(q *question) bool {
+	moved := func(q *pendingProbe) bool {
 		r := byName[string(q.region.Name)]
 		return r == nil || !r.sameOpening(&q.region)
 	}
@@ -336,16 +336,16 @@ func (p *probing) confirm(ctx context.Context, answered []*question, before erro
 }
 
 // batches puts together the probes that one call asks for: of one server, in the order of regions.
-func batches(all []*question, regions []Region, size int) [][]*question {
-	byServer := map[string][]*question{}
+func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe {
+	byServer := map[string][]*pendingProbe{}
 	for _, q := range all {
 		q.region = *regionOf(regions, q.Row)
 		byServer[q.region.Server] = append(byServer[q.region.Server], q)
 	}
-	var cut [][]*question
+	var cut [][]*pendingProbe
 	for _, server := range slices.Sorted(maps.Keys(byServer)) {
 		list := byServer[server]
-		slices.SortStableFunc(list, func(a, b *question) int { return bytes.Compare(a.region.Start, b.region.Start) })
+		slices.SortStableFunc(list, func(a, b *pendingProbe) int { return bytes.Compare(a.region.Start, b.region.Start) })
 		cut = slices.AppendSeq(cut, slices.Chunk(list, size))
 	}
 	return cut
@@ -357,19 +357,19 @@ func regionOf(regions []Region, row []byte) *Region {
 	return &regions[max(i-1, 0)]
 }
 
-// askBatch asks one server: each probe by one read, and by three where that does not decide.
-func (p *probing) askBatch(ctx context.Context, batch []*question) (answered []*question, err error) {
-	answered, undecided, err := p.askOnce(ctx, batch)
-	for more := range slices.Chunk(undecided, max(p.atOnce/getsPerProbe, 1)) {
-		again, _, failed := p.askOnce(ctx, more)
+// probeBatch asks one server: each probe by one read, and by three where that does not decide.
+func (p *prober) probeBatch(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
+	answered, undecided, err := p.probeOnce(ctx, batch)
+	for more := range slices.Chunk(undecided, max(p.batchSize/getsPerProbe, 1)) {
+		again, _, failed := p.probeOnce(ctx, more)
 		answered = append(answered, again...)
 		err = cmp.Or(failed, err)
 	}
 	return answered, err
 }
 
-// askOnce makes one call. Of the probes that it leaves undecided thorough is set.
-func (p *probing) askOnce(ctx context.Context, batch []*question) (answered, undecided []*question, err error) {
+// probeOnce makes one call. Of the probes that it leaves undecided thorough is set.
+func (p *prober) probeOnce(ctx context.Context, batch []*pendingProbe) (answered, undecided []*pendingProbe, err error) {
 	var asked []hbase.RegionGets
 	for i, q := range batch {
 		if i == 0 || !bytes.Equal(batch[i-1].region.Name, q.region.Name) {
@@ -378,7 +378,7 @@ func (p *probing) askOnce(ctx context.Context, batch []*question) (answered, und
 		r := &asked[len(asked)-1]
 		r.Gets = append(r.Gets, q.gets()...)
 	}
-	byRegion, err := p.ask(ctx, batch[0].region.Server, asked)
+	byRegion, err := p.multiGet(ctx, batch[0].region.Server, asked)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -400,13 +400,13 @@ func (p *probing) askOnce(ctx context.Context, batch []*question) (answered, und
 	return answered, undecided, err
 }
 
-func (p *probing) ask(ctx context.Context, server string, questions []hbase.RegionGets) (answers [][]hbase.GetAnswer, err error) {
+func (p *prober) multiGet(ctx context.Context, server string, questions []hbase.RegionGets) (answers [][]hbase.GetAnswer, err error) {
 	conn, err := p.cluster.servers.region(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	if p.cluster.asking != nil {
-		p.cluster.asking(server, questions)
+	if p.cluster.onProbeCall != nil {
+		p.cluster.onProbeCall(server, questions)
 	}
 	err = p.cluster.withTimeout(ctx, conn, func(ctx context.Context) (err error) {
 		answers, err = conn.MultiGet(ctx, questions)
@@ -416,7 +416,7 @@ func (p *probing) ask(ctx context.Context, server string, questions []hbase.Regi
 }
 
 // gets are the reads that the next call makes.
-func (q *question) gets() []hbase.RawGet {
+func (q *pendingProbe) gets() []hbase.RawGet {
 	if q.thorough {
 		return q.Probe.gets(q.family)
 	}
@@ -428,11 +428,11 @@ func (q *question) gets() []hbase.RawGet {
 // so none is missing before the cell, nor anywhere where there are fewer than the read asks for.
 func (b *Probe) quickGet(family string) hbase.RawGet {
 	return hbase.RawGet{Row: b.Row, Family: family, Qualifier: append([]byte{}, b.Qualifier...), Markers: true,
-		From: b.Timestamp, To: math.MaxInt64, Limit: cellsAsked}
+		From: b.Timestamp, To: math.MaxInt64, Limit: quickLimit}
 }
 
-// apart sorts the answer to a quickGet into those to gets.
-func (b *Probe) apart(cells []hbase.StoredCell) []hbase.GetAnswer {
+// splitAnswer sorts the answer to a quickGet into those to gets.
+func (b *Probe) splitAnswer(cells []hbase.StoredCell) []hbase.GetAnswer {
 	answers := make([]hbase.GetAnswer, getsPerProbe)
 	for _, c := range cells {
 		i := 0
@@ -458,16 +458,16 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	}
 	cell := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
 	if b.AnyCell {
-		cell.Limit = markersAsked
+		cell.Limit = markerLimit
 	}
-	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markersAsked, KeysOnly: qualifier != nil}
-	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markersAsked, KeysOnly: true}
+	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markerLimit, KeysOnly: qualifier != nil}
+	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
 	return []hbase.RawGet{cell, newer, markers}
 }
 
 // judge decides what the answers for a probe say, if they are enough to decide. The error is one that kept the region from
 // an answer.
-func (p *probing) judge(q *question, answers []hbase.GetAnswer) (decided bool, err error) {
+func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
 			return false, answer.Err
@@ -475,17 +475,17 @@ func (p *probing) judge(q *question, answers []hbase.GetAnswer) (decided bool, e
 	}
 	if !q.thorough {
 		cells := answers[0].Cells
-		if len(cells) >= cellsAsked && !slices.ContainsFunc(cells, q.matches) {
+		if len(cells) >= quickLimit && !slices.ContainsFunc(cells, q.matches) {
 			return false, nil
 		}
-		answers = q.apart(cells)
+		answers = q.splitAnswer(cells)
 	}
 	q.serving, q.why = p.cell(q.family, q.Probe, answers)
 	return true, nil
 }
 
 // cell says what is known of one cell: whether the region returns it, and if not, or not to other readers, why.
-func (p *probing) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
+func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
 	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 {
@@ -550,7 +550,7 @@ const (
 	deleteFamily        = 14
 )
 
-func (p *probing) family(name string) *Family {
+func (p *prober) family(name string) *Family {
 	for i := range p.families {
 		if p.families[i].Name == name {
 			return &p.families[i]

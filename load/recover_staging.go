@@ -12,13 +12,13 @@ import (
 	"bulkload/internal/storage"
 )
 
-// place is where a file is.
-type place int
+// location is where a file is.
+type location int
 
 const (
-	atSource  place = iota // not loaded
-	inStaging              // not loaded: HBase began and gave up, or is at it
-	gone                   // HBase has renamed it: loaded
+	atSource  location = iota // not loaded
+	inStaging                 // not loaded: HBase began and gave up, or is at it
+	gone                      // HBase has renamed it: loaded
 )
 
 // RecoverStaging brings back to where they were what an interrupted load has left in its staging folder, whose URI is
@@ -26,7 +26,7 @@ const (
 // the files that are not at their place then, loaded are those that the table serves; an error is a *LostError where it
 // does not serve all of them.
 func (c *Cluster) RecoverStaging(ctx context.Context, fs storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
-	l := newLoading(c, fs)
+	l := newLoadRun(c, fs)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ type recovered struct {
 // recover finds out which files HBase took and brings those that it left in staging back to where they were. Where a
 // server may still be at it (unclear), it first waits until nothing moves any more; files that are left are adrift
 // then, because even so the server may come back to them. With an error it is not known where all of them are.
-func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
-	var places []place
+func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
+	var places []location
 	if unclear {
-		places, err = l.settle(ctx, files)
+		places, err = l.waitQuiescent(ctx, files)
 	} else {
-		places, err = l.look(files)
+		places, err = l.locateFiles(files)
 	}
 	if err != nil {
-		adrift(files)
+		markInDoubt(files)
 		return recovered{left: files}, err
 	}
 	var away []*pendingFile
@@ -93,11 +93,11 @@ func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear boo
 		found.left = append(found.left, f)
 	}
 	if unclear {
-		adrift(found.left)
+		markInDoubt(found.left)
 	}
-	loaded, lost, undecided := l.decide(ctx, away)
+	loaded, lost, undecided := l.resolve(ctx, away)
 	if undecided != nil {
-		adrift(away)
+		markInDoubt(away)
 		found.left = append(found.left, away...)
 	}
 	found.loaded, found.lost = loaded, lost
@@ -105,54 +105,54 @@ func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear boo
 }
 
 // bringBack moves a file from the staging folder to its place.
-func (l *loading) bringBack(f *pendingFile) error {
+func (l *loadRun) bringBack(f *pendingFile) error {
 	err := l.fs.Rename(f.staged, f.path)
 	if err == nil {
 		return nil
 	}
-	f.adrift = true
+	f.inDoubt = true
 	return fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, err)
 }
 
-func adrift(files []*pendingFile) {
+func markInDoubt(files []*pendingFile) {
 	for _, f := range files {
-		f.adrift = true
+		f.inDoubt = true
 	}
 }
 
-// settle looks until two looks show the same, or all files are gone.
-func (l *loading) settle(ctx context.Context, files []*pendingFile) ([]place, error) {
-	places, err := l.look(files)
-	for err == nil && slices.ContainsFunc(places, func(p place) bool { return p != gone }) {
+// waitQuiescent looks until two looks show the same, or all files are gone.
+func (l *loadRun) waitQuiescent(ctx context.Context, files []*pendingFile) ([]location, error) {
+	places, err := l.locateFiles(files)
+	for err == nil && slices.ContainsFunc(places, func(p location) bool { return p != gone }) {
 		select {
-		case <-time.After(l.cluster.limits.settle):
+		case <-time.After(l.cluster.limits.quiescence):
 		case <-ctx.Done():
 			return places, nil
 		}
 		before := places
-		if places, err = l.look(files); slices.Equal(places, before) {
+		if places, err = l.locateFiles(files); slices.Equal(places, before) {
 			break
 		}
 	}
 	return places, err
 }
 
-func (l *loading) look(files []*pendingFile) ([]place, error) {
-	places := make([]place, len(files))
+func (l *loadRun) locateFiles(files []*pendingFile) ([]location, error) {
+	places := make([]location, len(files))
 	for i, f := range files {
 		var err error
-		if places[i], err = l.where(f); err != nil {
+		if places[i], err = l.locateFile(f); err != nil {
 			return nil, fmt.Errorf("find out where file %s is: %w", f.URI, err)
 		}
 	}
 	return places, nil
 }
 
-// where looks for a file. The source is looked at twice because HBase, too, moves files back.
-func (l *loading) where(f *pendingFile) (place, error) {
+// locateFile looks for a file. The source is looked at twice because HBase, too, moves files back.
+func (l *loadRun) locateFile(f *pendingFile) (location, error) {
 	for _, at := range []struct {
 		path  string
-		place place
+		place location
 	}{{f.path, atSource}, {f.staged, inStaging}, {f.path, atSource}} {
 		if at.path == "" { // no staging folder is known
 			continue

@@ -18,10 +18,10 @@ import (
 // errNoOtherServer says that there is no server to move a region to.
 var errNoOtherServer = errors.New("there is no other region server to move it to")
 
-// Reopen has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
+// ReopenAndProbe has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
 // needs the permission to administer the table. Where that is missing, or there is one region server only, the findings
 // are returned as they were, each with the reason.
-func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
+func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
 	moved := map[string]error{}
 	for i := range findings {
 		for k := range findings[i].regions {
@@ -72,9 +72,9 @@ func (f *Finding) sameOpenings(o *Finding) bool {
 	})
 }
 
-// OpenAgain moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
+// ReopenRegion moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
 // is ErrRefused where there is no other server, or no permission.
-func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error {
+func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) error {
 	r := regionOf(table.Regions, row)
 	err := c.move(ctx, r, 0)
 	if errors.Is(err, errNoOtherServer) {
@@ -135,7 +135,7 @@ func (t *Table) Opening(row []byte) string {
 // prove decides about files that are neither at their place nor in the staging folder after an answer that was not a
 // clear yes. A file is loaded if its region returns cells that it did not return before the load. Else the region is
 // opened again, which shows files that lie in its folder unknown to it. What then is not served is lost.
-func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
+func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
 	if len(files) == 0 {
 		return nil, nil, nil
 	}
@@ -150,18 +150,18 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	if err != nil {
 		return nil, nil, err
 	}
-	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.doubtful() })
+	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")
 	}
 	if len(doubtful) > 0 {
-		if doubtful, err = l.cluster.Reopen(ctx, name, doubtful); err != nil {
+		if doubtful, err = l.cluster.ReopenAndProbe(ctx, name, doubtful); err != nil {
 			return nil, nil, err
 		}
 	}
 	unproven := map[string]*Finding{}
 	for i := range doubtful {
-		if f := &doubtful[i]; f.doubtful() {
+		if f := &doubtful[i]; f.unproven() {
 			unproven[f.URI] = f
 		}
 	}
@@ -175,13 +175,13 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	return loaded, lost, nil
 }
 
-// doubtful tells whether a finding does not show that a file was loaded which HBase took without a clear yes. A region
+// unproven tells whether a finding does not show that a file was loaded which HBase took without a clear yes. A region
 // that was opened again knows all files of its folder, so there the cells of earlier loads do not matter.
-func (f *Finding) doubtful() bool { return f.Serving == Missing || f.Known && !f.Reopened }
+func (f *Finding) unproven() bool { return f.Serving == Missing || f.ServedBefore && !f.Reopened }
 
-// watched is a context for a request to a region: it ends where hbase:meta shows the region opened by another process,
+// withWatch is a context for a request to a region: it ends where hbase:meta shows the region opened by another process,
 // which means that the server that has the request is dead or takes itself for alive.
-func (l *loading) watched(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
+func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
 		for tick := time.NewTicker(l.cluster.limits.watch); ; {
@@ -191,7 +191,7 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 				return
 			case <-tick.C:
 			}
-			if l.elsewhere(watched, r) {
+			if l.openedElsewhere(watched, r) {
 				cancel()
 			}
 		}
@@ -199,9 +199,9 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 	return watched, cancel
 }
 
-// elsewhere tells whether a region is surely open in another place than it was, or is no more. It looks at this region
+// openedElsewhere tells whether a region is surely open in another place than it was, or is no more. It looks at this region
 // alone: it is asked with each request for files that are known.
-func (l *loading) elsewhere(ctx context.Context, r *Region) bool {
+func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()
 	pause := l.cluster.servers.backoff("a region in transition")

@@ -18,12 +18,12 @@ import (
 const grace = 20 * time.Second
 
 // rounds sends files until none is left. Regions are looked up again in each round but the first.
-func (l *loading) rounds(ctx context.Context) error {
+func (l *loadRun) rounds(ctx context.Context) error {
 	pause := l.cluster.servers.backoff("a round of load requests")
 	progress := time.Now()
 	first := l.regions
 	for len(l.left) > 0 {
-		regions, err := l.lookUp(ctx, first)
+		regions, err := l.currentRegions(ctx, first)
 		if err != nil {
 			return err
 		}
@@ -38,17 +38,17 @@ func (l *loading) rounds(ctx context.Context) error {
 			return err
 		}
 		before := len(l.left)
-		passing, err := l.round(ctx, groups)
+		transient, err := l.round(ctx, groups)
 		if err != nil {
 			return err
 		}
 		if len(l.left) < before {
 			progress, pause.next = time.Now(), 0
 		}
-		if passing == nil {
+		if transient == nil {
 			l.report.Rounds++ // one in which HBase said yes or no
 		} else if time.Since(progress) > l.cluster.limits.outage {
-			return fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), passing)
+			return fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), transient)
 		}
 		if len(l.left) > 0 && !pause.wait(ctx) {
 			return ctx.Err()
@@ -57,8 +57,8 @@ func (l *loading) rounds(ctx context.Context) error {
 	return nil
 }
 
-// lookUp waits for regions whose server has died. It has nothing to do where regions are known.
-func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) {
+// currentRegions waits for regions whose server has died. It has nothing to do where regions are known.
+func (l *loadRun) currentRegions(ctx context.Context, known []Region) ([]Region, error) {
 	if known != nil {
 		return known, nil
 	}
@@ -71,16 +71,16 @@ func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) 
 
 // outcome is what became of one request.
 type outcome struct {
-	loaded  []*pendingFile
-	left    []*pendingFile
-	lost    []Finding
-	passing error // why another try makes sense
-	err     error // why it does not
+	loaded    []*pendingFile
+	left      []*pendingFile
+	lost      []Finding
+	transient error // why another try makes sense
+	err       error // why it does not
 }
 
 // round sends the groups' requests, several at a time, and takes stock. It returns why files are left: passing where
 // another round may do it.
-func (l *loading) round(ctx context.Context, groups []group) (passing, err error) {
+func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
 	outcomes := l.send(going, groups)
@@ -92,26 +92,26 @@ func (l *loading) round(ctx context.Context, groups []group) (passing, err error
 			l.report.Regions++
 		}
 		if o.err == nil {
-			o.err = l.tell(o.loaded)
+			o.err = l.notifyDone(o.loaded)
 		} else {
-			_ = l.tell(o.loaded) // the first error counts
+			_ = l.notifyDone(o.loaded) // the first error counts
 		}
 		if o.err != nil && err == nil {
 			err = o.err
 			halt()
 		}
-		if o.passing != nil {
-			passing = o.passing
+		if o.transient != nil {
+			transient = o.transient
 		}
 	}
 	if err == nil {
 		err = ctx.Err()
 	}
-	return passing, err
+	return transient, err
 }
 
-// tell reports the loaded files of one request.
-func (l *loading) tell(files []*pendingFile) error {
+// notifyDone reports the loaded files of one request.
+func (l *loadRun) notifyDone(files []*pendingFile) error {
 	l.report.Files += len(files)
 	if l.hooks.Done == nil || len(files) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (l *loading) tell(files []*pendingFile) error {
 }
 
 // send attempts all groups, none any more once ctx has ended.
-func (l *loading) send(ctx context.Context, groups []group) <-chan outcome {
+func (l *loadRun) send(ctx context.Context, groups []group) <-chan outcome {
 	work := make(chan group)
 	outcomes := make(chan outcome)
 	var workers sync.WaitGroup
@@ -151,8 +151,8 @@ func (l *loading) send(ctx context.Context, groups []group) <-chan outcome {
 }
 
 // attempt sends one request and finds out what became of its files.
-func (l *loading) attempt(ctx context.Context, g group) outcome {
-	if o, moved := l.catchUp(ctx, g); moved {
+func (l *loadRun) attempt(ctx context.Context, g group) outcome {
+	if o, moved := l.recheckInDoubt(ctx, g); moved {
 		return o
 	}
 	for _, f := range g.files {
@@ -165,11 +165,11 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 		return outcome{left: g.files, err: err}
 	}
 	if err != nil {
-		return outcome{left: g.files, passing: err}
+		return outcome{left: g.files, transient: err}
 	}
 	token, err := l.tokenForRequest(ctx)
 	if errors.Is(err, storage.ErrUnavailable) {
-		return outcome{left: g.files, passing: err}
+		return outcome{left: g.files, transient: err}
 	}
 	if err != nil {
 		return outcome{left: g.files, err: err}
@@ -183,20 +183,20 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 			return outcome{left: g.files, err: err}
 		}
 	}
-	patient, cancel := l.outlast(ctx)
+	limited, cancel := l.withGrace(ctx)
 	defer cancel()
-	watched, unwatch := l.watched(patient, &g.region)
+	watched, unwatch := l.withWatch(limited, &g.region)
 	defer unwatch()
 	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
-		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.Known }) || !l.elsewhere(ctx, &g.region) {
+		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) || !l.openedElsewhere(ctx, &g.region) {
 			return outcome{loaded: g.files}
 		}
 		// The end of the load can't find out whether such files are served: the server must be believed, and may be one that
 		// woke up.
 		err = &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: errors.New("the region is open elsewhere by now")}
 	}
-	return l.takeStock(ctx, g, err)
+	return l.resolveOutcome(ctx, g, err)
 }
 
 // errNoToken keeps a request from HBase with Kerberos that carries no token, whatever the reason is.
@@ -204,7 +204,7 @@ var errNoToken = fmt.Errorf("%w: no delegation token for a request to HBase with
 	"nothing was sent", ErrRefused)
 
 // tokenForRequest is the token for a request that is sent now; nil only where HBase has no Kerberos.
-func (l *loading) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
+func (l *loadRun) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	token, err := l.rights.forRequest(ctx)
 	if err == nil && token == nil && l.cluster.secured {
 		return nil, errNoToken
@@ -212,43 +212,43 @@ func (l *loading) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, 
 	return token, err
 }
 
-// catchUp looks after files that an earlier request may have brought on since: a server can outlive our patience.
-func (l *loading) catchUp(ctx context.Context, g group) (o outcome, moved bool) {
-	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.adrift }) {
+// recheckInDoubt looks after files that an earlier request may have brought on since: a server can outlive our patience.
+func (l *loadRun) recheckInDoubt(ctx context.Context, g group) (o outcome, moved bool) {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.inDoubt }) {
 		return o, false
 	}
 	found, err := l.recover(ctx, g.files, false)
 	o = outcome{loaded: found.loaded, left: found.left, lost: found.lost}
-	o.passing, o.err = l.undecided(err)
+	o.transient, o.err = l.retryOrFail(err)
 	return o, len(o.left) < len(g.files) || err != nil
 }
 
-// undecided tells an error after which asking again may help from one after which it does not.
-func (l *loading) undecided(err error) (passing, final error) {
+// retryOrFail tells an error after which asking again may help from one after which it does not.
+func (l *loadRun) retryOrFail(err error) (transient, final error) {
 	if errors.Is(err, ErrUnavailable) {
 		return err, nil
 	}
 	return nil, err
 }
 
-// outlast is a context for a request: it has the request's own deadline, and grace when ctx ends.
-func (l *loading) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
+// withGrace is a context for a request: it has the request's own deadline, and grace when ctx ends.
+func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-time.After(grace):
 			cancel()
-		case <-patient.Done():
+		case <-limited.Done():
 		}
 	})
-	return patient, func() { stop(); cancel() }
+	return limited, func() { stop(); cancel() }
 }
 
-// takeStock looks where the files of a request are that did not end well, and brings those in staging back. answer is
+// resolveOutcome looks where the files of a request are that did not end well, and brings those in staging back. answer is
 // nil where the server said that it did not load them.
-func (l *loading) takeStock(ctx context.Context, g group, answer error) outcome {
+func (l *loadRun) resolveOutcome(ctx context.Context, g group, answer error) outcome {
 	if neverSent(answer) {
-		return outcome{left: g.files, passing: answer}
+		return outcome{left: g.files, transient: answer}
 	}
 	var lost *hbase.ConnError
 	unclear := errors.As(answer, &lost)
@@ -257,14 +257,14 @@ func (l *loading) takeStock(ctx context.Context, g group, answer error) outcome 
 	if err != nil {
 		err = fmt.Errorf("after %s: %w", describe(answer, &g.region), err)
 	}
-	o.passing, o.err = l.undecided(err)
+	o.transient, o.err = l.retryOrFail(err)
 	switch {
 	case err != nil:
 	case len(o.left) == 0:
 	case answer == nil:
 		o.err = l.refused(g.region, o.left)
-	case isPassing(answer), unclear:
-		o.passing = answer
+	case isTransient(answer), unclear:
+		o.transient = answer
 	default:
 		o.err = answer
 	}
@@ -280,7 +280,7 @@ func describe(answer error, r *Region) string {
 
 // refused counts a refusal of files by a region. The server hides every reason, also one that passes, so files are
 // offered again until both the site's number of tries and some minutes are used up. Then it is an error.
-func (l *loading) refused(r Region, files []*pendingFile) error {
+func (l *loadRun) refused(r Region, files []*pendingFile) error {
 	limits := &l.cluster.limits
 	enough := false
 	for _, f := range files {
@@ -308,7 +308,7 @@ func (l *loading) refused(r Region, files []*pendingFile) error {
 }
 
 // suspect names a likely reason that can be seen from here.
-func (l *loading) suspect(files []*pendingFile) string {
+func (l *loadRun) suspect(files []*pendingFile) string {
 	for _, f := range files {
 		if info, err := l.fs.Stat(f.path); err == nil && info.Owner != "" && info.Owner != l.cluster.user {
 			return fmt.Sprintf("; a likely reason: %s belongs to %s in HDFS, but HBase is asked as %s", f.URI, info.Owner, l.cluster.user)

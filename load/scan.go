@@ -64,13 +64,13 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 			return err
 		}
 		if err == nil {
-			tries.gotFurther()
+			tries.progressed()
 			continue
 		}
-		if again := tries.again(ctx, err); again != nil {
+		if again := tries.wait(ctx, err); again != nil {
 			return again
 		}
-		if s.check != nil && remedyOf(err) == lookAgain {
+		if s.check != nil && remedyOf(err) == relocate {
 			if gone := s.check(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {
 				return gone
 			}
@@ -79,7 +79,7 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 }
 
 // region scans what is in the region that holds the next row. done says that the scan is at its end.
-func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) error) (done bool, err error) {
+func (s *scan) region(ctx context.Context, tries *retries, visit func(*cell.Cell) error) (done bool, err error) {
 	region, conn, err := s.connect(ctx, tries)
 	if err != nil {
 		return false, err
@@ -89,29 +89,29 @@ func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) 
 	for {
 		answer, err := o.answer(ctx)
 		if err != nil {
-			s.reader.learn(s.table, region, conn, err)
-			if remedyOf(err) == waitThere {
+			s.reader.invalidate(s.table, region, conn, err)
+			if remedyOf(err) == backOff {
 				o.close() // it was refused, and is open still
 			}
 			return false, err
 		}
-		tries.answered, tries.patience = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
+		tries.answered, tries.timeout = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
 		more := answer.More && answer.MoreInRegion
 		if more { // the server reads on while these cells are visited
 			o.ask(ctx, tries, hbase.NextOf(o.id, s.reader.limits.scanRows, o.number))
 		}
 		if err := s.visit(answer, tries, visit); err != nil {
-			o.giveUp()
+			o.abandon()
 			return false, err
 		}
 		if !more {
-			return s.leave(region, answer.More), nil
+			return s.nextRegion(region, answer.More), nil
 		}
 	}
 }
 
 // connect finds the server of the next row's region.
-func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn, error) {
+func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Conn, error) {
 	limited, cancel := tries.limit(ctx, s.reader.limits.idle)
 	defer cancel()
 	region, err := s.reader.locate(limited, s.table, s.next)
@@ -119,7 +119,7 @@ func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn,
 		return nil, nil, err
 	}
 	conn, err := s.reader.servers.region(limited, region.Server)
-	s.reader.learn(s.table, region, conn, err)
+	s.reader.invalidate(s.table, region, conn, err)
 	return region, conn, err
 }
 
@@ -134,7 +134,7 @@ func (s *scan) opening(region *Region) *pb.ScanRequest {
 }
 
 // visit passes on an answer's cells, but those that were visited before a scanner was lost, and notes where to go on.
-func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell) error) error {
+func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cell) error) error {
 	var c cell.Cell
 	for {
 		ok, err := answer.Next(&c)
@@ -144,10 +144,10 @@ func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell)
 		case !ok:
 			if c.Row != nil {
 				s.visited(&c, answer.Partial)
-				tries.gotFurther()
+				tries.progressed()
 			}
 			return nil
-		case s.within && s.had(&c):
+		case s.within && s.alreadyVisited(&c):
 			c.Row = nil
 			continue
 		}
@@ -158,8 +158,8 @@ func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell)
 	}
 }
 
-// had tells whether a cell of the next row was visited already.
-func (s *scan) had(c *cell.Cell) bool {
+// alreadyVisited tells whether a cell of the next row was visited already.
+func (s *scan) alreadyVisited(c *cell.Cell) bool {
 	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
 
@@ -179,8 +179,8 @@ func (s *scan) visited(c *cell.Cell, partial bool) {
 	}
 }
 
-// leave goes on with the region after this one, if there is one.
-func (s *scan) leave(region *Region, more bool) (done bool) {
+// nextRegion goes on with the region after this one, if there is one.
+func (s *scan) nextRegion(region *Region, more bool) (done bool) {
 	if !more || len(region.End) == 0 || len(s.stop) > 0 && bytes.Compare(region.End, s.stop) >= 0 {
 		return true
 	}
@@ -203,7 +203,7 @@ type scanned struct {
 }
 
 // ask makes the next request. It outlasts ctx, so that the scanner can be closed.
-func (o *openScanner) ask(ctx context.Context, tries *tries, request *pb.ScanRequest) {
+func (o *openScanner) ask(ctx context.Context, tries *retries, request *pb.ScanRequest) {
 	limited, cancel := tries.limit(context.WithoutCancel(ctx), o.scan.reader.limits.idle)
 	ahead := make(chan scanned, 1)
 	o.ahead = ahead
@@ -225,14 +225,14 @@ func (o *openScanner) answer(ctx context.Context) (*hbase.Scanned, error) {
 		}
 		return got.Scanned, got.err
 	case <-ctx.Done():
-		o.giveUp()
+		o.abandon()
 		return nil, ctx.Err()
 	}
 }
 
-// giveUp closes the scanner as soon as the request under way is answered; nobody waits for that. Else its lease would
+// abandon closes the scanner as soon as the request under way is answered; nobody waits for that. Else its lease would
 // have to run out at the server.
-func (o *openScanner) giveUp() {
+func (o *openScanner) abandon() {
 	if o.ahead == nil {
 		return // the server has closed it
 	}

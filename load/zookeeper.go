@@ -78,8 +78,8 @@ func (z *zooKeeper) String() string { return strings.Join(z.servers, ",") }
 const (
 	// zooKeeperTimeout is how long all servers together may take to answer.
 	zooKeeperTimeout = 20 * time.Second
-	// nextServer is how long one server is waited for until the next is asked beside it.
-	nextServer = time.Second
+	// nextServerDelay is how long one server is waited for until the next is asked beside it.
+	nextServerDelay = time.Second
 )
 
 // answer is what one server said, or why it did not.
@@ -89,8 +89,8 @@ type answer struct {
 	err    error
 }
 
-// said tells whether the server has answered: that there is no such znode is an answer.
-func (a *answer) said() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
+// answered tells whether the server has answered: that there is no such znode is an answer.
+func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
 // get reads a znode from the first server that answers. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
 //
@@ -111,11 +111,11 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	for {
 		var late <-chan time.Time
 		if begun < len(z.servers) {
-			late = time.After(nextServer)
+			late = time.After(nextServerDelay)
 		}
 		select {
 		case a := <-answers:
-			if a.said() {
+			if a.answered() {
 				z.last.Store(int32(a.server))
 				return a.data, a.err
 			}
@@ -125,7 +125,7 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 			}
 		case <-late:
 		case <-ctx.Done():
-			asked.silent(ctx.Err())
+			asked.fillTimeouts(ctx.Err())
 			return nil, z.unavailable(name, asked)
 		}
 		if begun < len(z.servers) {
@@ -144,7 +144,7 @@ func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 		return answer{server: server, err: err}
 	}
 	conn.Close()
-	session, _, err := zk.Connect([]string{addr}, zooKeeperTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	session, _, err := zk.Connect([]string{addr}, zooKeeperTimeout, zk.WithLogger(nopLogger{}), zk.WithLogInfo(false))
 	if err != nil {
 		return answer{server: server, err: err}
 	}
@@ -182,8 +182,8 @@ func (z *zooKeeper) newFaults() faults {
 	return all
 }
 
-// silent fills in why those did not answer that have not failed.
-func (f faults) silent(err error) {
+// fillTimeouts fills in why those did not answer that have not failed.
+func (f faults) fillTimeouts(err error) {
 	for i := range f {
 		if f[i].err == nil {
 			f[i].err = fmt.Errorf("no answer: %w", err)
@@ -212,7 +212,7 @@ func (z *zooKeeper) unavailable(name string, all faults) error {
 	return fmt.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
 }
 
-// silent keeps the ZooKeeper client from writing to stderr.
-type silent struct{}
+// nopLogger keeps the ZooKeeper client from writing to stderr.
+type nopLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (nopLogger) Printf(string, ...any) {}

@@ -59,7 +59,7 @@ func (f *Summary) Loadable() (load.HFile, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return load.HFile{}, err
 	}
-	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, Known: f.ServedBefore}
+	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, ServedBefore: f.ServedBefore}
 	for i := range f.Probes {
 		p, err := Probe(&f.Probes[i])
 		if err != nil {

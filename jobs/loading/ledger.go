@@ -173,7 +173,7 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		h.URI, h.Known = f.URI, f.ServedBefore
+		h.URI, h.ServedBefore = f.URI, f.ServedBefore
 		files = append(files, h)
 	}
 	return files, nil
@@ -211,7 +211,7 @@ func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
-	err = w.Cluster.OpenAgain(ctx, table, row)
+	err = w.Cluster.ReopenRegion(ctx, table, row)
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}

@@ -120,7 +120,7 @@ func (w *Loader) serve(ctx context.Context, t *load.Table, files []load.HFile) (
 		return findings, nil
 	}
 	w.Out.Options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
-	if missing, err = w.Cluster.Reopen(ctx, table, missing); err != nil {
+	if missing, err = w.Cluster.ReopenAndProbe(ctx, table, missing); err != nil {
 		return nil, err
 	}
 	lost := slices.DeleteFunc(missing, func(f load.Finding) bool { return f.Serving != load.Missing })
@@ -171,7 +171,7 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	var mu sync.Mutex
 	return load.Hooks{
 		Before: w.mayAsk,
-		Known: func(files []load.HFile) error {
+		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
 					f.ServedBefore = true

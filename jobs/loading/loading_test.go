@@ -91,7 +91,7 @@ func TestServedBeforeIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := w.Out.Manifest.Files()[1]
-	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.Uri(second.Path)}}); err != nil {
+	if err := w.RecordLoad(2).ServedBefore([]load.HFile{{URI: w.Out.Uri(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)

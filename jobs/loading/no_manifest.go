@@ -121,7 +121,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		Before: w.mayAsk,
-		Known: func(known []load.HFile) error {
+		ServedBefore: func(known []load.HFile) error {
 			for _, h := range known {
 				for i := range e.Files {
 					if e.Files[i].URI == h.URI {

@@ -64,7 +64,7 @@ func adviceFor(s load.Serving) string {
 // checkKnown refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
 // before: a snapshot of that time has them too.
 func checkKnown(table string, files []load.HFile) error {
-	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.Known })
+	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.ServedBefore })
 	if known < 0 {
 		return nil
 	}

@@ -161,7 +161,7 @@ func (p *planner) lookUpKeys(ctx context.Context, c *candidate, live *stats.Live
 		key, _ := c.stats.keys.Row(i * n / min(n, liveKeys))
 		rows = append(rows, key)
 	}
-	present, err := p.cluster.Present(ctx, c.job.Table, rows)
+	present, err := p.cluster.CountPresent(ctx, c.job.Table, rows)
 	if err != nil {
 		return err
 	}
