@@ -13,29 +13,29 @@ import (
 	"bulkload/internal/storage"
 )
 
-// HFile is a finished file to hand over.
+// HFile is a finished file to be loaded.
 type HFile struct {
 	Family   string
 	URI      string // hdfs://…
 	FirstRow []byte
 	LastRow  []byte
-	Probes   []Probe // cells by which a region shows that it serves the file
-	// ServedBefore says that the table returned these cells before the file was loaded: they prove nothing then.
+	Probes   []Probe // cells by which a region proves that it serves the file
+	// ServedBefore: the table returned these cells before the file was loaded, so they prove nothing.
 	ServedBefore bool
 }
 
-// Report says what a load did. After an error it says how far it came.
+// Report says what a load did; after an error, how far it came.
 type Report struct {
-	Files   int // that the table has
+	Files   int // that the table has now
 	Regions int // requests that loaded something
 	Rounds  int
-	Probed  time.Duration // how long the table was asked for cells before the first request
-	// Staging is the staging folder where it is still there: after an error because files may be in it still or may yet
-	// come there, so that it must not be deleted unseen; after success because HBase did not delete it.
+	Probed  time.Duration // time for probes before the first request
+	// Staging is the staging folder if it still exists: after an error because files may be in it or still arrive
+	// there, so that it must not be deleted unseen; after success because HBase did not delete it.
 	Staging string
 }
 
-// Add adds what a further load of the same files did.
+// Add adds the result of a further load of the same files.
 func (r *Report) Add(o *Report) {
 	r.Files += o.Files
 	r.Regions += o.Regions
@@ -44,28 +44,30 @@ func (r *Report) Add(o *Report) {
 	r.Staging = o.Staging
 }
 
-// Hooks are told how a load goes on; each may be nil. An error of theirs ends the load.
+// Hooks are called as a load progresses; each may be nil. An error of a hook ends the load.
 type Hooks struct {
-	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
-	// there, RecoverStaging brings back.
+	// Staging gets the URI of the staging folder before the first request: RecoverStaging needs it to bring back what
+	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
+	// after a kill.
 	Staging func(folder string) error
-	// ServedBefore is given, before the first request, the files whose cells the table returns already.
+	// ServedBefore gets, before the first request, the files whose cells the table already returns.
 	ServedBefore func([]HFile) error
-	// Before is called before each request, from several goroutines: where it is an error, the request is not sent.
+	// Before is called before each request, from several goroutines. If it returns an error, the request is not sent.
 	Before func() error
-	// Done is told of a request's files once it is certain that the table has them.
+	// Done gets a request's files once it is certain that the table has them.
 	Done func([]HFile) error
 }
 
-// LoadFrom hands files to the regions that hold their rows: one request a region, with all its files. fs is the file
-// system that all of them are on.
+// LoadFrom loads files into the regions that hold their rows: one request for each region, with all its files. fs is
+// the file system that all of them are on.
 //
-// HBase moves the files: afterwards they are not where they were. A file counts as loaded where a region server said so
-// clearly; after any other answer the open region is asked for the file's cells (see Probe), and files that it does not
-// serve are a *LostError at the end. Where all went well Probe is still to be asked for all files: see there. A file that can't be loaded stays there, or is moved
-// back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
-// a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
-// (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
+// HBase moves the files: afterwards they are not at their sources. A file counts as loaded if a region server clearly
+// said so. After any other answer the open region is asked for the file's cells (see Probe), and files that it does
+// not serve are a *LostError at the end. If all went well, the caller must still Probe all files: see there. A file
+// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear beforehand that the load
+// would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
+// rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
+// are given 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
 	l := newLoadRun(c, fs)
 	l.hooks = hooks
@@ -83,7 +85,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, fil
 	return &l.report, err
 }
 
-// loadRun is one load.
+// loadRun is the state of one load.
 type loadRun struct {
 	cluster *Cluster
 	fs      storage.FS
@@ -91,12 +93,12 @@ type loadRun struct {
 	table   hbase.TableName
 	token   string // the staging folder's URI
 	rights  *delegation
-	regions []Region // as they were at the last look, for what does no harm where they have changed
+	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
 	left    []*pendingFile
 	lost    []Finding
 	report  Report
-	// resolve finds out which files the table serves of those that are neither at their place nor in the staging folder:
-	// prove, but for tests.
+	// resolve determines which files the table serves, of those that are neither at their source nor in staging:
+	// prove, except in tests.
 	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
@@ -106,14 +108,14 @@ func newLoadRun(c *Cluster, fs storage.FS) *loadRun {
 	return l
 }
 
-// pendingFile is a file on its way.
+// pendingFile is a file that is not yet loaded.
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
-	staged   string    // where a region server puts it before it is the region's
-	refusals int       // how often a region did not load it
-	refused  time.Time // when the first of them was
-	inDoubt  bool      // a server may still be at it, or it is not known where the file is
+	staged   string    // where a region server puts it before it moves it into the region
+	refusals int       // times that a region did not load it
+	refused  time.Time // time of the first refusal
+	inDoubt  bool      // a server may still move it, or it is unknown where it is
 }
 
 func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
@@ -146,25 +148,26 @@ func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
 	return err
 }
 
-// cancelToken ends the token, unless a server may still be moving files by it: then it ends by itself, within a day.
+// cancelToken cancels the token, unless a server may still be moving files with it. Then it expires by itself, within
+// a day.
 func (l *loadRun) cancelToken(ctx context.Context) {
 	if l.anyInDoubt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	_ = l.rights.cancel(ctx) // it ends by itself, too
+	_ = l.rights.cancel(ctx) // it expires by itself, too
 }
 
-// anyInDoubt tells whether a server may still be at a file.
+// anyInDoubt reports whether a server may still move a file.
 func (l *loadRun) anyInDoubt() bool {
 	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.inDoubt })
 }
 
-// findServedBefore finds the files whose cells the table returns already: of those the cells can't show later that the file was
-// loaded.
+// findServedBefore finds the files whose cells the table already returns: their cells can't prove later that the file
+// was loaded.
 //
-// One cell that is not there is enough, so the other ones are asked for only where the first is.
+// One cell that is missing is enough, so the others are asked for only if the first one is there.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	p, err := l.cluster.proberOf(table)
 	if err != nil {
@@ -206,7 +209,7 @@ func (l *loadRun) setServedBefore(files []*pendingFile) error {
 	return l.hooks.ServedBefore(known)
 }
 
-// servedFiles keeps the files of which the table returns certain probes.
+// servedFiles returns the files for which the table returns the selected probes.
 func (p *prober) servedFiles(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -226,8 +229,9 @@ func (p *prober) servedFiles(ctx context.Context, files []*pendingFile, which fu
 	return found, err
 }
 
-// LostError says that HBase took files and the table does not serve them, and may never do so: a region server that died,
-// or that takes itself for alive, has moved them somewhere. They are to be written and loaded again. It is ErrUnavailable.
+// LostError says that HBase took files that the table does not serve, and may never serve: a region server that died,
+// or that wrongly believes it is alive, has moved them somewhere. They must be written and loaded again. It is
+// ErrUnavailable.
 type LostError struct {
 	Table string
 	Files []Finding
@@ -241,12 +245,12 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// Unwrap is ErrUnavailable: the cluster does not say what became of the files.
+// Unwrap returns ErrUnavailable: the cluster does not say what happened to the files.
 func (e *LostError) Unwrap() error { return ErrUnavailable }
 
-// check refuses, before anything is sent, what can't be loaded.
+// check refuses, before anything is sent, files that can't be loaded.
 func (l *loadRun) check(table *Table, files []HFile) error {
-	names := make(map[string]string) // family and base name, by which files are told apart in the staging folder
+	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
 			return fmt.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
@@ -270,7 +274,7 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 	return nil
 }
 
-// checkSource checks that a file is at its place.
+// checkSource checks that a file is at its source.
 func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
@@ -284,7 +288,7 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 	return nil
 }
 
-// prepare makes the staging folder and checks that files can go through it.
+// prepare creates the staging folder and checks that files can pass through it.
 func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -303,6 +307,7 @@ func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	// From here on the folder exists, and is reported unless cleanup deletes it.
 	l.report.Staging = l.token
 	if err := l.checkStaging(table); err != nil {
 		l.cleanup(ctx)
@@ -318,7 +323,7 @@ func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration)
 	return nil
 }
 
-// delegate gets the token for the requests, where the cluster has Kerberos.
+// delegate gets the token for the requests if the cluster has Kerberos.
 func (l *loadRun) delegate(ctx context.Context) (err error) {
 	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
 		_, err = l.rights.forRequest(ctx)
@@ -351,7 +356,7 @@ func (l *loadRun) checkStaging(table *Table) error {
 
 const trackerProperty = "hbase.store.file-tracker.impl"
 
-// fileTracker is the table's or a family's store file tracker where it is not the default one.
+// fileTracker is the table's or a family's store file tracker if it is not the default one.
 func fileTracker(table *Table) string {
 	all := []map[string]string{table.Attributes}
 	for _, f := range table.Families {
@@ -365,7 +370,8 @@ func fileTracker(table *Table) string {
 	return ""
 }
 
-// cleanup has the staging folder deleted, with what is in it: only where every file is accounted for.
+// cleanup has HBase delete the staging folder and everything in it, only if every file is accounted for: a file in
+// doubt may be in the folder, or still arrive there, as the only copy of its rows.
 func (l *loadRun) cleanup(ctx context.Context) {
 	if l.anyInDoubt() {
 		return
@@ -380,8 +386,8 @@ func (l *loadRun) cleanup(ctx context.Context) {
 	}
 }
 
-// onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging. A
-// call that was lost is made again: it makes another staging folder, or deletes one that is gone.
+// onFirstRegion calls the region server of the table's first region, which is in charge of staging. A call whose
+// answer was lost is repeated: that creates another staging folder, or deletes one that is gone.
 func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; regions = nil {
@@ -403,7 +409,7 @@ func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, 
 	}
 }
 
-// splitURI takes "scheme://authority/path", "scheme:/path" or "/path" apart. Hadoop escapes nothing in them.
+// splitURI splits "scheme://authority/path", "scheme:/path" or "/path". Hadoop escapes nothing in them.
 func splitURI(uri string) (authority, name string) {
 	scheme, rest, ok := strings.Cut(uri, ":")
 	if !ok || strings.Contains(scheme, "/") {
@@ -420,7 +426,7 @@ func splitURI(uri string) (authority, name string) {
 	return rest[:slash], rest[slash:]
 }
 
-// withPort adds the NameNode's default port, for comparing. (It does so to a name service, too, on both sides.)
+// withPort adds the NameNode's default port, for comparisons. (It does so for a name service too, on both sides.)
 func withPort(authority string) string {
 	if strings.Contains(authority, ":") {
 		return authority

@@ -10,11 +10,11 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// createTimeout is how long making a table may take while the master answers: a fresh cluster takes some 20 seconds for
-// its first one.
+// createTimeout is how long the creation of a table may take while the master answers: a fresh cluster needs some 20
+// seconds for its first one.
 const createTimeout = 5 * time.Minute
 
-// pollEvery is the pause between two looks at a procedure.
+// pollEvery is the pause between two checks of a procedure.
 const pollEvery = 200 * time.Millisecond
 
 // Create makes a table with those families and splits through HBase's master, and its namespace where it is missing,
@@ -58,7 +58,8 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family, sp
 	return err
 }
 
-// checkSplits refuses what the master takes and never finishes: Java's client looks at splits, the master does not.
+// checkSplits refuses splits that the master would accept and never finish: Java's client checks them, the master
+// does not.
 func checkSplits(splits [][]byte) error {
 	for i, row := range splits {
 		switch {
@@ -78,7 +79,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) error {
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return nil // to look at a namespace takes more rights than to make a table in it
+		return nil // checking a namespace needs more rights than creating a table in it
 	}
 	if err != nil || exists {
 		return err
@@ -87,7 +88,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) error {
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateNamespace(ctx, namespace, nonce)
 	})
-	if hbase.IsRemote(err, "NamespaceExistException") { // somebody was faster
+	if hbase.IsRemote(err, "NamespaceExistException") { // somebody else created it meanwhile
 		return nil
 	}
 	return err
@@ -118,7 +119,7 @@ func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, 
 	return err
 }
 
-// onMasterBriefly is onMaster for one step of a longer work: the master must answer the step in time.
+// onMasterBriefly is onMaster for one step of a longer operation: the master must answer the step in time.
 func (c *Cluster) onMasterBriefly(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()

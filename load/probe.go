@@ -21,33 +21,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Probe is one cell of an HFile. A region that returns it has the file, or has had an equal cell before.
+// Probe is one cell of an HFile. A region that returns it has the file, or had an equal cell before.
 type Probe struct {
 	Row       []byte
 	Qualifier []byte
 	Timestamp int64
 	Type      byte // KeyValue.Type's code
 	Value     ValueSum
-	// AnyCell is for a file of which only the row and its timestamp are known: each cell of its family counts.
+	// AnyCell: only the row and its timestamp are known, so each cell of the file's family counts.
 	AnyCell bool
 }
 
 // ValueSum identifies a cell's value: the first half of its SHA-256.
 type ValueSum [16]byte
 
-// SumValue is the sum of a value.
+// SumValue returns the sum of a value.
 func SumValue(value []byte) ValueSum {
 	sum := sha256.Sum256(value)
 	return ValueSum(sum[:16])
 }
 
-// Serving is what the open regions show of a file.
+// Serving is what the open regions return of a file.
 type Serving int
 
 const (
 	// Served: the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded: there are so many newer versions that the table does not keep the cells any more.
+	// Superseded: there are so many newer versions that the table no longer keeps the cells.
 	Superseded
 	// Deleted: a delete marker hides the cells.
 	Deleted
@@ -57,29 +57,32 @@ const (
 	Missing
 )
 
-// Readable tells whether a reader finds the file's rows as they were loaded, or newer ones.
+// Readable reports whether a reader finds the file's rows as they were loaded, or newer ones.
 func (s Serving) Readable() bool { return s <= Superseded }
 
-// Finding is what the open region that holds a file's rows shows of it.
+// Finding is what the open region that holds a file's rows returns of it.
 type Finding struct {
 	HFile
 	Serving Serving
 	Region  string // for people
-	Why     string // for people; "" where the file is served
-	// Reopened says that the region was opened again before it was asked, so that it knows every file in its folder.
+	Why     string // for people; "" if the file is served
+	// Reopened: the region was opened again before this probe, so it knows every file in its folder.
 	Reopened bool
 
 	regions []Region // that hold the rows of its probes
 }
 
-// String says for people what was found.
+// String describes the finding for people.
 func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
 
-// Probe asks the open regions of a table for cells of files that were loaded into it. It waits for regions that move or
-// whose server has died, and believes an answer only if the region was not opened anew in between: a server that hung and
-// woke up may answer for regions that are open elsewhere. A file without probes is an error.
+// Probe asks the open regions of a table for cells of files that were loaded into it. It waits for regions that move
+// or whose server has died.
 //
-// It needs the permission to read. Deleted and expired cells are looked for too, so that the result says whether rows can
+// An answer counts only if hbase:meta shows the same opening of the region before and after it. A server that hung
+// past its ZooKeeper session may wake up and answer for regions that are open elsewhere by now: it would see a file
+// that no reader can see. A file without probes is an error.
+//
+// It needs the permission to read. Deleted and expired cells are looked for too, so the result says whether rows can
 // be read, not just whether they are stored.
 func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
 	p, err := c.newProber(ctx, name)
@@ -89,7 +92,7 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Find
 	return p.probe(ctx, files)
 }
 
-// ProbeTable is Probe for a table that was just looked up, which saves another look.
+// ProbeTable is Probe for a table that was just looked up, which saves a look-up.
 func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile) ([]Finding, error) {
 	p, err := c.proberOf(table)
 	if err != nil {
@@ -102,7 +105,8 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 	return fmt.Errorf("ask table %s for the files' rows: %w", table, classify(ctx, err))
 }
 
-// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading nobody can tell that a file is served.
+// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can
+// determine whether a file is served.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -115,24 +119,24 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	return classify(ctx, err)
 }
 
-// prober asks one table.
+// prober sends probes to one table.
 type prober struct {
 	cluster   *Cluster
 	id        hbase.TableName
 	families  []Family
 	now       int64    // epoch milliseconds
-	batchSize int      // probes in one call
-	regions   []Region // where the next round asks; nil: where hbase:meta says then
+	batchSize int      // probes in one call; halved when an answer may be too large
+	regions   []Region // for the next round; nil: to be looked up
 	seen      []Region // as they were after the last round
 }
 
-// proberOf asks a table that was just looked up.
+// proberOf returns a prober for a table that was just looked up.
 func (c *Cluster) proberOf(t *Table) (*prober, error) {
 	id, err := parseName(t.Name)
 	return &prober{cluster: c, id: id, families: t.Families, now: time.Now().UnixMilli(), batchSize: probesPerCall, regions: t.Regions}, err
 }
 
-// probe is run with an error that names the table.
+// probe is run; its errors name the table.
 func (p *prober) probe(ctx context.Context, files []HFile) ([]Finding, error) {
 	findings, err := p.run(ctx, files)
 	if err != nil {
@@ -179,7 +183,7 @@ func (p *prober) describe(ctx context.Context) error {
 	return nil
 }
 
-// tryRead reads from a region a row that hardly exists. A region that is not where it was is no reason for an error.
+// tryRead reads a row from a region that hardly exists. It is no error if the region has moved.
 func (p *prober) tryRead(ctx context.Context, region *Region, families []string) error {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
@@ -197,13 +201,13 @@ func (p *prober) tryRead(ctx context.Context, region *Region, families []string)
 	return nil
 }
 
-// pendingProbe is a probe that a region is being asked for.
+// pendingProbe is a probe without an answer yet.
 type pendingProbe struct {
 	*Probe
 	family string
 	file   int // in the caller's list
 	region Region
-	// thorough asks by three reads. One read decides nearly always: see quickGet.
+	// thorough: use three reads. One read decides nearly always: see quickGet.
 	thorough bool
 	serving  Serving
 	why      string
@@ -211,12 +215,12 @@ type pendingProbe struct {
 
 const (
 	probesPerCall = 500 // in one call
-	getsPerProbe  = 3   // of a thorough one
-	quickLimit    = 8   // of a column, with values, in the one read that decides nearly always
-	markerLimit   = 64  // newer versions and delete markers of a column that are looked at
+	getsPerProbe  = 3   // of a thorough probe
+	quickLimit    = 8   // cells of a column, with values, in the one read that decides nearly always
+	markerLimit   = 64  // newer versions and delete markers of a column that are read
 )
 
-// run asks until every probe has an answer that can be believed, as long as there is one now and then.
+// run asks until every probe has a valid answer. It gives up after a time without any.
 func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 	findings := make([]Finding, len(files))
 	var left []*pendingProbe
@@ -256,7 +260,7 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 	return findings, nil
 }
 
-// add takes up the answer for one probe: the worst one counts.
+// add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
 func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	if q.serving >= f.Serving {
@@ -271,13 +275,13 @@ func orTimeout(err error) error {
 	return err
 }
 
-// mayRetry tells whether asking again may help.
+// mayRetry reports whether asking again may help.
 func (p *prober) mayRetry(err error) bool {
 	var conn *hbase.ConnError
 	return isTransient(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// round asks for each probe once, several servers and calls at a time. It returns those whose region answered, with an
+// round asks for each probe once, several servers and calls at a time. It returns those whose region answered, and an
 // error that kept others from an answer.
 func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pendingProbe, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
@@ -307,12 +311,13 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	_ = group.Wait() // the errors are in failed
 	var lost *hbase.ConnError
 	if errors.As(failed, &lost) && lost.Sent {
-		p.batchSize = max(p.batchSize/2, 1) // perhaps the values are so large that their answer is refused
+		p.batchSize = max(p.batchSize/2, 1) // perhaps the values are so large that the answer is refused
 	}
 	return answered, failed
 }
 
-// confirm keeps the answers of regions that are open as they were when they were asked.
+// confirm keeps the answers of regions that are still open as they were when they were asked: the second look at
+// hbase:meta that Probe needs. What it discards is asked again.
 func (p *prober) confirm(ctx context.Context, answered []*pendingProbe, before error) ([]*pendingProbe, error) {
 	if len(answered) == 0 {
 		return nil, before
@@ -335,7 +340,7 @@ func (p *prober) confirm(ctx context.Context, answered []*pendingProbe, before e
 	return slices.DeleteFunc(answered, moved), before
 }
 
-// batches puts together the probes that one call asks for: of one server, in the order of regions.
+// batches groups the probes into calls: for one server, in the order of regions.
 func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe {
 	byServer := map[string][]*pendingProbe{}
 	for _, q := range all {
@@ -351,13 +356,13 @@ func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe 
 	return cut
 }
 
-// regionOf is the region that holds a row, of all regions in order.
+// regionOf returns the region that holds a row, out of all regions in order.
 func regionOf(regions []Region, row []byte) *Region {
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, row) > 0 })
 	return &regions[max(i-1, 0)]
 }
 
-// probeBatch asks one server: each probe by one read, and by three where that does not decide.
+// probeBatch asks one server: one read for each probe, and three if that does not decide.
 func (p *prober) probeBatch(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
 	answered, undecided, err := p.probeOnce(ctx, batch)
 	for more := range slices.Chunk(undecided, max(p.batchSize/getsPerProbe, 1)) {
@@ -368,7 +373,7 @@ func (p *prober) probeBatch(ctx context.Context, batch []*pendingProbe) (answere
 	return answered, err
 }
 
-// probeOnce makes one call. Of the probes that it leaves undecided thorough is set.
+// probeOnce makes one call. It sets thorough for the probes that it leaves undecided.
 func (p *prober) probeOnce(ctx context.Context, batch []*pendingProbe) (answered, undecided []*pendingProbe, err error) {
 	var asked []hbase.RegionGets
 	for i, q := range batch {
@@ -415,7 +420,7 @@ func (p *prober) multiGet(ctx context.Context, server string, questions []hbase.
 	return answers, err
 }
 
-// gets are the reads that the next call makes.
+// gets returns the reads of the next call.
 func (q *pendingProbe) gets() []hbase.RawGet {
 	if q.thorough {
 		return q.Probe.gets(q.family)
@@ -423,15 +428,16 @@ func (q *pendingProbe) gets() []hbase.RawGet {
 	return []hbase.RawGet{q.quickGet(q.family)}
 }
 
-// quickGet reads the first few of all cells that say something of a probe that is not AnyCell: the delete markers of the
-// family, then the delete markers and newer versions of its column, then the cell itself. HBase gives them in this order,
-// so none is missing before the cell, nor anywhere where there are fewer than the read asks for.
+// quickGet reads the first few cells that matter to a probe, which is not AnyCell: the delete markers of the family,
+// then the delete markers and newer versions of its column, then the cell itself. HBase returns them in this order.
+// So if the cell is in the answer, everything before it is, too, and an answer with fewer cells than the limit is
+// complete; any other answer decides nothing.
 func (b *Probe) quickGet(family string) hbase.RawGet {
 	return hbase.RawGet{Row: b.Row, Family: family, Qualifier: append([]byte{}, b.Qualifier...), Markers: true,
 		From: b.Timestamp, To: math.MaxInt64, Limit: quickLimit}
 }
 
-// splitAnswer sorts the answer to a quickGet into those to gets.
+// splitAnswer distributes the answer to a quickGet over the answers to gets.
 func (b *Probe) splitAnswer(cells []hbase.StoredCell) []hbase.GetAnswer {
 	answers := make([]hbase.GetAnswer, getsPerProbe)
 	for _, c := range cells {
@@ -447,7 +453,7 @@ func (b *Probe) splitAnswer(cells []hbase.StoredCell) []hbase.GetAnswer {
 	return answers
 }
 
-// gets are the reads of a thorough look at a probe: for the cell, for newer versions and delete markers of its column, and for delete
+// gets returns the reads of a thorough probe: the cell, newer versions and delete markers of its column, and delete
 // markers of the whole family.
 func (b *Probe) gets(family string) []hbase.RawGet {
 	qualifier := b.Qualifier
@@ -465,7 +471,7 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	return []hbase.RawGet{cell, newer, markers}
 }
 
-// judge decides what the answers for a probe say, if they are enough to decide. The error is one that kept the region from
+// judge evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from
 // an answer.
 func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
@@ -484,7 +490,7 @@ func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool
 	return true, nil
 }
 
-// cell says what is known of one cell: whether the region returns it, and if not, or not to other readers, why.
+// cell evaluates one cell: whether the region returns it, and otherwise, or if other readers don't see it, why.
 func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
@@ -514,7 +520,7 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 	return Missing, fmt.Sprintf("row %s with timestamp %d is not served, cause unknown", at, b.Timestamp)
 }
 
-// matches tells whether a stored cell is the probe's.
+// matches reports whether a stored cell is the probe's.
 func (b *Probe) matches(c hbase.StoredCell) bool {
 	if c.Timestamp != b.Timestamp {
 		return false
@@ -522,7 +528,7 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 	return b.AnyCell || c.Type == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
 }
 
-// hiddenBy finds a delete marker for the probe's cell, which itself is none.
+// hiddenBy returns a delete marker that hides the probe's cell; nil if the probe is a delete marker itself.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
 	if b.AnyCell || b.Type != byte(cell.Put) {
 		return nil
@@ -543,7 +549,7 @@ func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
 	return nil
 }
 
-// KeyValue.Type's codes of delete markers, beside DeleteColumn's 12.
+// KeyValue.Type's codes of delete markers, other than DeleteColumn's 12.
 const (
 	deleteOne           = 8
 	deleteFamilyVersion = 10
@@ -559,7 +565,7 @@ func (p *prober) family(name string) *Family {
 	return &Family{}
 }
 
-// number is an attribute as a number; 0 where it is missing. TTL may be written FOREVER.
+// number is an attribute as a number; 0 if it is missing. TTL may be FOREVER.
 func (f *Family) number(attribute string) int64 {
 	n, err := strconv.ParseInt(f.Attributes[attribute], 10, 64)
 	if err != nil {

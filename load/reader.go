@@ -12,7 +12,7 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// reader reads rows, from the region servers that have them open.
+// reader reads rows from the region servers that serve them.
 type reader struct {
 	servers   *servers
 	limits    settings
@@ -25,7 +25,8 @@ func newReader(servers *servers, limits settings) *reader {
 	return &reader{servers: servers, limits: limits}
 }
 
-// closeGrace is how long scanners that were given up are waited for, so that their servers need not wait for their leases.
+// closeGrace is how long Close waits for scanners that are being closed, so that their servers need not wait for the
+// leases to expire.
 const closeGrace = time.Second
 
 func (r *reader) close() {
@@ -63,7 +64,7 @@ func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get 
 	return row, err
 }
 
-// invalidate forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered.
+// invalidate forgets a region's location if a failure says that it has moved, and a connection that did not answer.
 func (r *reader) invalidate(table string, region *Region, conn *hbase.Conn, err error) {
 	if remedyOf(err) == relocate {
 		r.locations.drop(table, region)
@@ -71,22 +72,22 @@ func (r *reader) invalidate(table string, region *Region, conn *hbase.Conn, err 
 	r.servers.overdue(conn, err)
 }
 
-// retries bounds how often and how long a read that fails is tried again.
+// retries bounds how often and how long a failed read is retried.
 type retries struct {
 	timeout  time.Duration // without an answer
-	answered time.Time     // the last answer, or the beginning
-	failures int           // failures that a server answers with, since the read got further
+	answered time.Time     // time of the last answer, or of the start
+	failures int           // exceptions since the read last progressed
 	pause    backoff
 }
 
-// maxFailures is how many exceptions one after the other are believed to pass.
+// maxFailures is how many consecutive exceptions are considered transient.
 const maxFailures = 10
 
 func (r *reader) newTries() *retries {
 	return &retries{timeout: r.limits.idle, answered: time.Now(), pause: r.servers.backoff("a read")}
 }
 
-// limit gives one try the time it may take.
+// limit bounds the time of one try.
 func (t *retries) limit(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	end := t.answered.Add(t.timeout)
 	if soon := time.Now().Add(most); soon.Before(end) {
@@ -95,12 +96,12 @@ func (t *retries) limit(ctx context.Context, most time.Duration) (context.Contex
 	return context.WithDeadline(ctx, end)
 }
 
-// progressed says that there is progress.
+// progressed records progress.
 func (t *retries) progressed() {
 	t.failures, t.pause.next = 0, 0
 }
 
-// wait waits before the next try. It returns an error where there should be none.
+// wait waits before the next try. It returns an error if there should be none.
 func (t *retries) wait(ctx context.Context, err error) error {
 	remedy := remedyOf(err)
 	if remedy == reopenScanner {

@@ -11,16 +11,17 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that is
-// open elsewhere by now. The open region does not know that file until it is opened again. Moving the region to another
-// server opens it again, without a time in which a crash would leave it closed for good.
+// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that
+// is open elsewhere by now. The open region does not know that file until it is opened again. To move the region to
+// another server opens it again, and at no time could a crash leave it closed for good; to unassign and assign it
+// could.
 
-// errNoOtherServer says that there is no server to move a region to.
+// errNoOtherServer: there is no server to move a region to.
 var errNoOtherServer = errors.New("there is no other region server to move it to")
 
-// ReopenAndProbe has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
-// needs the permission to administer the table. Where that is missing, or there is one region server only, the findings
-// are returned as they were, each with the reason.
+// ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
+// It needs the permission to administer the table. If that is missing, or there is only one region server, the
+// findings are returned as they were, each with the reason.
 func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
 	moved := map[string]error{}
 	for i := range findings {
@@ -55,7 +56,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Fi
 	return append(result, again...), err
 }
 
-// notMoved is why one of a file's regions was not moved; nil where all were.
+// notMoved is why one of a file's regions was not moved; nil if all were.
 func (f *Finding) notMoved(moved map[string]error) error {
 	for i := range f.regions {
 		if err := moved[string(f.regions[i].Name)]; err != nil {
@@ -65,15 +66,15 @@ func (f *Finding) notMoved(moved map[string]error) error {
 	return nil
 }
 
-// sameOpenings tells whether a region of a file is open still as it was at an earlier look.
+// sameOpenings reports whether a region of a file is still open as it was at an earlier look.
 func (f *Finding) sameOpenings(o *Finding) bool {
 	return slices.ContainsFunc(f.regions, func(r Region) bool {
 		return slices.ContainsFunc(o.regions, func(before Region) bool { return r.sameOpening(&before) })
 	})
 }
 
-// ReopenRegion moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
-// is ErrRefused where there is no other server, or no permission.
+// ReopenRegion moves the region of a row to another server, so that it is opened again, and waits until it is open
+// there. The error is ErrRefused if there is no other server, or no permission.
 func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) error {
 	r := regionOf(table.Regions, row)
 	err := c.move(ctx, r, 0)
@@ -104,7 +105,8 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 	}
 }
 
-// move moves a region to a server other than its present one, the n-th of those, and waits until the master has done so.
+// move moves a region to a server other than its current one, the n-th of those, and waits until the master has done
+// so.
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -121,20 +123,24 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	})
 }
 
-// OpenedSince tells whether the region that holds a row was opened since the opening that mark names (see Opening), or
-// is another region by now.
+// OpenedSince reports whether the region that holds a row was opened after the opening named by mark (see Opening),
+// or is another region by now.
 func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row) != mark }
 
-// Opening names the present opening of the region that holds a row: it changes when the region moves, splits or is opened
-// again for another reason.
+// Opening names the current opening of the region that holds a row. It changes when the region moves, splits or is
+// opened again for another reason.
 func (t *Table) Opening(row []byte) string {
 	r := regionOf(t.Regions, row)
 	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// prove decides about files that are neither at their place nor in the staging folder after an answer that was not a
-// clear yes. A file is loaded if its region returns cells that it did not return before the load. Else the region is
-// opened again, which shows files that lie in its folder unknown to it. What then is not served is lost.
+// prove decides about files that are neither at their source nor in staging, after an answer that was not a clear
+// yes. A file is loaded if its region returns cells that it did not return before the load. Otherwise the region is
+// opened again, which shows it files that are in its folder without its knowledge. Files that are not served then are
+// lost.
+//
+// It must not be asked before the files stopped moving: one that is still in a server's hands would be declared lost,
+// written again, and be loaded twice.
 func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
 	if len(files) == 0 {
 		return nil, nil, nil
@@ -175,12 +181,12 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	return loaded, lost, nil
 }
 
-// unproven tells whether a finding does not show that a file was loaded which HBase took without a clear yes. A region
-// that was opened again knows all files of its folder, so there the cells of earlier loads do not matter.
+// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. A
+// region that was opened again knows all files in its folder, so cells of earlier loads don't matter there.
 func (f *Finding) unproven() bool { return f.Serving == Missing || f.ServedBefore && !f.Reopened }
 
-// withWatch is a context for a request to a region: it ends where hbase:meta shows the region opened by another process,
-// which means that the server that has the request is dead or takes itself for alive.
+// withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
+// opened the region: the server that has the request is dead, or wrongly believes it is alive.
 func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
@@ -199,8 +205,8 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 	return watched, cancel
 }
 
-// openedElsewhere tells whether a region is surely open in another place than it was, or is no more. It looks at this region
-// alone: it is asked with each request for files that are known.
+// openedElsewhere reports whether a region is certainly open in another place, or no longer exists. It looks at this
+// region's row only, since it is called for each request with files that were served before.
 func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/storage"
 )
 
-// CheckStagingFS refuses (ErrRefused) a folder from which a load would be refused: one that is not on HBase's file system.
-// It asks for a staging folder, as a load does, and gives that back.
+// CheckStagingFS refuses (ErrRefused) a folder whose files a load would refuse, because it is not on HBase's file
+// system. It requests a staging folder, as a load does, and deletes it again.
 func (c *Cluster) CheckStagingFS(ctx context.Context, fs storage.FS, table *Table, uri string) error {
 	l := &loadRun{cluster: c, fs: fs, regions: table.Regions, left: []*pendingFile{{HFile: HFile{URI: uri}}}}
 	var err error

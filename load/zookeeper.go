@@ -16,7 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zooKeeper knows where the cluster's ZooKeeper is. No session is kept: it is asked for the master once in a while.
+// zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session: it is asked only now and then.
 type zooKeeper struct {
 	servers []string // host:port
 	parent  string   // zookeeper.znode.parent
@@ -78,24 +78,25 @@ func (z *zooKeeper) String() string { return strings.Join(z.servers, ",") }
 const (
 	// zooKeeperTimeout is how long all servers together may take to answer.
 	zooKeeperTimeout = 20 * time.Second
-	// nextServerDelay is how long one server is waited for until the next is asked beside it.
+	// nextServerDelay is how long to wait for one server before asking the next one in parallel.
 	nextServerDelay = time.Second
 )
 
-// answer is what one server said, or why it did not.
+// answer is one server's answer, or why there is none.
 type answer struct {
 	server int
 	data   []byte
 	err    error
 }
 
-// answered tells whether the server has answered: that there is no such znode is an answer.
+// answered reports whether the server has answered: that there is no such znode is an answer.
 func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
 // get reads a znode from the first server that answers. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
 //
-// The servers are asked one after the other, beginning with the one that answered last. A server that fails gives way at
-// once, one that is silent after a second: so the others do the work of those that are down, or whose names are not known.
+// The servers are asked one after another, beginning with the one that answered last. After a failure the next one is
+// asked at once, after silence within a second. So the others replace those that are down, or whose names can't be
+// resolved.
 func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
 	defer cancel()
@@ -139,7 +140,7 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	addr := z.servers[server]
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr) // a session would try again for ever, and not say why
+	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry for ever without saying why
 	if err != nil {
 		return answer{server: server, err: err}
 	}
@@ -161,12 +162,12 @@ func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 		session.Close()
 		return a
 	case <-ctx.Done():
-		go session.Close() // which ends the Get, and waits for a server that is silent
+		go session.Close() // ends the Get, and waits for a server that is silent
 		return answer{server: server, err: ctx.Err()}
 	}
 }
 
-// fault is why a server has not answered.
+// fault is why a server did not answer.
 type fault struct {
 	addr string
 	err  error
@@ -182,7 +183,7 @@ func (z *zooKeeper) newFaults() faults {
 	return all
 }
 
-// fillTimeouts fills in why those did not answer that have not failed.
+// fillTimeouts sets the error of the servers that have not answered.
 func (f faults) fillTimeouts(err error) {
 	for i := range f {
 		if f[i].err == nil {
@@ -199,7 +200,7 @@ func (f faults) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Unwrap gives the causes.
+// Unwrap returns the causes.
 func (f faults) Unwrap() []error {
 	errs := make([]error, len(f))
 	for i, s := range f {
