@@ -17,7 +17,7 @@ func ParseDelimiter(text string) ([]byte, error) {
 	if text == "" {
 		return nil, errors.New("a delimiter has at least one byte")
 	}
-	if meant := mangled(text); meant != "" {
+	if meant := likelyTypo(text); meant != "" {
 		return nil, fmt.Errorf("delimiter %q would be that text itself; write %s if that is what is meant", text, meant)
 	}
 	if hex, ok := cutHexPrefix(text); ok {
@@ -38,8 +38,8 @@ func ParseDelimiter(text string) ([]byte, error) {
 	return out, nil
 }
 
-// mangled says what a text that is hardly meant as a delimiter probably was; "" for all others.
-func mangled(text string) string {
+// likelyTypo says what a text that is hardly meant as a delimiter probably was; "" for all others.
+func likelyTypo(text string) string {
 	switch {
 	case strings.Trim(text, "0123456789") == "":
 		return bareNumber(text)
@@ -158,7 +158,7 @@ func isDigit(c byte, base int) bool {
 func FormatDelimiter(delimiter []byte) string {
 	text := string(delimiter)
 	plain := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) < 0
-	if _, hex := cutHexPrefix(text); plain && !hex && mangled(text) == "" {
+	if _, hex := cutHexPrefix(text); plain && !hex && likelyTypo(text) == "" {
 		return text
 	}
 	var s strings.Builder

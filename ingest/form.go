@@ -23,9 +23,9 @@ type Form interface {
 	Codec() compressed.Codec
 	// RowOffsets tells whether a record's offset is its row's number from 0, and not a byte's.
 	RowOffsets() bool
-	// Doubts are what the files look like, a sentence each, where that is hardly what the form says: nothing that ends a
+	// Warnings are what the files look like, a sentence each, where that is hardly what the form says: nothing that ends a
 	// run. Of files that can't be read it says nothing, since reading them will.
-	Doubts(fsys storage.FS, files []File) []string
+	Warnings(fsys storage.FS, files []File) []string
 	// RejectDelimiter stands behind each rejected record in the file of the rejects.
 	RejectDelimiter() []byte
 }

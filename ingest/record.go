@@ -21,8 +21,8 @@ type Position struct {
 	fsys storage.FS // that holds File; nil in a position no reader made
 }
 
-// Place is the file and the byte, or the row from 1 on.
-func (p Position) Place() string {
+// Location is the file and the byte, or the row from 1 on.
+func (p Position) Location() string {
 	if p.Rows {
 		return fmt.Sprintf("%s, row %d", p.File.Path, p.Offset+1)
 	}

@@ -52,7 +52,7 @@ func (o *rejectFiles) begin(heading string) error {
 func (o *rejectFiles) write(file string, k reject) error {
 	raw := k.raw
 	if isSeparated(o.delimiter) {
-		raw = stuffed(raw)
+		raw = stuff(raw)
 	}
 	if _, err := o.data.Write(raw); err != nil {
 		return err

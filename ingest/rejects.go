@@ -21,8 +21,8 @@ const (
 	rejectsReasons = "rejects.jsonl"
 	temporary      = ".tmp-" // begins the names of files that are gone when Close returns
 
-	// rejectsInMemory is how many bytes of rejects are kept before they go to a sorted run on disk.
-	rejectsInMemory = 8 << 20
+	// maxRejectBytes is how many bytes of rejects are kept before they go to a sorted run on disk.
+	maxRejectBytes = 8 << 20
 	// maxRuns bounds the files open at once when the runs are merged, and with it what is kept: about 2 GiB.
 	maxRuns = 256
 )
@@ -36,7 +36,7 @@ type Rejects struct {
 	temps     string
 	limit     Limit
 	delimiter []byte
-	inMemory  int // rejectsInMemory, save in tests
+	inMemory  int // maxRejectBytes, save in tests
 
 	mu      sync.Mutex
 	count   int64
@@ -52,7 +52,7 @@ type Rejects struct {
 
 // NewRejects keeps rejects in dir, which is made with the first one.
 func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
-	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: rejectsInMemory}
+	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: maxRejectBytes}
 }
 
 // WriteIn makes a folder, which must be there, the place of the files that are not complete yet, instead of dir. It is
@@ -140,7 +140,7 @@ func earlier(a, b *BadRecord) *BadRecord {
 func (r *Rejects) limitError(read int64) error {
 	e := &LimitError{Limit: r.limit, Rejects: r.count, Read: read, First: *r.first}
 	if e.First.Number == 0 { // a reader in the middle of a file can't know it
-		numbers := numbering{delimiter: r.delimiter}
+		numbers := recordNumbering{delimiter: r.delimiter}
 		e.First.Number = numbers.of(input{e.First.File, e.First.fsys}, e.First.Offset)
 		numbers.close()
 	}
@@ -225,7 +225,7 @@ func (r *Rejects) merge(merged *mergedRuns) error {
 }
 
 func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
-	numbers := numbering{delimiter: r.delimiter}
+	numbers := recordNumbering{delimiter: r.delimiter}
 	defer numbers.close()
 	for {
 		k, ok, err := merged.next()

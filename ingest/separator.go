@@ -19,8 +19,8 @@ var (
 // IsRejects says whether a file is one of rejects, by its name: no other file has separators.
 func IsRejects(name string) bool { return path.Base(name) == RejectsFile }
 
-// Separated is what ends a reject: a delimiter, the separator and a delimiter.
-func Separated(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
+// RejectEnd is what ends a reject: a delimiter, the separator and a delimiter.
+func RejectEnd(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
 
 // isSeparated says whether a delimiter of rejects has the separator in it.
 func isSeparated(delimiter []byte) bool {
@@ -28,16 +28,16 @@ func isSeparated(delimiter []byte) bool {
 	return found && len(before) > 0 && bytes.Equal(before, behind)
 }
 
-// stuffed is a reject as it is written before a separator.
-func stuffed(raw []byte) []byte {
+// stuff is a reject as it is written before a separator.
+func stuff(raw []byte) []byte {
 	if bytes.IndexByte(raw, RejectSeparator) < 0 {
 		return raw
 	}
 	return bytes.ReplaceAll(raw, oneSeparator, twoSeparators)
 }
 
-// Unstuffed is the reject that was written as text before a separator: text itself where it holds none, else a copy.
-func Unstuffed(text []byte) []byte {
+// Unstuff is the reject that was written as text before a separator: text itself where it holds none, else a copy.
+func Unstuff(text []byte) []byte {
 	if !bytes.Contains(text, twoSeparators) {
 		return text
 	}

@@ -47,7 +47,7 @@ func (r room) err() error {
 }
 
 // checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
-// of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.Growth.
+// of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.ExpansionFactor.
 func (r *jobRun) checkRoom(todo []*outputRun) error {
 	need := r.spillNeed(todo)
 	r.warnOfSpillsInMemory(need)

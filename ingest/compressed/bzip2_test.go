@@ -133,7 +133,7 @@ func (b bzBlock) write(w *bitWriter) {
 		codes = append(codes, len(symbols)+1)
 	}
 	lengths := b.lengths(len(symbols) + 2)
-	b.writeTables(w, lengths, (len(codes)+bunzipGroup-1)/bunzipGroup)
+	b.writeTables(w, lengths, (len(codes)+bzip2GroupLen-1)/bzip2GroupLen)
 	values := canonical(lengths)
 	for i, c := range codes {
 		if i == len(codes)-1 && b.symbol > 0 {

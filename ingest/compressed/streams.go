@@ -24,7 +24,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, close func(),
 	case Gzip:
 		text, err = gzip.NewReader(in) // goes on with the next member
 	case Bzip2:
-		text = &bunzip{in: bitReader{in: in}}
+		text = &bzip2Reader{in: bitReader{in: in}}
 	case Zstd:
 		return openZstd(in)
 	case Deflate:

@@ -39,7 +39,7 @@ type Form struct {
 }
 
 // separator is the line that follows each record in the file of the rejects, and there alone: a record whose quotes don't
-// match ends there all the same. See ingest.Unstuffed.
+// match ends there all the same. See ingest.Unstuff.
 const separator = ingest.RejectSeparator
 
 // Check says what makes the form unusable.
@@ -80,8 +80,8 @@ func (f *Form) Codec() compressed.Codec { return f.Compression }
 // RowOffsets is false: a record's offset is its first byte's.
 func (f *Form) RowOffsets() bool { return false }
 
-// Doubts has none: what looks wrong in CSV is a reject, or ends the reading.
-func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
+// Warnings has none: what looks wrong in CSV is a reject, or ends the reading.
+func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
 // Open begins to read a file, and reads its heading.
 func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {

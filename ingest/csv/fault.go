@@ -9,24 +9,24 @@ import (
 	"bulkload/ingest"
 )
 
-// faulty rejects the line in which a record begins whose quotes don't match, and goes on with the next line: what a
+// rejectLine rejects the line in which a record begins whose quotes don't match, and goes on with the next line: what a
 // line is, then, follows from it alone, and not from what happens to be behind it.
-func (r *reader) faulty() (*ingest.Record, error) {
-	line, err := r.takeLine()
+func (r *reader) rejectLine() (*ingest.Record, error) {
+	line, err := r.consumeLine()
 	if err != nil {
 		return nil, err
 	}
-	line = r.unstuffed(line)
-	if kind := r.tell(line, false); kind != noNoise {
-		return nil, r.noisy(kind, line)
+	line = r.unstuff(line)
+	if kind := r.classify(line, false); kind != noNoise {
+		return nil, r.handleNonRow(kind, line)
 	}
 	r.begun(line)
 	_, what := r.scanWhole(line)
 	return nil, r.bad(r.columnAt(r.count), r.quoteReason(line, what))
 }
 
-// takeLine moves on behind a line, and gives it without its line break.
-func (r *reader) takeLine() ([]byte, error) {
+// consumeLine moves on behind a line, and gives it without its line break.
+func (r *reader) consumeLine() ([]byte, error) {
 	for bytes.IndexByte(r.rest(), '\n') < 0 && !r.eof {
 		if len(r.rest()) > r.maxRecord {
 			return nil, r.tooLong()
@@ -66,7 +66,7 @@ func (r *reader) quoteReason(line []byte, what outcome) string {
 
 // badValue makes the BadRecord of a value that is no text.
 func (r *reader) badValue(column, at int) *ingest.BadRecord {
-	v := r.spans[r.places[column]]
+	v := r.spans[r.indexes[column]]
 	value := r.rec.Raw[v.start:v.end]
 	if v.quoted {
 		r.decoded = r.decoded[:0]
@@ -83,8 +83,8 @@ func charsetName(f *Form) string {
 	return f.Charset.Name()
 }
 
-// whole wants that all of the record is text where the delimiter can be a part of a character: else it was cut by chance.
-func (r *reader) whole() string {
+// checkWholeText wants that all of the record is text where the delimiter can be a part of a character: else it was cut by chance.
+func (r *reader) checkWholeText() string {
 	if r.scanner.charset == nil {
 		return ""
 	}
@@ -99,7 +99,7 @@ func (r *reader) whole() string {
 
 // columnAt names a column by its place in the file, as the form does where it has it; "" where there is none.
 func (r *reader) columnAt(place int) string {
-	for i, p := range r.places {
+	for i, p := range r.indexes {
 		if p == place {
 			return r.form.Columns[i]
 		}
@@ -135,8 +135,8 @@ func (r *reader) countReason() string {
 	return fmt.Sprintf("%d column%s, want %d", r.count, plural, len(r.spans))
 }
 
-// endless is nil for the end of a file.
-func endless(err error) error {
+// ignoreEOF is nil for the end of a file.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -22,19 +22,19 @@ func (r *reader) readHeading() error {
 		end, what, err := r.frame()
 		if err != nil {
 			r.err = err // the file's end, mostly
-			return endless(err)
+			return ignoreEOF(err)
 		}
 		r.rec.Offset = r.offset()
 		var raw []byte
 		if what == complete {
-			raw = r.take(end)
-		} else if raw, err = r.takeLine(); err != nil {
+			raw = r.consume(end)
+		} else if raw, err = r.consumeLine(); err != nil {
 			return err
 		}
-		switch kind := r.tell(raw, false); {
+		switch kind := r.classify(raw, false); {
 		case kind == blank, r.isSeparator(raw):
 		case kind != noNoise:
-			if err := r.noisy(kind, raw); err != nil {
+			if err := r.handleNonRow(kind, raw); err != nil {
 				return refusef("read the heading: %v", err)
 			}
 		case what != complete:
@@ -74,7 +74,7 @@ func (r *reader) resolve(raw []byte) error {
 			}
 			return refusef("read the heading of %s: %v%s", r.path, err, other)
 		}
-		r.places = append(r.places, place)
+		r.indexes = append(r.indexes, place)
 	}
 	r.rec.Heading = string(raw)
 	return nil
@@ -95,11 +95,11 @@ func find(names []string, name string) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listed(names))
+	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listNames(names))
 }
 
-// listed are the first names, in quotes where they hold what a terminal would obey.
-func listed(names []string) string {
+// listNames are the first names, in quotes where they hold what a terminal would obey.
+func listNames(names []string) string {
 	var shown []string
 	for _, name := range names[:min(len(names), 20)] {
 		if strings.ContainsFunc(name, unicode.IsControl) {

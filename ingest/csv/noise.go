@@ -8,16 +8,16 @@ import (
 	"bulkload/ingest"
 )
 
-// noise is what a client writes between rows.
-type noise int
+// nonRow is what a client writes between rows.
+type nonRow int
 
 const (
-	noNoise  noise = iota
-	blank          // nothing, or the separator in a file of rejects
-	again          // the heading, as SQL*Plus writes it for each page
-	prompt         // "SQL> spool off", and the lines of the statement that follow it
-	feedback       // "5 rows selected." and the like
-	failure        // ORA-01555 and the like
+	noNoise        nonRow = iota
+	blank                 // nothing, or the separator in a file of rejects
+	repeatedHeader        // the heading, as SQL*Plus writes it for each page
+	prompt                // "SQL> spool off", and the lines of the statement that follow it
+	feedback              // "5 rows selected." and the like
+	failure               // ORA-01555 and the like
 )
 
 var (
@@ -37,14 +37,14 @@ var (
 	continued = regexp.MustCompile(`^ *\d+[ *] `)
 )
 
-// tell says what a line is that may be no row. What has as many values as there are columns (right) is a row, unless
+// classify says what a line is that may be no row. What has as many values as there are columns (right) is a row, unless
 // it is the heading or a prompt: a value may well say ORA-00942.
-func (r *reader) tell(line []byte, right bool) noise {
+func (r *reader) classify(line []byte, right bool) nonRow {
 	switch {
 	case len(line) == 0, len(line) == 1 && line[0] == '\r':
 		return blank
 	case r.names != nil && len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
-		return again
+		return repeatedHeader
 	case line[0] == 'S' && bytes.HasPrefix(line, []byte("SQL>")):
 		r.prompted = true
 		return prompt
@@ -55,11 +55,11 @@ func (r *reader) tell(line []byte, right bool) noise {
 	if right && len(r.spans) > 1 || r.form.Quote != 0 && line[0] == r.form.Quote || bytes.IndexByte(line, '\n') >= 0 {
 		return noNoise
 	}
-	return r.told(line)
+	return r.classifyMessage(line)
 }
 
-// told tells a message by its text.
-func (r *reader) told(line []byte) noise {
+// classifyMessage tells a message by its text.
+func (r *reader) classifyMessage(line []byte) nonRow {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 300)])
 	switch {
 	case failureLine.Match(text):
@@ -70,8 +70,8 @@ func (r *reader) told(line []byte) noise {
 	return noNoise
 }
 
-// noisy answers noise: nil where it is to be skipped.
-func (r *reader) noisy(kind noise, line []byte) error {
+// handleNonRow answers noise: nil where it is to be skipped.
+func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
 	if kind == failure {
 		if r.form.SkipErrors {
@@ -85,7 +85,7 @@ func (r *reader) noisy(kind noise, line []byte) error {
 	}
 	what := fmt.Sprintf("a message of the client, not a record: %q; export with set feedback off, timing off", text)
 	switch kind {
-	case again:
+	case repeatedHeader:
 		what = "the heading again, not a record; export with set pagesize 50000 or more"
 	case prompt:
 		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)

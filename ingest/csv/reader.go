@@ -21,9 +21,9 @@ type reader struct {
 	*text
 	scanner
 
-	names  []string // of the file's columns; nil without a heading
-	places []int    // of the form's columns in the file
-	rec    ingest.Record
+	names   []string // of the file's columns; nil without a heading
+	indexes []int    // of the form's columns in the file
+	rec     ingest.Record
 
 	decoded  []byte // the record's values that don't stand in the file as they are
 	number   int64  // of the record last delivered, or rejected
@@ -65,7 +65,7 @@ func (r *reader) begin() error {
 	if err := r.more(); err != nil {
 		return err
 	}
-	if err := ingest.Recognise(r.path, r.rest()); err != nil {
+	if err := ingest.DetectForeign(r.path, r.rest()); err != nil {
 		return err
 	}
 	if err := r.form.Charset.CheckMark(r.rest()); err != nil {
@@ -81,7 +81,7 @@ func (r *reader) begin() error {
 	r.rec.Heading = string(rune(separator))
 	r.spans = make([]span, len(r.form.Columns))
 	for i := range r.form.Columns {
-		r.places = append(r.places, i)
+		r.indexes = append(r.indexes, i)
 	}
 	return nil
 }
@@ -110,18 +110,18 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.rec.Offset = r.offset()
 	if what != complete {
-		return r.faulty()
+		return r.rejectLine()
 	}
-	raw := r.take(end)
+	raw := r.consume(end)
 	if r.isSeparator(raw) {
 		return nil, nil
 	}
-	raw = r.unstuffed(raw)
-	switch kind := r.tell(raw, r.count == len(r.spans)); {
+	raw = r.unstuff(raw)
+	switch kind := r.classify(raw, r.count == len(r.spans)); {
 	case kind == blank:
 		return nil, nil
 	case kind != noNoise:
-		return nil, r.noisy(kind, raw)
+		return nil, r.handleNonRow(kind, raw)
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
@@ -129,7 +129,7 @@ func (r *reader) next() (*ingest.Record, error) {
 		b.Hint = r.delimiterHint()
 		return nil, b
 	}
-	if reason := r.whole(); reason != "" {
+	if reason := r.checkWholeText(); reason != "" {
 		return nil, r.bad("", reason)
 	}
 	if column, at := r.values(); column >= 0 {
@@ -141,15 +141,15 @@ func (r *reader) next() (*ingest.Record, error) {
 
 // isSeparator says whether a line stands between two rejects.
 func (r *reader) isSeparator(line []byte) bool {
-	return r.rejects && separates(line) && bytes.IndexByte(line, '\n') < 0
+	return r.rejects && isSeparator(line) && bytes.IndexByte(line, '\n') < 0
 }
 
-// unstuffed is a record as it was before it became a reject.
-func (r *reader) unstuffed(raw []byte) []byte {
+// unstuff is a record as it was before it became a reject.
+func (r *reader) unstuff(raw []byte) []byte {
 	if !r.rejects {
 		return raw
 	}
-	text := ingest.Unstuffed(raw)
+	text := ingest.Unstuff(raw)
 	if len(text) < len(raw) {
 		r.scanWhole(text) // its quotes match, as they did with the bytes that are gone
 	}
@@ -183,8 +183,8 @@ func (r *reader) frame() (end int, what outcome, err error) {
 	}
 }
 
-// take moves on behind a record of so many bytes and its line break, and gives it without a CR that belongs to that.
-func (r *reader) take(length int) []byte {
+// consume moves on behind a record of so many bytes and its line break, and gives it without a CR that belongs to that.
+func (r *reader) consume(length int) []byte {
 	raw := r.rest()[:length:length]
 	r.pos = min(r.pos+length+1, r.fill)
 	n := len(raw)

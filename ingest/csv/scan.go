@@ -22,8 +22,8 @@ type scanner struct {
 	spans            []span
 	count            int // of the record's values; those beyond len(spans) are only counted
 
-	charset *charset.Charset // set where the delimiter may be a later byte of a character
-	known   int              // where a character begins; for begins
+	charset   *charset.Charset // set where the delimiter may be a later byte of a character
+	charStart int              // where a character begins; for begins
 }
 
 // outcome is what a scan came to.
@@ -47,7 +47,7 @@ func zeros(x uint64) uint64 { return ^((x&lower + lower) | x | lower) }
 // scan reads the record at the start of b; atEnd says that b reaches the end of the file. end is where its line break
 // stands, or len(b); with misquoted it is where the quote stands.
 func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
-	s.count, s.known = 0, 0
+	s.count, s.charStart = 0, 0
 	for start := 0; ; {
 		v := span{start: start}
 		if s.quoting && start < len(b) && b[start] == s.quote {
@@ -55,7 +55,7 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 			if end, v.doubled, what = s.quoted(b, start+1, atEnd); what != complete {
 				return end, what
 			}
-			end = s.behind(b, end)
+			end = s.skipCR(b, end)
 		} else if end = s.bare(b, start); end < len(b) && b[end] == s.quote && s.quoting {
 			return end, misquoted
 		}
@@ -98,7 +98,7 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 			return i, doubled, unclosed
 		case i == len(b), i+1 == len(b) && !atEnd:
 			return i, doubled, cut
-		case b[i] != s.quote && i > 0 && b[i-1] == '\n' && separates(b[i:]):
+		case b[i] != s.quote && i > 0 && b[i-1] == '\n' && isSeparator(b[i:]):
 			return i, doubled, unclosed
 		case b[i] != s.quote:
 			at = i + 1
@@ -126,8 +126,8 @@ func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	return complete
 }
 
-// behind goes from behind a closing quote to the value's end: a CR may be between.
-func (s *scanner) behind(b []byte, at int) int {
+// skipCR goes from behind a closing quote to the value's end: a CR may be between.
+func (s *scanner) skipCR(b []byte, at int) int {
 	if at < len(b) && b[at] == '\r' && s.delimiter != '\r' {
 		return at + 1
 	}
@@ -149,20 +149,20 @@ func (s *scanner) bare(b []byte, start int) int {
 		for i < len(b) && b[i] != s.delimiter && b[i] != s.quote && b[i] != '\n' {
 			i++
 		}
-		if s.charset == nil || i == len(b) || b[i] != s.delimiter || s.begins(b, start, i) {
+		if s.charset == nil || i == len(b) || b[i] != s.delimiter || s.beginsChar(b, start, i) {
 			return i
 		}
 		at = i + 1
 	}
 }
 
-// begins says whether a character begins at b[at] and b[at] is not a part of one before; one begins at b[from].
-func (s *scanner) begins(b []byte, from, at int) bool {
-	from = max(from, s.known)
+// beginsChar says whether a character begins at b[at] and b[at] is not a part of one before; one begins at b[from].
+func (s *scanner) beginsChar(b []byte, from, at int) bool {
+	from = max(from, s.charStart)
 	for from < at {
 		from += max(1, s.charset.Length(b[from:]))
 	}
-	s.known = from
+	s.charStart = from
 	return from == at
 }
 
@@ -175,7 +175,7 @@ func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	return end, what
 }
 
-// separates says whether a line begins that is the separator of rejects.
-func separates(line []byte) bool {
+// isSeparator says whether a line begins that is the separator of rejects.
+func isSeparator(line []byte) bool {
 	return len(line) > 0 && line[0] == separator && (len(line) == 1 || line[1] == '\n' || line[1] == '\r')
 }

@@ -47,7 +47,7 @@ func (t *text) more() error {
 	if t.eof {
 		return nil
 	}
-	t.makeRoom()
+	t.compact()
 	for t.fill < len(t.buf) {
 		n, err := t.in.Read(t.buf[t.fill:])
 		t.fill += n
@@ -62,8 +62,8 @@ func (t *text) more() error {
 	return nil
 }
 
-// makeRoom moves what is not yet delivered to the front of the buffer.
-func (t *text) makeRoom() {
+// compact moves what is not yet delivered to the front of the buffer.
+func (t *text) compact() {
 	left := t.fill - t.pos
 	to := t.buf
 	switch {

@@ -19,7 +19,7 @@ func (r *reader) values() (column, at int) {
 	} else {
 		check = !charset.IsASCII(raw)
 	}
-	for i, place := range r.places {
+	for i, place := range r.indexes {
 		v := r.spans[place]
 		value := raw[v.start:v.end:v.end]
 		if v.quoted {

@@ -36,12 +36,12 @@ func (d *Form) inUTF8() *Form {
 // nextDecoded goes on with the record in rec where the file is not UTF-8. It is decoded before it is cut, because a
 // field delimiter such as | may be the second byte of a character. Raw keeps the file's own bytes.
 func (r *Reader) nextDecoded() (*ingest.Record, error) {
-	text, valid := r.form.Charset.Append(r.plain[:0], r.rec.Raw)
-	r.plain = text
+	text, valid := r.form.Charset.Append(r.unescapedBuf[:0], r.rec.Raw)
+	r.unescapedBuf = text
 	if valid < len(r.rec.Raw) {
 		return nil, r.badCharacter(valid)
 	}
-	if !r.fields.cut(r.rec.Fields, r.plain) {
+	if !r.fields.cut(r.rec.Fields, r.unescapedBuf) {
 		return nil, r.bad()
 	}
 	r.good = true
@@ -52,7 +52,7 @@ func (r *Reader) nextDecoded() (*ingest.Record, error) {
 func (r *Reader) badCharacter(at int) error {
 	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
-	if i := r.fields.columns(r.plain) - 1; i < len(r.form.Columns) {
+	if i := r.fields.columns(r.unescapedBuf) - 1; i < len(r.form.Columns) {
 		b.Column = r.form.Columns[i]
 	}
 	return b

@@ -90,8 +90,8 @@ func (d *Form) checkMarks() error {
 	return nil
 }
 
-// wantsScanner says whether records are more than bytes between delimiters.
-func (d *Form) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
+// needsScanner says whether records are more than bytes between delimiters.
+func (d *Form) needsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 
 // Splits cuts files into parts of about size bytes that can be read side by side and together hold each record once,
 // in the order of the files. A file is left whole where it is compressed, where the form has escapes or enclosures, and
@@ -101,9 +101,9 @@ func (d *Form) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
 	var splits []ingest.Split
 	for _, f := range files {
-		whole := size <= 0 || d.wantsScanner() || overlapsItself(d.RecordDelimiter)
+		whole := size <= 0 || d.needsScanner() || overlapsItself(d.RecordDelimiter)
 		if !whole && 2*f.Size > 3*size {
-			codec, err := d.look(fsys, f)
+			codec, err := d.detectCodec(fsys, f)
 			if err != nil {
 				return nil, err
 			}
@@ -122,14 +122,14 @@ func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	return splits, nil
 }
 
-// look tells how a file is compressed, and refuses one that is no text.
-func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
+// detectCodec tells how a file is compressed, and refuses one that is no text.
+func (d *Form) detectCodec(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 	file, err := fsys.Open(f.Path)
 	if err != nil {
 		return compressed.None, err
 	}
 	defer file.Close() // only read
-	head := make([]byte, min(f.Size, ingest.LookAt))
+	head := make([]byte, min(f.Size, ingest.DetectLen))
 	if n, err := file.ReadAt(head, 0); n < len(head) {
 		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -140,7 +140,7 @@ func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 		}
 	}
 	if codec == compressed.None {
-		err = ingest.Recognise(f.Path, head)
+		err = ingest.DetectForeign(f.Path, head)
 	}
 	return codec, err
 }
@@ -148,11 +148,11 @@ func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 // RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is
 // one that ends a reject whatever is open in it.
 func (d *Form) RejectDelimiter() []byte {
-	if !d.wantsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
+	if !d.needsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
 		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, ingest.RejectSeparator) >= 0 {
 		return d.RecordDelimiter
 	}
-	return ingest.Separated(d.RecordDelimiter)
+	return ingest.RejectEnd(d.RecordDelimiter)
 }
 
 // Codec is what the files are compressed with.

@@ -14,7 +14,7 @@ const hintRecords = 1000
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
-	looked := start[:min(len(start), ingest.LookAt)]
+	looked := start[:min(len(start), ingest.DetectLen)]
 	zeros := bytes.Count(looked, []byte{0})
 	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
 		return fmt.Sprintf("%d of the first %d bytes are zero: is the file text?", zeros, len(looked))

@@ -11,17 +11,17 @@ import (
 	"bulkload/internal/storage"
 )
 
-// mostUnended bounds how many files are named that may have been cut short.
-const mostUnended = 10
+// maxUnended bounds how many files are named that may have been cut short.
+const maxUnended = 10
 
-// Doubts are about how records end: see LineEnds and Unended.
-func (d *Form) Doubts(fsys storage.FS, files []ingest.File) (doubts []string) {
+// Warnings are about how records end: see LineEnds and Unended.
+func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
 	if doubt := d.LineEnds(fsys, files); doubt != "" {
 		doubts = append(doubts, doubt)
 	}
 	unended := d.Unended(fsys, files)
 	for i, f := range unended {
-		if i == mostUnended {
+		if i == maxUnended {
 			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
 		}
 		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,

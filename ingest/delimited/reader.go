@@ -41,8 +41,8 @@ type Reader struct {
 
 	maxRecord int // maxRecord, save in tests
 
-	fields *Form  // form, its field delimiter in UTF-8
-	plain  []byte // the record in UTF-8, without escapes, where the file has another charset or escapes
+	fields       *Form  // form, its field delimiter in UTF-8
+	unescapedBuf []byte // the record in UTF-8, without escapes, where the file has another charset or escapes
 
 	rec    ingest.Record
 	number int64 // of the record last delivered; counted from 1 in a split at the start of a file
@@ -90,7 +90,7 @@ func (r *Reader) beginFile() error {
 		return err
 	}
 	head := r.buf[:r.fill]
-	if err := ingest.Recognise(r.split.File.Path, head); err != nil {
+	if err := ingest.DetectForeign(r.split.File.Path, head); err != nil {
 		return err
 	}
 	if err := r.form.Charset.CheckMark(head); err != nil {
@@ -154,15 +154,15 @@ func (r *Reader) Next() (*ingest.Record, error) {
 		r.err = err
 		return nil, err
 	}
-	r.take(length, next)
+	r.consume(length, next)
 	if !r.form.Charset.IsUTF8() {
 		return r.nextDecoded()
 	}
-	return r.cutPlain()
+	return r.cutUnescaped()
 }
 
-// cutPlain cuts the record in rec, whose bytes stand for themselves.
-func (r *Reader) cutPlain() (*ingest.Record, error) {
+// cutUnescaped cuts the record in rec, whose bytes stand for themselves.
+func (r *Reader) cutUnescaped() (*ingest.Record, error) {
 	rec := &r.rec
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
@@ -176,8 +176,8 @@ func (r *Reader) cutPlain() (*ingest.Record, error) {
 	return rec, nil
 }
 
-// take makes the bytes at pos the record in rec.
-func (r *Reader) take(length, next int) {
+// consume makes the bytes at pos the record in rec.
+func (r *Reader) consume(length, next int) {
 	r.rec.Raw = r.buf[r.pos : r.pos+length : r.pos+length]
 	r.rec.Offset = r.base + int64(r.pos)
 	r.number++
@@ -186,7 +186,7 @@ func (r *Reader) take(length, next int) {
 	}
 	r.pos = next
 	if r.scan != nil && r.scan.rejects {
-		r.rec.Raw = ingest.Unstuffed(r.rec.Raw)
+		r.rec.Raw = ingest.Unstuff(r.rec.Raw)
 	}
 }
 
@@ -251,7 +251,7 @@ func (r *Reader) more() error {
 	if r.eof {
 		return nil
 	}
-	if err := r.makeRoom(); err != nil {
+	if err := r.compact(); err != nil {
 		return err
 	}
 	if r.text != nil {
@@ -272,8 +272,8 @@ func (r *Reader) more() error {
 	return nil
 }
 
-// makeRoom moves what is not yet delivered to the front of the buffer, and grows the buffer where that fills it.
-func (r *Reader) makeRoom() error {
+// compact moves what is not yet delivered to the front of the buffer, and grows the buffer where that fills it.
+func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	if left > r.maxRecord {
 		return fmt.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",

@@ -17,7 +17,7 @@ const (
 	endsField
 	endsRecord
 	character // of several bytes, that one byte of may look like a delimiter
-	separates // rejects, between two record delimiters: see ingest.RejectSeparator
+	separator // rejects, between two record delimiters: see ingest.RejectSeparator
 )
 
 // scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
@@ -29,8 +29,8 @@ type scanner struct {
 	form    *Form
 	rejects bool      // the file is one of rejects, with separators
 	ends    []byte    // what ends a reject there: a delimiter, ingest.RejectSeparator and a delimiter
-	means   [256]byte // outside of enclosures
-	within  [256]byte // inside: escapes and characters only, and the enclosure as endsField
+	outside [256]byte // outside of enclosures
+	inside  [256]byte // inside: escapes and characters only, and the enclosure as endsField
 	spans   []span    // of the fields of the last record, one more than there are columns at most
 	columns int       // of the last record
 }
@@ -54,28 +54,28 @@ func (b *badSyntax) Error() string { return b.reason }
 
 // newScanner gives nil where a form needs none.
 func newScanner(d *Form, file string) *scanner {
-	if !d.wantsScanner() {
+	if !d.needsScanner() {
 		return nil
 	}
 	s := &scanner{form: d, ends: d.RejectDelimiter()}
 	if s.rejects = ingest.IsRejects(file) && len(s.ends) > len(d.RecordDelimiter); s.rejects {
-		s.within[ingest.RejectSeparator] |= separates
+		s.inside[ingest.RejectSeparator] |= separator
 	}
 	if d.Escape != 0 {
-		s.means[d.Escape] |= escapes
-		s.within[d.Escape] |= escapes
+		s.outside[d.Escape] |= escapes
+		s.inside[d.Escape] |= escapes
 	}
 	if d.Enclosure != 0 {
-		s.within[d.Enclosure] |= endsField
+		s.inside[d.Enclosure] |= endsField
 	}
 	if len(d.FieldDelimiter) > 0 {
-		s.means[d.FieldDelimiter[0]] |= endsField
+		s.outside[d.FieldDelimiter[0]] |= endsField
 	}
-	s.means[d.RecordDelimiter[0]] |= endsRecord
+	s.outside[d.RecordDelimiter[0]] |= endsRecord
 	if !d.Charset.IsUTF8() {
 		for b := 0x80; b < 0x100; b++ {
-			s.means[b] |= character
-			s.within[b] |= character
+			s.outside[b] |= character
+			s.inside[b] |= character
 		}
 	}
 	return s
@@ -124,7 +124,7 @@ func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte
 func (s *scanner) open(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	field.start = at
 	for {
-		for at < len(text) && s.means[text[at]] == 0 {
+		for at < len(text) && s.outside[text[at]] == 0 {
 			at++
 		}
 		if at == len(text) {
@@ -138,11 +138,11 @@ func (s *scanner) open(text []byte, at int, atEnd bool) (field span, ended byte,
 			field.end = at
 			return field, ended, behind, err
 		}
-		n, err := s.step(text, at, s.means[text[at]], atEnd)
+		n, err := s.step(text, at, s.outside[text[at]], atEnd)
 		if err != nil {
 			return field, 0, 0, err
 		}
-		field.escaped = field.escaped || s.means[text[at]]&escapes != 0
+		field.escaped = field.escaped || s.outside[text[at]]&escapes != 0
 		at += n
 	}
 }
@@ -152,16 +152,16 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	field.start = start + 1
 	at := field.start
 	for {
-		for at < len(text) && s.within[text[at]] == 0 {
+		for at < len(text) && s.inside[text[at]] == 0 {
 			at++
 		}
 		if at == len(text) {
 			return field, 0, 0, s.unclosed(start, at, atEnd)
 		}
-		if s.within[text[at]]&endsField != 0 {
+		if s.inside[text[at]]&endsField != 0 {
 			break
 		}
-		if s.within[text[at]]&separates != 0 {
+		if s.inside[text[at]]&separator != 0 {
 			behind := at + 1 + len(s.form.RecordDelimiter)
 			if behind > len(text) && !atEnd {
 				return field, 0, 0, errMore
@@ -172,11 +172,11 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 			at++
 			continue
 		}
-		n, err := s.step(text, at, s.within[text[at]], atEnd)
+		n, err := s.step(text, at, s.inside[text[at]], atEnd)
 		if err != nil {
 			return field, 0, 0, err
 		}
-		field.escaped = field.escaped || s.within[text[at]]&escapes != 0
+		field.escaped = field.escaped || s.inside[text[at]]&escapes != 0
 		at += n
 	}
 	field.end = at
@@ -208,7 +208,7 @@ func (s *scanner) unclosed(start, at int, atEnd bool) error {
 
 // delimiter tells which delimiter stands at a place, 0 for none, and where it ends.
 func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind int, err error) {
-	means, rest := s.means[text[at]], text[at:]
+	means, rest := s.outside[text[at]], text[at:]
 	if means&endsRecord != 0 {
 		if bytes.HasPrefix(rest, s.form.RecordDelimiter) {
 			return endsRecord, at + len(s.form.RecordDelimiter), nil
@@ -228,15 +228,15 @@ func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind
 	return 0, 0, nil
 }
 
-// longestCharacter is how many bytes a character of any charset may have.
-const longestCharacter = 4
+// maxCharacterLen is how many bytes a character of any charset may have.
+const maxCharacterLen = 4
 
 // step is how many bytes an escape and what it escapes have, or a character, or a byte that is no delimiter after all.
 func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error) {
 	if means&(escapes|character) == 0 {
 		return 1, nil
 	}
-	if len(text)-at < 1+max(longestCharacter, len(s.ends)) && !atEnd {
+	if len(text)-at < 1+max(maxCharacterLen, len(s.ends)) && !atEnd {
 		return 0, errMore
 	}
 	if means&escapes == 0 {
@@ -245,7 +245,7 @@ func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error)
 	if at+1 == len(text) || s.endsReject(text, at+1) {
 		return 0, s.bad(at, "it ends with the escape character %s, and nothing that it escapes", quoted(s.form.Escape))
 	}
-	if s.within[text[at+1]]&character != 0 {
+	if s.inside[text[at+1]]&character != 0 {
 		return 1 + max(1, s.form.Charset.Length(text[at+1:])), nil
 	}
 	return 2, nil

@@ -14,15 +14,15 @@ func (r *Reader) nextScanned() (*ingest.Record, error) {
 	if err := r.skipSeparators(); err != nil {
 		return nil, err
 	}
-	if n, plain := r.plainRecord(); plain {
-		r.take(n, r.pos+n+1)
-		return r.cutPlain()
+	if n, plain := r.unescapedRecord(); plain {
+		r.consume(n, r.pos+n+1)
+		return r.cutUnescaped()
 	}
 	length, next, err := r.scanRecord()
 	if err != nil {
 		return nil, r.unreadable(err)
 	}
-	if r.take(length, next); r.scan.rejects && len(r.rec.Raw) < length {
+	if r.consume(length, next); r.scan.rejects && len(r.rec.Raw) < length {
 		if err := r.scan.whole(r.rec.Raw); err != nil { // the spans are those of the record itself
 			return nil, r.unreadableWhole(err)
 		}
@@ -56,9 +56,9 @@ func (r *Reader) skipSeparators() error {
 	return nil
 }
 
-// plainRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
+// unescapedRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
 // where it is not worth looking.
-func (r *Reader) plainRecord() (length int, plain bool) {
+func (r *Reader) unescapedRecord() (length int, plain bool) {
 	d := r.form
 	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
 		return 0, false
@@ -77,7 +77,7 @@ func (r *Reader) unreadable(err error) error {
 	if errors.As(err, &wrong) {
 		var length, next int
 		if length, next, err = r.scanEnd(); err == nil {
-			r.take(length, next)
+			r.consume(length, next)
 			return r.badSyntax(wrong)
 		}
 	}
@@ -128,13 +128,13 @@ func (r *Reader) scanEnd() (length, next int, err error) {
 // fillFields makes the record's values of what was scanned: decoded, without escapes.
 func (r *Reader) fillFields() error {
 	rec := &r.rec
-	r.plain = r.plain[:0]
+	r.unescapedBuf = r.unescapedBuf[:0]
 	for i, field := range r.scan.spans {
 		value := rec.Raw[field.start:field.end:field.end]
 		if !r.form.Charset.IsUTF8() {
-			begin := len(r.plain)
-			text, valid := r.form.Charset.Append(r.plain, value)
-			if r.plain = text; valid < len(value) {
+			begin := len(r.unescapedBuf)
+			text, valid := r.form.Charset.Append(r.unescapedBuf, value)
+			if r.unescapedBuf = text; valid < len(value) {
 				return r.badCharacterIn(i, field.start+valid)
 			}
 			value = text[begin:len(text):len(text)]
@@ -158,9 +158,9 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value 
 	if !escaped {
 		return values.ValueOf(value)
 	}
-	begin := len(r.plain)
-	r.plain = unescape(r.plain, value, r.form.Escape)
-	value = r.plain[begin:len(r.plain):len(r.plain)]
+	begin := len(r.unescapedBuf)
+	r.unescapedBuf = unescape(r.unescapedBuf, value, r.form.Escape)
+	value = r.unescapedBuf[begin:len(r.unescapedBuf):len(r.unescapedBuf)]
 	if !r.form.Strict && r.form.isNull(column, value) {
 		return values.Value{}
 	}

@@ -164,7 +164,7 @@ func TestSqoopParses(t *testing.T) {
 	answers := sqoopClasses(t, lines)
 	outcomes := map[string]int{}
 	for i, d := range sqoopForms() {
-		if !d.wantsScanner() {
+		if !d.needsScanner() {
 			continue // Sqoop's parser has no such state: it is the same as cutting at delimiters
 		}
 		for k, text := range texts[i*each : (i+1)*each] {

@@ -18,10 +18,10 @@ type cursor struct {
 	file  storage.File // its own, for chunks that are read piece by piece
 	pages pages
 
-	reader file.ColumnChunkReader
-	read   func(n int64) (rows int64, values int, err error)
-	show   show
-	buffer decoded
+	reader     file.ColumnChunkReader
+	read       func(n int64) (rows int64, values int, err error)
+	appendText formatFunc
+	buffer     decoded
 
 	levels []int16 // of the batch, 0 for a null; nil where there are none
 	at, n  int     // the next row in the batch, and its rows

@@ -92,7 +92,7 @@ func (d *deltaReader) next() int64 {
 		d.nextPart()
 	}
 	d.left--
-	d.last += d.least + int64(d.take())
+	d.last += d.least + int64(d.takeBits())
 	return d.last
 }
 
@@ -108,8 +108,8 @@ func (d *deltaReader) nextPart() {
 	d.in.at += length
 }
 
-// take reads width bits, the lowest first.
-func (d *deltaReader) take() (n uint64) {
+// takeBits reads width bits, the lowest first.
+func (d *deltaReader) takeBits() (n uint64) {
 	for got := 0; got < d.width; {
 		bits := min(8-d.at%8, d.width-got)
 		n |= uint64(d.bits[d.at/8]>>(d.at%8)&(1<<bits-1)) << got

@@ -72,11 +72,11 @@ func (f *Form) Codec() compressed.Codec { return compressed.Auto }
 // RowOffsets is true: a row has no bytes of its own in the file.
 func (f *Form) RowOffsets() bool { return true }
 
-// Doubts has none: a file says by itself what it holds.
-func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
+// Warnings has none: a file says by itself what it holds.
+func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
-// filesAtOnce is how many files' footers are read side by side.
-const filesAtOnce = 8
+// maxOpenFiles is how many files' footers are read side by side.
+const maxOpenFiles = 8
 
 // Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all
 // files, and cuts files between row groups. A row group belongs to the split that has its middle. Files without rows give
@@ -104,7 +104,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}
-	group.SetLimit(filesAtOnce)
+	group.SetLimit(maxOpenFiles)
 	for i := range files {
 		group.Go(func() (err error) {
 			all[i], err = f.outline(fsys, files[i])

@@ -89,18 +89,18 @@ func (p *pages) next() (found bool, err error) {
 		p.stream.skip(int64(h.packed))
 		return false, nil
 	}
-	if found, err = p.take(&h); err != nil {
+	if found, err = p.loadPage(&h); err != nil {
 		err = fmt.Errorf("read the page at byte %d: %w", start, err)
 	}
 	return found, err
 }
 
-func (p *pages) take(h *pageHeader) (found bool, err error) {
+func (p *pages) loadPage(h *pageHeader) (found bool, err error) {
 	if !h.body || h.values < 0 {
 		return false, errThrift
 	}
 	if h.kind == pageDictionary {
-		return true, p.takeDictionary(h)
+		return true, p.loadDictionary(h)
 	}
 	if int64(h.values) > p.left {
 		return false, fmt.Errorf("it claims %d values, the column has %d left", h.values, p.left)
@@ -131,7 +131,7 @@ func (p *pages) take(h *pageHeader) (found bool, err error) {
 	return true, nil
 }
 
-func (p *pages) takeDictionary(h *pageHeader) error {
+func (p *pages) loadDictionary(h *pageHeader) error {
 	if p.entries >= 0 {
 		return errors.New("it is a second dictionary")
 	}
@@ -160,7 +160,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 			return nil, errLevels
 		}
 	}
-	switch most := mostUnpacked(p.codec, int(h.packed)-levels); {
+	switch most := maxUnpacked(p.codec, int(h.packed)-levels); {
 	case plain && h.packed != h.unpacked:
 		return nil, fmt.Errorf("it is not compressed and claims %d bytes out of %d", h.unpacked, h.packed)
 	case int64(h.unpacked) > maxPage || !plain && int64(int(h.unpacked)-levels) > most:

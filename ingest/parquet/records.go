@@ -17,9 +17,9 @@ const (
 	separator = '\x01'
 	nullText  = `\N`
 
-	// wholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
+	// maxWholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
 	// its own: on HDFS that is a stream from a DataNode, which going to and fro between columns would break off each time.
-	wholeChunk = readAhead
+	maxWholeChunk = readAhead
 )
 
 // records reads the rows of the row groups of a split.
@@ -64,7 +64,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 		c.column = foot.columns[i]
 		c.init(&r.unpack, &r.scratch)
 		if r.err == nil {
-			c.show, r.err = c.shower(f, foot.legacy, r.byRow)
+			c.appendText, r.err = c.newFormat(f, foot.legacy, r.byRow)
 			r.err = r.in(c, r.err)
 		}
 	}
@@ -118,7 +118,7 @@ func (r *records) readRow() (bad int, problem string, err error) {
 		} else {
 			start := len(line)
 			var wrong string
-			if line, wrong = c.show(line, c.value); wrong != "" && bad < 0 {
+			if line, wrong = c.appendText(line, c.value); wrong != "" && bad < 0 {
 				bad, problem = i, wrong
 			}
 			r.spans[i] = span{start, len(line)}
@@ -239,7 +239,7 @@ func (r *records) beginGroup() error {
 
 // fileFor gives the file to read a chunk from.
 func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
-	if at.end-at.start <= wholeChunk {
+	if at.end-at.start <= maxWholeChunk {
 		return r.file, nil
 	}
 	if c.file == nil {

@@ -94,7 +94,7 @@ func (k *Key) Named() []byte {
 func (k *Key) refuse(record *ingest.Record, err error, qualifier bool) error {
 	var value *keys.ValueError
 	if !errors.As(err, &value) {
-		return fmt.Errorf("build the row key of the record at %s: %w", record.Place(), err)
+		return fmt.Errorf("build the row key of the record at %s: %w", record.Location(), err)
 	}
 	k.Fault = value
 	if qualifier {

@@ -312,7 +312,7 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 		if len(p.reasons) >= rejectedLanes {
 			return nil
 		}
-		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Place()}
+		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Location()}
 		p.reasons[reason] = known
 	}
 	known.Rows++

@@ -66,7 +66,7 @@ func noBraces(name string) string {
 
 // SayDoubts says what the files look like, if that is hardly what the job file says.
 func (s *Source) SayDoubts(o options.Options) {
-	for _, doubt := range s.Job.Input.Form.Doubts(s.FS, s.Files) {
+	for _, doubt := range s.Job.Input.Form.Warnings(s.FS, s.Files) {
 		o.Warnf("%s", doubt)
 	}
 }
@@ -106,7 +106,7 @@ func (s *Source) Find(name string) (err error) {
 			return failure.Laterf("the input file %s has come while the input was looked at; try again", s.FS.URI(f.Path))
 		}
 		s.Bytes += f.Size
-		s.Text += f.Size * compressed.Growth(f.Path, s.Job.Input.Form.Codec())
+		s.Text += f.Size * compressed.ExpansionFactor(f.Path, s.Job.Input.Form.Codec())
 	}
 	return s.checkUnfinished(name)
 }

@@ -27,7 +27,7 @@ type Position struct {
 
 // String is the file and the byte or, counted from 1, the row.
 func (p Position) String() string {
-	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Place()
+	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
 }
 
 // maxSamples bounds how many differing duplicates are shown.

@@ -10,15 +10,15 @@ import (
 	"bulkload/ingest/compressed"
 )
 
-// LookAt is how many bytes at a file's start Recognise looks at, at most.
-const LookAt = 64 << 10
+// DetectLen is how many bytes at a file's start Recognise looks at, at most.
+const DetectLen = 64 << 10
 
 const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or --as-parquetfile), " +
 	"or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; " +
 	"where only the dump is left, import it into a scratch schema first (%s)"
 
-// recognised are files that are no text, told by how they begin and by what else is in their first bytes.
-var recognised = []struct {
+// foreignFormats are files that are no text, told by how they begin and by what else is in their first bytes.
+var foreignFormats = []struct {
 	is       func(name string, head []byte) bool
 	what, do string
 }{
@@ -34,20 +34,20 @@ var recognised = []struct {
 	{isTar, "a tar archive", "unpack it first"},
 }
 
-// Recognise answers a file that is no text, by the first bytes of what is in it, decompressed; nil for text. The error
+// DetectForeign answers a file that is no text, by the first bytes of what is in it, decompressed; nil for text. The error
 // is a *compressed.RefusedError that says what the file is and what to do.
-func Recognise(name string, head []byte) error {
-	head = head[:min(len(head), LookAt)]
-	for _, r := range recognised {
+func DetectForeign(name string, head []byte) error {
+	head = head[:min(len(head), DetectLen)]
+	for _, r := range foreignFormats {
 		if r.is(name, head) {
 			return &compressed.RefusedError{Name: name, What: r.what, Do: r.do}
 		}
 	}
-	return recogniseTwice(name, head)
+	return detectCompressedTwice(name, head)
 }
 
-// recogniseTwice answers what is compressed when it should be text by now.
-func recogniseTwice(name string, head []byte) error {
+// detectCompressedTwice answers what is compressed when it should be text by now.
+func detectCompressedTwice(name string, head []byte) error {
 	switch codec, _ := compressed.Detect("", head); codec {
 	case compressed.Gzip, compressed.Bzip2, compressed.Zstd:
 		return &compressed.RefusedError{Name: name, What: fmt.Sprintf("%s inside of what was unpacked, or input.compression is not the file's", codec),
