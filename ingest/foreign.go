@@ -10,14 +10,14 @@ import (
 	"bulkload/ingest/compressed"
 )
 
-// DetectLen is how many bytes at a file's start Recognise looks at, at most.
+// DetectLen is how many bytes at a file's start DetectForeign reads, at most.
 const DetectLen = 64 << 10
 
 const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or --as-parquetfile), " +
 	"or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; " +
 	"where only the dump is left, import it into a scratch schema first (%s)"
 
-// foreignFormats are files that are no text, told by how they begin and by what else is in their first bytes.
+// foreignFormats are files that are not text, detected by how they begin and by their first bytes.
 var foreignFormats = []struct {
 	is       func(name string, head []byte) bool
 	what, do string
@@ -34,8 +34,8 @@ var foreignFormats = []struct {
 	{isTar, "a tar archive", "unpack it first"},
 }
 
-// DetectForeign answers a file that is no text, by the first bytes of what is in it, decompressed; nil for text. The error
-// is a *compressed.RefusedError that says what the file is and what to do.
+// DetectForeign returns an error for a file that is not text, given the first bytes of its decompressed content; nil
+// for text. The error is a *compressed.RefusedError that says what the file is and what to do.
 func DetectForeign(name string, head []byte) error {
 	head = head[:min(len(head), DetectLen)]
 	for _, r := range foreignFormats {
@@ -46,7 +46,7 @@ func DetectForeign(name string, head []byte) error {
 	return detectCompressedTwice(name, head)
 }
 
-// detectCompressedTwice answers what is compressed when it should be text by now.
+// detectCompressedTwice detects content that is still compressed when it should be text.
 func detectCompressedTwice(name string, head []byte) error {
 	switch codec, _ := compressed.Detect("", head); codec {
 	case compressed.Gzip, compressed.Bzip2, compressed.Zstd:
@@ -56,7 +56,8 @@ func detectCompressedTwice(name string, head []byte) error {
 	return nil
 }
 
-// magic tells a file by how it begins; with is somewhere behind that, since a text may begin with three letters.
+// magic detects a file by how it begins; with must occur somewhere after that, since a text may begin with three
+// letters.
 func magic(begins, with string) func(string, []byte) bool {
 	return func(_ string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte(begins)) && bytes.Contains(head[len(begins):], []byte(with))
@@ -74,8 +75,8 @@ func isTar(_ string, head []byte) bool {
 	return len(head) >= 512 && string(head[257:262]) == "ustar"
 }
 
-// isExport: a number of one to five, and EXPORT:V with the version soon after (oracle's documents don't say so; found
-// by those who read such files).
+// isExport: a number from one to five, and EXPORT:V with the version soon after. Oracle does not document it; people
+// who read such files found it.
 func isExport(_ string, head []byte) bool {
 	return len(head) > 0 && head[0] >= 1 && head[0] <= 5 && bytes.Contains(head[:min(len(head), 40)], []byte("EXPORT:V"))
 }
@@ -83,8 +84,9 @@ func isExport(_ string, head []byte) bool {
 // jobName is the quoted owner and name of a Data Pump job's table, ended by a zero byte.
 var jobName = regexp.MustCompile(`"[^"\x00-\x1f]{1,128}"\."[^"\x00-\x1f]{1,128}"\x00`)
 
-// isDataPump goes by what dumps of many versions have in common; the format is not published. Blocks of 4,096 bytes; in
-// the first one, zero bytes and the job's name; in compressed ones KGC and HDR; the tables' descriptions are XML.
+// isDataPump checks what dumps of many versions have in common, since the format is not published: blocks of 4,096
+// bytes; in the first one, zero bytes and the job's name; in compressed ones KGC and HDR; the tables' descriptions
+// are XML.
 func isDataPump(name string, head []byte) bool {
 	if len(head) >= 8 && string(head[:3]) == "KGC" && string(head[5:8]) == "HDR" {
 		return true

@@ -11,8 +11,8 @@ import (
 // countChunk is how many bytes are read at a time to count the records in them.
 const countChunk = 1 << 20
 
-// recordCounter counts the records of a file that begin before an offset, at which one must begin: the record there is
-// the next one. It goes on from offset to offset.
+// recordCounter counts the records of a file that begin before an offset, at which one must begin. It continues from
+// offset to offset.
 type recordCounter struct {
 	file      storage.File
 	delimiter []byte
@@ -45,14 +45,15 @@ func (c *recordCounter) before(offset int64) (int64, error) {
 	return c.count, nil
 }
 
-// recordNumbering gives record numbers to rejects that come in order of file and offset.
+// recordNumbering assigns record numbers to rejects that come in order of file and offset.
 type recordNumbering struct {
 	delimiter []byte
 	path      string
 	counter   *recordCounter
 }
 
-// of is the number of the record at offset, 0 where the file can't be read again: a reject is kept all the same.
+// of returns the number of the record at offset, 0 if the file can't be read again: the reject is reported all the
+// same.
 func (n *recordNumbering) of(in input, offset int64) int64 {
 	if n.counter == nil || n.path != in.file.Path {
 		n.close()
@@ -75,7 +76,7 @@ func (n *recordNumbering) of(in input, offset int64) int64 {
 
 func (n *recordNumbering) close() {
 	if n.counter != nil {
-		n.counter.file.Close() // only read
+		n.counter.file.Close() // it was only read
 		n.counter = nil
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"bulkload/ingest"
 )
 
-// rejectLine rejects the line in which a record begins whose quotes don't match, and goes on with the next line: what a
-// line is, then, follows from it alone, and not from what happens to be behind it.
+// rejectLine rejects the line in which a record with unmatched quotes begins, and continues with the next line. So
+// what is rejected depends on that line alone, not on what happens to follow.
 func (r *reader) rejectLine() (*ingest.Record, error) {
 	line, err := r.consumeLine()
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *reader) rejectLine() (*ingest.Record, error) {
 	return nil, r.bad(r.columnAt(r.count), r.quoteReason(line, what))
 }
 
-// consumeLine moves on behind a line, and gives it without its line break.
+// consumeLine advances past a line, and returns it without its line break.
 func (r *reader) consumeLine() ([]byte, error) {
 	for bytes.IndexByte(r.rest(), '\n') < 0 && !r.eof {
 		if len(r.rest()) > r.maxRecord {
@@ -48,9 +48,9 @@ func (r *reader) consumeLine() ([]byte, error) {
 	return line, nil
 }
 
-// quoteReason says which quote of a line is wrong; scan came to what.
+// quoteReason says which quote of a line is wrong, given the scan's outcome.
 func (r *reader) quoteReason(line []byte, what outcome) string {
-	start := 0 // of the value
+	start := 0 // start of the value
 	if r.count > 0 && r.count <= len(r.spans) {
 		start = r.spans[r.count-1].end + 1
 	}
@@ -64,7 +64,7 @@ func (r *reader) quoteReason(line []byte, what outcome) string {
 	return fmt.Sprintf("a quote at byte %d of the record, in a value that does not begin with one", at)
 }
 
-// badValue makes the BadRecord of a value that is no text.
+// badValue makes the BadRecord of a value that is not valid text.
 func (r *reader) badValue(column, at int) *ingest.BadRecord {
 	v := r.spans[r.indexes[column]]
 	value := r.rec.Raw[v.start:v.end]
@@ -83,7 +83,8 @@ func charsetName(f *Form) string {
 	return f.Charset.Name()
 }
 
-// checkWholeText wants that all of the record is text where the delimiter can be a part of a character: else it was cut by chance.
+// checkWholeText checks that all of the record is valid text if the delimiter can be a part of a character: otherwise
+// it may have been cut in the middle of one.
 func (r *reader) checkWholeText() string {
 	if r.scanner.charset == nil {
 		return ""
@@ -97,7 +98,7 @@ func (r *reader) checkWholeText() string {
 	return fmt.Sprintf("not %s: % x at byte %d of the record", charsetName(r.form), raw[valid:min(valid+4, len(raw))], valid)
 }
 
-// columnAt names a column by its place in the file, as the form does where it has it; "" where there is none.
+// columnAt returns a column's name by its position in the file, if the form has it; otherwise "".
 func (r *reader) columnAt(place int) string {
 	for i, p := range r.indexes {
 		if p == place {
@@ -110,7 +111,7 @@ func (r *reader) columnAt(place int) string {
 	return ""
 }
 
-// delimiterHint asks whether another delimiter is meant where the first record is all one value, or all of the file.
+// delimiterHint suggests another delimiter if the first record, or the whole file, is a single value.
 func (r *reader) delimiterHint() string {
 	if r.good || r.number > 1 {
 		return ""
@@ -135,7 +136,7 @@ func (r *reader) countReason() string {
 	return fmt.Sprintf("%d column%s, want %d", r.count, plural, len(r.spans))
 }
 
-// ignoreEOF is nil for the end of a file.
+// ignoreEOF returns nil for the end of a file.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

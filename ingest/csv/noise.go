@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest"
 )
 
-// nonRow is what a client writes between rows.
+// nonRow is the kind of a line that a client writes between rows.
 type nonRow int
 
 const (
@@ -37,8 +37,8 @@ var (
 	continued = regexp.MustCompile(`^ *\d+[ *] `)
 )
 
-// classify says what a line is that may be no row. What has as many values as there are columns (right) is a row, unless
-// it is the heading or a prompt: a value may well say ORA-00942.
+// classify returns the kind of a line that may be no row. A line with the right number of values (right) is a row,
+// unless it is the heading or a prompt: a value may contain ORA-00942.
 func (r *reader) classify(line []byte, right bool) nonRow {
 	switch {
 	case len(line) == 0, len(line) == 1 && line[0] == '\r':
@@ -58,7 +58,7 @@ func (r *reader) classify(line []byte, right bool) nonRow {
 	return r.classifyMessage(line)
 }
 
-// classifyMessage tells a message by its text.
+// classifyMessage classifies a message by its text.
 func (r *reader) classifyMessage(line []byte) nonRow {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 300)])
 	switch {
@@ -70,7 +70,7 @@ func (r *reader) classifyMessage(line []byte) nonRow {
 	return noNoise
 }
 
-// handleNonRow answers noise: nil where it is to be skipped.
+// handleNonRow returns nil if such a line is to be skipped, otherwise its error.
 func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
 	if kind == failure {
@@ -94,10 +94,10 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	return r.bad("", what+", or skip such lines by input.skip_noise: true")
 }
 
-// bareError is the line that SQL*Plus writes before the one that says why.
+// bareError is the line that SQL*Plus writes before the line with the reason.
 var bareError = regexp.MustCompile(`^(ERROR:|ERROR at line \d+:?)\s*$`)
 
-// withCause is a failure's text, with the message in the line after it where it has none itself.
+// withCause returns a failure's text, with the message of the next line if it has none itself.
 func (r *reader) withCause(text []byte) []byte {
 	if !bareError.Match(text) || r.more() != nil {
 		return text

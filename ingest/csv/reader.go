@@ -22,11 +22,11 @@ type reader struct {
 	scanner
 
 	names   []string // of the file's columns; nil without a heading
-	indexes []int    // of the form's columns in the file
+	indexes []int    // the file's index of each of the form's columns
 	rec     ingest.Record
 
-	decoded  []byte // the record's values that don't stand in the file as they are
-	number   int64  // of the record last delivered, or rejected
+	decoded  []byte // the record's values that differ from the bytes in the file
+	number   int64  // of the last record delivered or rejected
 	ended    bool   // a line has ended, so crlf is known
 	crlf     bool
 	good     bool // a usable record has been seen
@@ -54,13 +54,13 @@ func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int)
 		r.scanner.charset = f.Charset
 	}
 	if err := r.begin(); err != nil {
-		in.Close() // only read
+		in.Close() // it was only read
 		return nil, err
 	}
 	return r, nil
 }
 
-// begin goes to the first record.
+// begin advances to the first record.
 func (r *reader) begin() error {
 	if err := r.more(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *reader) begin() error {
 	if !r.form.NoHeading {
 		return r.readHeading()
 	}
-	// In place of a heading: the rejects' first line, too, says that lines end with LF there.
+	// Instead of a heading: the first line of the rejects, which also says that lines end with LF there.
 	r.rec.Heading = string(rune(separator))
 	r.spans = make([]span, len(r.form.Columns))
 	for i := range r.form.Columns {
@@ -86,7 +86,7 @@ func (r *reader) begin() error {
 	return nil
 }
 
-// Next is the next record; see ingest.Records.
+// Next returns the next record; see ingest.Records.
 func (r *reader) Next() (*ingest.Record, error) {
 	for r.err == nil {
 		rec, err := r.next()
@@ -102,7 +102,7 @@ func (r *reader) Next() (*ingest.Record, error) {
 	return nil, r.err
 }
 
-// next reads a line, or several; neither a record nor an error where they are to be skipped.
+// next reads one or several lines; neither a record nor an error if they are to be skipped.
 func (r *reader) next() (*ingest.Record, error) {
 	end, what, err := r.frame()
 	if err != nil {
@@ -139,19 +139,19 @@ func (r *reader) next() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// isSeparator says whether a line stands between two rejects.
+// isSeparator reports whether a line separates two rejects.
 func (r *reader) isSeparator(line []byte) bool {
 	return r.rejects && isSeparator(line) && bytes.IndexByte(line, '\n') < 0
 }
 
-// unstuff is a record as it was before it became a reject.
+// unstuff returns a record as it was before it became a reject.
 func (r *reader) unstuff(raw []byte) []byte {
 	if !r.rejects {
 		return raw
 	}
 	text := ingest.Unstuff(raw)
 	if len(text) < len(raw) {
-		r.scanWhole(text) // its quotes match, as they did with the bytes that are gone
+		r.scanWhole(text) // its quotes match, as they did before the bytes were doubled
 	}
 	return text
 }
@@ -162,7 +162,7 @@ func (r *reader) begun(raw []byte) {
 	r.rec.Number, r.rec.Raw = r.number, raw
 }
 
-// frame finds the end of the record at the start of the window, which then holds it.
+// frame finds the end of the record at the start of the window, which holds all of it afterwards.
 func (r *reader) frame() (end int, what outcome, err error) {
 	for {
 		if r.pos == r.fill && r.eof {
@@ -183,7 +183,7 @@ func (r *reader) frame() (end int, what outcome, err error) {
 	}
 }
 
-// consume moves on behind a record of so many bytes and its line break, and gives it without a CR that belongs to that.
+// consume advances past a record and its line break, and returns it without the CR of the line break.
 func (r *reader) consume(length int) []byte {
 	raw := r.rest()[:length:length]
 	r.pos = min(r.pos+length+1, r.fill)
@@ -197,7 +197,7 @@ func (r *reader) consume(length int) []byte {
 	}
 	last := r.lastSpan()
 	if !r.crlf && !last.quoted && n > 1 {
-		return raw // the value's own
+		return raw // part of the value
 	}
 	last.end = min(last.end, n-1)
 	return raw[: n-1 : n-1]
@@ -210,7 +210,7 @@ func (r *reader) lastSpan() *span {
 	return &r.spans[r.count-1]
 }
 
-// Bytes is how many bytes of the file have been consumed, or of a compressed one, have been read.
+// Bytes is how many bytes of the file were consumed, or read if it is compressed.
 func (r *reader) Bytes() int64 {
 	if r.in.Codec() != compressed.None {
 		return r.in.Consumed()
@@ -218,7 +218,7 @@ func (r *reader) Bytes() int64 {
 	return r.offset()
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *reader) Close() error {
 	r.err = errClosed
 	return r.in.Close()

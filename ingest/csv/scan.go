@@ -11,32 +11,32 @@ import (
 type span struct {
 	start, end int
 	quoted     bool
-	doubled    bool // a quote is in it, written twice
+	doubled    bool // it contains a quote, written twice
 }
 
 // scanner finds where the values of a record end.
 type scanner struct {
 	delimiter, quote byte
-	quoting          bool // values may be quoted; else quote is the delimiter
-	rejects          bool // the file is one of rejects: a separator ends what it follows
+	quoting          bool // values may be quoted; otherwise quote is the delimiter
+	rejects          bool // the file is one of rejects: a separator ends the record before it
 	spans            []span
-	count            int // of the record's values; those beyond len(spans) are only counted
+	count            int // of the record's values; those after len(spans) are only counted
 
-	charset   *charset.Charset // set where the delimiter may be a later byte of a character
-	charStart int              // where a character begins; for begins
+	charset   *charset.Charset // set if the delimiter may be a later byte of a character
+	charStart int              // where a character begins; for beginsChar
 }
 
-// outcome is what a scan came to.
+// outcome is the result of a scan.
 type outcome int
 
 const (
 	complete  outcome = iota // the record ends
-	cut                      // the record goes on behind what was given
-	misquoted                // a quote stands where none can
-	unclosed                 // a quote is open at the end of the file, or at the separator of rejects
+	cut                      // the record continues after the given bytes
+	misquoted                // a quote where none is allowed
+	unclosed                 // an open quote at the end of the file, or at the separator of rejects
 )
 
-// Eight bytes at a time: a byte looked for becomes 0x80, all others 0.
+// Eight bytes at a time: a byte that is searched for becomes 0x80, all others 0.
 const (
 	ones  = 0x0101010101010101
 	lower = 0x7f7f7f7f7f7f7f7f
@@ -44,8 +44,8 @@ const (
 
 func zeros(x uint64) uint64 { return ^((x&lower + lower) | x | lower) }
 
-// scan reads the record at the start of b; atEnd says that b reaches the end of the file. end is where its line break
-// stands, or len(b); with misquoted it is where the quote stands.
+// scan scans the record at the start of b; atEnd says that b reaches the end of the file. end is the position of its
+// line break, or len(b); for misquoted it is the position of the quote.
 func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 	s.count, s.charStart = 0, 0
 	for start := 0; ; {
@@ -74,7 +74,7 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 	}
 }
 
-// quoted finds where the quoted value ends whose opening quote is before b[from]: end is behind its closing quote.
+// quoted finds the end of the quoted value whose opening quote is before b[from]: end is after its closing quote.
 func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool, what outcome) {
 	stop := s.quote
 	if s.rejects {
@@ -113,7 +113,7 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 	}
 }
 
-// closes looks at what follows the closing quote of a value, which is not a quote.
+// closes checks what follows the closing quote of a value, which is not a quote.
 func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	switch {
 	case len(behind) == 0 || behind[0] == s.delimiter || behind[0] == '\n':
@@ -126,7 +126,7 @@ func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	return complete
 }
 
-// skipCR goes from behind a closing quote to the value's end: a CR may be between.
+// skipCR advances from the byte after a closing quote to the value's end: a CR may be between.
 func (s *scanner) skipCR(b []byte, at int) int {
 	if at < len(b) && b[at] == '\r' && s.delimiter != '\r' {
 		return at + 1
@@ -134,7 +134,7 @@ func (s *scanner) skipCR(b []byte, at int) int {
 	return at
 }
 
-// bare finds where the value at b[start] ends that is not quoted, or the quote in it.
+// bare finds the end of the unquoted value at b[start], or the quote in it.
 func (s *scanner) bare(b []byte, start int) int {
 	delimiters, quotes, breaks := ones*uint64(s.delimiter), ones*uint64(s.quote), uint64(ones*'\n')
 	for at := start; ; {
@@ -156,7 +156,7 @@ func (s *scanner) bare(b []byte, start int) int {
 	}
 }
 
-// beginsChar says whether a character begins at b[at] and b[at] is not a part of one before; one begins at b[from].
+// beginsChar reports whether a character begins at b[at], rather than continuing there; one begins at b[from].
 func (s *scanner) beginsChar(b []byte, from, at int) bool {
 	from = max(from, s.charStart)
 	for from < at {
@@ -166,7 +166,7 @@ func (s *scanner) beginsChar(b []byte, from, at int) bool {
 	return from == at
 }
 
-// scanWhole reads a record that is all of raw.
+// scanWhole scans a record that is all of raw.
 func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	rejects := s.rejects
 	s.rejects = false
@@ -175,7 +175,7 @@ func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	return end, what
 }
 
-// isSeparator says whether a line begins that is the separator of rejects.
+// isSeparator reports whether a line begins with the separator of rejects.
 func isSeparator(line []byte) bool {
 	return len(line) > 0 && line[0] == separator && (len(line) == 1 || line[1] == '\n' || line[1] == '\r')
 }

@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest"
 )
 
-// maxEnclosed is how far the end of an enclosed value is looked for. Sqoop keeps values of up to 16 MB in its text.
+// maxEnclosed is how far the end of an enclosed value is searched. Sqoop stores values of up to 16 MB in its text.
 const maxEnclosed = 32 << 20
 
 // What a byte may begin.
@@ -16,26 +16,26 @@ const (
 	escapes byte = 1 << iota
 	endsField
 	endsRecord
-	character // of several bytes, that one byte of may look like a delimiter
-	separator // rejects, between two record delimiters: see ingest.RejectSeparator
+	character // of several bytes, one of which may look like a delimiter
+	separator // separates rejects, between two record delimiters: see ingest.RejectSeparator
 )
 
-// scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
-// a part of a character. It goes by the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the next
-// character stand for itself, anywhere; an enclosure begins a value where it is its first character and ends it where it
-// comes next without an escape before it, and only a delimiter may follow. Unlike that parser it takes an escape or an
-// enclosure that the end of the file cuts off for an error.
+// scanner finds the end of a record and its fields if the text has escapes or enclosures, or delimiters that may be a
+// part of a character. It implements the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the
+// next character literal, anywhere; an enclosure begins a value if it is its first character and ends it at the next
+// one without an escape before it, and only a delimiter may follow. Unlike that parser it treats an escape or an
+// enclosure that the end of the file cuts off as an error.
 type scanner struct {
 	form    *Form
 	rejects bool      // the file is one of rejects, with separators
-	ends    []byte    // what ends a reject there: a delimiter, ingest.RejectSeparator and a delimiter
+	ends    []byte    // end of a reject there: a delimiter, ingest.RejectSeparator and a delimiter
 	outside [256]byte // outside of enclosures
 	inside  [256]byte // inside: escapes and characters only, and the enclosure as endsField
-	spans   []span    // of the fields of the last record, one more than there are columns at most
+	spans   []span    // of the last record's fields, at most one more than there are columns
 	columns int       // of the last record
 }
 
-// span is where the text of a field stands in its record, without enclosures.
+// span is the text of a field in its record, without enclosures.
 type span struct {
 	start, end int
 	escaped    bool // holds escapes
@@ -43,7 +43,7 @@ type span struct {
 
 var errMore = errors.New("the record goes on behind the buffer")
 
-// badSyntax says what is wrong in a record and where in it.
+// badSyntax says what is wrong in a record, and where.
 type badSyntax struct {
 	at     int
 	column int
@@ -52,7 +52,7 @@ type badSyntax struct {
 
 func (b *badSyntax) Error() string { return b.reason }
 
-// newScanner gives nil where a form needs none.
+// newScanner returns nil if the form needs none.
 func newScanner(d *Form, file string) *scanner {
 	if !d.needsScanner() {
 		return nil
@@ -81,8 +81,8 @@ func newScanner(d *Form, file string) *scanner {
 	return s
 }
 
-// record finds the end of the record at the start of text, and where the next one begins. It is errMore where text
-// ends before that, and not at the end of the file; a *badSyntax where the record can't be read.
+// record finds the end of the record at the start of text, and where the next one begins. It returns errMore if text
+// ends before that, but not at the end of the file, and a *badSyntax if the record is malformed.
 func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	s.spans, s.columns = s.spans[:0], 0
 	for at := 0; ; {
@@ -104,7 +104,7 @@ func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// field reads a field and the delimiter behind it: which one, 0 at the end of the file, and where it ends.
+// field reads a field and the delimiter after it: which one, 0 at the end of the file, and where it ends.
 func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	if at == len(text) && !atEnd {
 		return span{}, 0, 0, errMore
@@ -195,7 +195,7 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	return field, ended, behind, err
 }
 
-// unclosed answers an enclosed value whose end is not in the text.
+// unclosed is the result for an enclosed value whose end is not in the text.
 func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	switch {
 	case at-start > maxEnclosed:
@@ -206,7 +206,7 @@ func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	return errMore
 }
 
-// delimiter tells which delimiter stands at a place, 0 for none, and where it ends.
+// delimiter returns the delimiter at a position, 0 for none, and where it ends.
 func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind int, err error) {
 	means, rest := s.outside[text[at]], text[at:]
 	if means&endsRecord != 0 {
@@ -231,7 +231,8 @@ func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind
 // maxCharacterLen is how many bytes a character of any charset may have.
 const maxCharacterLen = 4
 
-// step is how many bytes an escape and what it escapes have, or a character, or a byte that is no delimiter after all.
+// step is the length of an escape and what it escapes, or of a character, or of a byte that is no delimiter after
+// all.
 func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error) {
 	if means&(escapes|character) == 0 {
 		return 1, nil
@@ -251,8 +252,8 @@ func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error)
 	return 2, nil
 }
 
-// end finds the end of a record that can't be read: its first record delimiter that has no escape before it. So a
-// stray enclosure costs no more than its own record.
+// end finds the end of a malformed record: its first record delimiter without an escape before it. So a stray
+// enclosure costs no more than its own record.
 func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 	for at := 0; ; {
 		_, ended, behind, err := s.open(text, at, atEnd)
@@ -271,7 +272,7 @@ func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// endsReject says whether a reject ends at a place. The last delimiter may be missing at the end of the file.
+// endsReject reports whether a reject ends at a position. The last delimiter may be missing at the end of the file.
 func (s *scanner) endsReject(text []byte, at int) bool {
 	if at < 0 || !s.rejects {
 		return false
@@ -284,7 +285,7 @@ func (s *scanner) bad(at int, format string, args ...any) error {
 	return &badSyntax{at, s.columns, fmt.Sprintf(format, args...)}
 }
 
-// whole reads a record that is all of raw; a *badSyntax where it can't be read.
+// whole scans a record that is all of raw; a *badSyntax if it is malformed.
 func (s *scanner) whole(raw []byte) error {
 	rejects := s.rejects
 	s.rejects = false
@@ -293,7 +294,7 @@ func (s *scanner) whole(raw []byte) error {
 	return err
 }
 
-// count is the number of columns of a whole record; -1 where it can't be read.
+// count is the number of columns of a whole record; -1 if it is malformed.
 func (s *scanner) count(raw []byte) int {
 	if s.whole(raw) != nil {
 		return -1
@@ -301,7 +302,7 @@ func (s *scanner) count(raw []byte) int {
 	return s.columns
 }
 
-// quoted writes a byte of a text for people.
+// quoted formats a byte of a text for people.
 func quoted(b byte) string {
 	if b >= 0x80 {
 		return fmt.Sprintf("byte %02x", b)
@@ -309,7 +310,7 @@ func quoted(b byte) string {
 	return ingest.FormatDelimiter([]byte{b})
 }
 
-// unescape appends text without its escapes to dst; a lone one at the end stays.
+// unescape appends text without its escapes to dst; an escape at the very end stays.
 func unescape(dst, text []byte, escape byte) []byte {
 	for {
 		i := bytes.IndexByte(text, escape)

@@ -9,7 +9,7 @@ import (
 	"bulkload/values"
 )
 
-// nextScanned is Next where the form has escapes or enclosures.
+// nextScanned is Next for forms with escapes or enclosures.
 func (r *Reader) nextScanned() (*ingest.Record, error) {
 	if err := r.skipSeparators(); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *Reader) nextScanned() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// skipSeparators goes to the next record that is no separator of rejects.
+// skipSeparators advances to the next record that is no separator of rejects.
 func (r *Reader) skipSeparators() error {
 	d := r.form.RecordDelimiter
 	for r.scan.rejects {
@@ -56,8 +56,8 @@ func (r *Reader) skipSeparators() error {
 	return nil
 }
 
-// unescapedRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
-// where it is not worth looking.
+// unescapedRecord finds the end of a record without escape and enclosure, as most are; false for all others, and if
+// the search does not pay.
 func (r *Reader) unescapedRecord() (length int, plain bool) {
 	d := r.form
 	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
@@ -71,7 +71,7 @@ func (r *Reader) unescapedRecord() (length int, plain bool) {
 	return n, true
 }
 
-// unreadable answers an error of the scanner: a record with bad syntax is passed over, all else ends the reading.
+// unreadable handles an error of the scanner: a malformed record is skipped, any other error ends the reading.
 func (r *Reader) unreadable(err error) error {
 	var wrong *badSyntax
 	if errors.As(err, &wrong) {
@@ -85,7 +85,7 @@ func (r *Reader) unreadable(err error) error {
 	return err
 }
 
-// unreadableWhole is the same for a record whose end is known.
+// unreadableWhole is unreadable for a record whose end is known.
 func (r *Reader) unreadableWhole(err error) error {
 	var wrong *badSyntax
 	if errors.As(err, &wrong) {
@@ -112,7 +112,7 @@ func (r *Reader) scanRecord() (length, next int, err error) {
 	}
 }
 
-// scanEnd is the same for a record that can't be read.
+// scanEnd is scanRecord for a malformed record.
 func (r *Reader) scanEnd() (length, next int, err error) {
 	for {
 		end, behind, err := r.scan.end(r.buf[r.pos:r.fill], r.eof)
@@ -125,7 +125,7 @@ func (r *Reader) scanEnd() (length, next int, err error) {
 	}
 }
 
-// fillFields makes the record's values of what was scanned: decoded, without escapes.
+// fillFields sets the record's values from the scanned spans: decoded, without escapes.
 func (r *Reader) fillFields() error {
 	rec := &r.rec
 	r.unescapedBuf = r.unescapedBuf[:0]
@@ -149,8 +149,8 @@ func (r *Reader) fillFields() error {
 	return nil
 }
 
-// unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
-// \\N, and others leave it as it is. In strict text what has escapes is a value.
+// unescaped returns a column's value. A null's text may contain its escapes: with --escaped-by \\ Sqoop writes \N as
+// \\N, and others leave it as it is. In strict text a value with escapes is never null.
 func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value {
 	if r.form.isNull(column, value) {
 		return values.Value{}
@@ -167,9 +167,9 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value 
 	return values.ValueOf(value)
 }
 
-// badSyntax makes the BadRecord of a record that can't be read.
+// badSyntax makes the BadRecord of a malformed record.
 func (r *Reader) badSyntax(wrong *badSyntax) error {
-	// In the file the fault may be behind the record's end; said is what is wrong with the record alone.
+	// In the file the fault may be after the record's end; this finds what is wrong with the record alone.
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}
