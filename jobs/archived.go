@@ -16,9 +16,9 @@ import (
 
 // loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
 // the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input. s is the
-// site as openRun opened it.
+// site as newRunner opened it.
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
-	r := &jobRun{job: j, options: o, site: s}
+	r := &runner{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for i, out := range j.Feeds() {
 		if !out.Load {
@@ -47,11 +47,11 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	for _, w := range r.places {
 		w.loader.Cluster = r.cluster
 		if err := w.checkLoadedWithoutInput(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
-	o.Sayf("%v; it was loaded before, and the table serves it", cause)
-	summary.settle()
+	o.Infof("%v; it was loaded before, and the table serves it", cause)
+	summary.setStatus()
 	return nil
 }
 
@@ -74,6 +74,6 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 		}
 	}
 	w.report.fill(w.out.Manifest)
-	w.report.Load.Wanted, w.report.Status = true, outcome.Nothing
+	w.report.Load.Requested, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -88,7 +88,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r *jobRun
+	var r *runner
 	o.Failpoint = func(p failpoint.Point) {
 		if p != failpoint.Sorted {
 			return
@@ -101,7 +101,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		}
 	}
 	ctx := context.Background()
-	if r, err = openRun(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
+	if r, err = newRunner(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	err = r.run(ctx, newSummary(r.job))

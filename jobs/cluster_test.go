@@ -300,7 +300,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	o := l.options()
 	o.NoLoad = true
 	s := mustRun(t, l.job(t, "2026-11-20"), o)
-	if s.Load.Wanted || len(s.Files) != 10 {
+	if s.Load.Requested || len(s.Files) != 10 {
 		t.Errorf("without load: %d files, load %+v", len(s.Files), s.Load)
 	}
 	if _, err := verify.Job(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
@@ -463,7 +463,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

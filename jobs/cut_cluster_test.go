@@ -112,7 +112,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 		if p == failpoint.Staging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
 		}
-		if p == failpoint.Taken && taken.Add(1) == 1 {
+		if p == failpoint.FilesLoaded && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
 	}

@@ -310,7 +310,7 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := dirlock.Take(context.Background(), fsys, dir, "tina", func(error) {})
+	l, err := dirlock.Acquire(context.Background(), fsys, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

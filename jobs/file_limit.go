@@ -35,5 +35,5 @@ func familyNames(t *target.Target) string {
 	for i, f := range t.Families {
 		names[i] = f.Name
 	}
-	return failure.Some(names)
+	return failure.FirstFew(names)
 }

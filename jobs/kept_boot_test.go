@@ -24,13 +24,13 @@ func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 		t.Skip("the system has no boot IDs")
 	}
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	k.kill(t)
 	kept := keptDir(t, k)
-	rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" })
+	rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
 	k.At, k.Times = failpoint.Sorted, 1
 	k.kill(t)
 	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != dirlock.BootID() {

@@ -25,7 +25,7 @@ func TestKeptFoldersOfOthers(t *testing.T) {
 	if err := os.Symlink(victim, link); err != nil {
 		t.Fatal(err)
 	}
-	long := time.Now().Add(-checkpoint.KeepFor - time.Hour)
+	long := time.Now().Add(-checkpoint.MaxAge - time.Hour)
 	for _, dir := range []string{own, open, victim} {
 		if err := os.Chtimes(dir, long, long); err != nil {
 			t.Fatal(err)

@@ -217,7 +217,7 @@ func TestKilledSort(t *testing.T) {
 	base.Out = "base"
 	var checkpoints int
 	o := base.options()
-	o.Failpoint = counting(&checkpoints, failpoint.Kept)
+	o.Failpoint = counting(&checkpoints, failpoint.Checkpointed)
 	want := mustRun(t, base.job(t), o)
 	if checkpoints < 8 || want.Books.Rejected != 300 {
 		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
@@ -227,7 +227,7 @@ func TestKilledSort(t *testing.T) {
 		times int
 		least float64 // of the records
 	}{
-		{failpoint.Planned, 1, 0}, {failpoint.Spilled, 1, 0}, {failpoint.Kept, 1, 0.05}, {failpoint.Spilled, 4, 0.2}, {failpoint.Kept, checkpoints * 3 / 4, 0.6},
+		{failpoint.Planned, 1, 0}, {failpoint.Spilled, 1, 0}, {failpoint.Checkpointed, 1, 0.05}, {failpoint.Spilled, 4, 0.2}, {failpoint.Checkpointed, checkpoints * 3 / 4, 0.6},
 		{failpoint.Sorted, 1, 0.8}, {failpoint.Verified, 1, 0.8}, {failpoint.Renamed, 3, 0.8}, {failpoint.Recorded, 9, 0.8}, {failpoint.Balanced, 1, 0.8}, {failpoint.Written, 1, -1},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestKilledMerge(t *testing.T) {
 		k.killAnew(t)
 		again := 0
 		o := k.options()
-		o.Failpoint = counting(&again, failpoint.Kept)
+		o.Failpoint = counting(&again, failpoint.Checkpointed)
 		got := mustRun(t, k.job(t), o)
 		sameRun(t, k, base.Out, want, got)
 		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
@@ -362,7 +362,7 @@ func TestKilledSortOfOutputs(t *testing.T) {
 	for _, c := range []struct {
 		at    failpoint.Point
 		times int
-	}{{failpoint.Spilled, 3}, {failpoint.Kept, 3}, {failpoint.Sorted, 1}, {failpoint.Recorded, 3}, {failpoint.Written, 1}, {failpoint.Written, 2}} {
+	}{{failpoint.Spilled, 3}, {failpoint.Checkpointed, 3}, {failpoint.Sorted, 1}, {failpoint.Recorded, 3}, {failpoint.Written, 1}, {failpoint.Written, 2}} {
 		k.At, k.Times = c.at, c.times
 		got := k.killAndResume(t, base.Out, want)
 		if got.Resumed == nil || got.Resumed.Records < 10_000 {
@@ -396,7 +396,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 	}
 	want := mustRun(t, base.job(t), base.options())
 	k := base
-	k.Out, k.At, k.Times = "out", failpoint.Kept, 5
+	k.Out, k.At, k.Times = "out", failpoint.Checkpointed, 5
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)
@@ -420,7 +420,7 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	rejectsEvery(t, dir, 1000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -502,13 +502,13 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 		"changed rejects":    {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", true},
 		"a block lost with the machine": {func(kept string) {
 			change(run(kept, -1), flip(5000))
-			rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" })
+			rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
 		}, "steps that an earlier process has recorded", true},
-		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Boot = "before" }) }, "going on with", true},
-		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Program = "x" }) }, "another bulkload", false},
-		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
-		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
-		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Head) { h.Splits = "x" }) }, "does not belong", false},
+		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" }) }, "going on with", true},
+		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Program = "x" }) }, "another bulkload", false},
+		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
+		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
+		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Splits = "x" }) }, "does not belong", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k.killAnew(t)
@@ -526,14 +526,14 @@ func TestKeptThatIsOfNoUse(t *testing.T) {
 }
 
 // rewriteHead changes what a journal says it belongs to.
-func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Head)) {
+func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 	t.Helper()
 	name := filepath.Join(kept, checkpoint.JournalName)
 	j, lines, err := journal.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var head checkpoint.Head
+	var head checkpoint.Header
 	if err := errors.Join(j.Close(), json.Unmarshal(lines[0], &head), os.Remove(name)); err != nil {
 		t.Fatal(err)
 	}
@@ -558,7 +558,7 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Head)) {
 func TestDamagedKeptRun(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -579,7 +579,7 @@ func TestDamagedKeptRun(t *testing.T) {
 func TestKeptGivesWay(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -606,7 +606,7 @@ func TestKeptGivesWay(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o, spilled := k.options(), 0
 	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Kept {
+		if p == failpoint.Checkpointed {
 			if spilled++; spilled == 2 {
 				cancel()
 			}
@@ -661,7 +661,7 @@ func TestKeptGivesWay(t *testing.T) {
 func TestKeptIsClearedAway(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Kept, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
 	k.kill(t)
 	old := keptDir(t, k)
 	other := k
@@ -670,7 +670,7 @@ func TestKeptIsClearedAway(t *testing.T) {
 	if _, err := os.Stat(old); err != nil {
 		t.Errorf("after a moment: %v", err)
 	}
-	long := time.Now().Add(-checkpoint.KeepFor - time.Hour)
+	long := time.Now().Add(-checkpoint.MaxAge - time.Hour)
 	if err := os.Chtimes(filepath.Join(old, checkpoint.JournalName), long, long); err != nil {
 		t.Fatal(err)
 	}
@@ -707,9 +707,9 @@ func TestCheckpointHoldsTheAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := checkpoint.NewState([]int{3})
+	state := checkpoint.NewResumeState([]int{3})
 	line, err := checkpoint.ParseLine(text)
-	if err := errors.Join(err, state.Take(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
+	if err := errors.Join(err, state.Apply(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
 		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
 	}
 }
@@ -723,7 +723,7 @@ func FuzzJournalLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if state := checkpoint.NewState([]int{2, 0}); state.Take(line, 3) == nil {
+		if state := checkpoint.NewResumeState([]int{2, 0}); state.Apply(line, 3) == nil {
 			state.Pieces(nil)
 			state.Bytes()
 		}

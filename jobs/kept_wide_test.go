@@ -24,7 +24,7 @@ func TestKilledWideSort(t *testing.T) {
 	base.Out = "base"
 	var kept, merged int
 	o := base.options()
-	count, countMerged := counting(&kept, failpoint.Kept), counting(&merged, failpoint.Replaced)
+	count, countMerged := counting(&kept, failpoint.Checkpointed), counting(&merged, failpoint.Replaced)
 	o.Failpoint = func(p failpoint.Point) {
 		count(p)
 		countMerged(p)
@@ -36,7 +36,7 @@ func TestKilledWideSort(t *testing.T) {
 	for _, c := range []struct {
 		at    failpoint.Point
 		times int
-	}{{failpoint.Spilled, 2}, {failpoint.Kept, kept}, {failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Replaced, merged}, {failpoint.Sorted, 1}, {failpoint.Recorded, 4}} {
+	}{{failpoint.Spilled, 2}, {failpoint.Checkpointed, kept}, {failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Replaced, merged}, {failpoint.Sorted, 1}, {failpoint.Recorded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
 			got := k.killAndResume(t, base.Out, want)

@@ -15,8 +15,8 @@ import (
 	"bulkload/load"
 )
 
-// jobRun is a job being run: what its outputs share, and the place of each.
-type jobRun struct {
+// runner is a job being run: what its outputs share, and the place of each.
+type runner struct {
 	job     *jobfile.Job
 	options options.Options
 	site    *site.Site
@@ -24,12 +24,12 @@ type jobRun struct {
 	cluster *load.Cluster  // nil where the job needs none
 	ledger  *ledger.Ledger // nil where nothing is loaded
 	places  []*outputRun
-	keeper  *checkpoint.Keeper // from the sort on
+	keeper  *checkpoint.Store // from the sort on
 }
 
-// openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
-func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *jobRun, err error) {
-	r = &jobRun{job: j, options: o}
+// newRunner finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
+func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
+	r = &runner{job: j, options: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -62,14 +62,14 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 		}
 		r.places = append(r.places, w)
 		if err = w.out.Open(ctx, lost); err != nil {
-			return r, r.named(w, err)
+			return r, r.wrapOutput(w, err)
 		}
 	}
 	return r, nil
 }
 
 // close gives everything back.
-func (r *jobRun) close() error {
+func (r *runner) close() error {
 	var errs []error
 	for _, w := range r.places {
 		errs = append(errs, w.out.Close())
@@ -77,7 +77,7 @@ func (r *jobRun) close() error {
 	return errors.Join(append(errs, r.closeShared())...)
 }
 
-func (r *jobRun) closeShared() error {
+func (r *runner) closeShared() error {
 	var errs []error
 	if r.cluster != nil {
 		errs = append(errs, r.cluster.Close())

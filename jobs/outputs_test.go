@@ -330,7 +330,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 	base := readOrders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
 	mustRun(t, base, options.Options{})
-	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Kept} {
+	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Checkpointed} {
 		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
 		k.kill(t)
 		var said []string

@@ -31,7 +31,7 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	work := func() *loading.Loader {
 		return &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}}
 	}
-	if err := work().ReadAgain(context.Background()); err != nil {
+	if err := work().VerifyBeforeLoad(context.Background()); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
 	name := filepath.Join(dir, m.Files()[0].Path)
@@ -43,12 +43,12 @@ func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work().HandOver(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
+	if _, err := work().LoadOutput(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
 	w := work()
-	w.Out.Earlier = map[string]bool{}
-	if err := w.ReadAgain(context.Background()); err != nil {
+	w.Out.VerifiedBefore = map[string]bool{}
+	if err := w.VerifyBeforeLoad(context.Background()); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
 	if m.State != manifest.Written {

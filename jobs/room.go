@@ -30,15 +30,15 @@ func outputRatio(s *hfilewriter.Settings) float64 {
 	return 0.5
 }
 
-// room is the space that something needs somewhere, and what is free there.
-type room struct {
+// diskNeed is the space that something needs somewhere, and what is free there.
+type diskNeed struct {
 	what, where string
 	fsys        storage.FS
 	dir         string
 	need, free  int64
 }
 
-func (r room) err() error {
+func (r diskNeed) err() error {
 	if r.need <= r.free {
 		return nil
 	}
@@ -46,16 +46,16 @@ func (r room) err() error {
 		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
 }
 
-// checkRoom refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
+// checkDisk refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
 // of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.ExpansionFactor.
-func (r *jobRun) checkRoom(todo []*outputRun) error {
+func (r *runner) checkDisk(todo []*outputRun) error {
 	need := r.spillNeed(todo)
 	r.warnOfSpillsInMemory(need)
 	if r.job.Input.SpaceUnchecked {
 		return nil
 	}
-	var rooms []room
-	spill, err := r.spillRoom(need)
+	var rooms []diskNeed
+	spill, err := r.spillDisk(need)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (r *jobRun) checkRoom(todo []*outputRun) error {
 		rooms = append(rooms, spill)
 	}
 	for _, w := range todo {
-		if output, known := w.outputRoom(); known {
-			rooms = joinRoom(rooms, output)
+		if output, known := w.outputDisk(); known {
+			rooms = joinNeeds(rooms, output)
 		}
 	}
 	var errs []error
@@ -74,8 +74,8 @@ func (r *jobRun) checkRoom(todo []*outputRun) error {
 	return errors.Join(errs...)
 }
 
-// joinRoom adds what is needed on a disk to what something else needs there, too.
-func joinRoom(rooms []room, r room) []room {
+// joinNeeds adds what is needed on a disk to what something else needs there, too.
+func joinNeeds(rooms []diskNeed, r diskNeed) []diskNeed {
 	root := r.fsys.URI("/")
 	remote := root != storage.Local.URI("/")
 	for i := range rooms {
@@ -88,9 +88,9 @@ func joinRoom(rooms []room, r room) []room {
 	return append(rooms, r)
 }
 
-// spillRoom is the space for need bytes of sorted runs in the work folder. Where need is 0, the folder is not looked at.
-func (r *jobRun) spillRoom(need int64) (spill room, err error) {
-	spill = room{what: "spilling sorted runs to", fsys: storage.Local, need: need}
+// spillDisk is the space for need bytes of sorted runs in the work folder. Where need is 0, the folder is not looked at.
+func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
+	spill = diskNeed{what: "spilling sorted runs to", fsys: storage.Local, need: need}
 	if spill.need == 0 {
 		return spill, nil
 	}
@@ -106,7 +106,7 @@ func (r *jobRun) spillRoom(need int64) (spill room, err error) {
 
 // warnOfSpillsInMemory reports a work folder whose files take memory, where need bytes are spilled to it. They come on top
 // of --memory, and a container that is sized by --memory ends the process.
-func (r *jobRun) warnOfSpillsInMemory(need int64) {
+func (r *runner) warnOfSpillsInMemory(need int64) {
 	if need == 0 {
 		return
 	}
@@ -116,9 +116,9 @@ func (r *jobRun) warnOfSpillsInMemory(need int64) {
 	}
 }
 
-// outputRoom is what the files take that are not written yet; false where what is free is not known.
-func (w *outputRun) outputRoom() (room, bool) {
-	output := room{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
+// outputDisk is what the files take that are not written yet; false where what is free is not known.
+func (w *outputRun) outputDisk() (diskNeed, bool) {
+	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
 		w.out.Options.Warnf("the room for the output is not known: %v", err)
@@ -134,14 +134,14 @@ func (w *outputRun) outputNeed(t *target.Target) int64 {
 		least = min(least, outputRatio(&t.Families[i].Settings))
 	}
 	need := int64(least * w.part * float64(w.out.Source.Text))
-	for _, f := range w.out.Present().Files() {
+	for _, f := range w.out.CurrentManifest().Files() {
 		need -= f.Bytes
 	}
 	return max(need, 0)
 }
 
 // spillNeed is what the sorts write where the input does not fit in their memory; 0 where it does.
-func (r *jobRun) spillNeed(todo []*outputRun) int64 {
+func (r *runner) spillNeed(todo []*outputRun) int64 {
 	var bytes float64
 	for _, w := range todo {
 		bytes += w.part * float64(r.source.Text)

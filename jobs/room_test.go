@@ -122,7 +122,7 @@ func TestRoomOfWhatFitsInMemory(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	r := &jobRun{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
+	r := &runner{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
 	all := []*outputRun{{part: 1}}
 	if need := r.spillNeed(all); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
@@ -278,7 +278,7 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	}
 	said := ""
 	o.Say = func(text string) { said += text }
-	r, err := openRun(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestRoomThatIsNotKnown(t *testing.T) {
 	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkRoom(r.places); err != nil || !strings.Contains(said, "not known") {
+	if err := r.checkDisk(r.places); err != nil || !strings.Contains(said, "not known") {
 		t.Errorf("%v; said %q", err, said)
 	}
 }

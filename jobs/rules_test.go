@@ -236,7 +236,7 @@ func TestKilledSortOfFiltered(t *testing.T) {
 	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
 		t.Fatalf("books %v", want.Books)
 	}
-	k.At, k.Times = failpoint.Kept, 3
+	k.At, k.Times = failpoint.Checkpointed, 3
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)

@@ -45,11 +45,11 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	summary.log = o
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := openRun(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
+	r, err := newRunner(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
 	var missing *source.MissingError
 	switch {
 	case err == nil:
-		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
+		err = errors.Join(r.explainLock(running, r.runUntilServed(running, summary)), r.close())
 	case errors.As(err, &missing) && j.Load && !o.NoLoad && !o.Force:
 		err = loadedWithoutInput(running, j, o, r.site, summary, err)
 	}
@@ -69,7 +69,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 const maxRewrites = 3
 
 // runUntilServed runs, and again where the table does not serve files that it has taken: they are written and loaded again.
-func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
+func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 	for rewrites := 0; ; rewrites++ {
 		err := r.run(ctx, summary)
 		var lost *loading.RewriteError
@@ -84,8 +84,8 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 	}
 }
 
-// explain gives the reason of a failure where that is a lock which another run has taken.
-func (r *jobRun) explain(ctx context.Context, err error) error {
+// explainLock gives the reason of a failure where that is a lock which another run has taken.
+func (r *runner) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *jobRun) explain(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *jobRun) run(ctx context.Context, summary *Summary) error {
+func (r *runner) run(ctx context.Context, summary *Summary) error {
 	var todo []*outputRun
 	for i, w := range r.places {
 		w.report = summary.output(i)
@@ -106,15 +106,15 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		finished, err := w.out.Resume(ctx)
 		if w.out.Manifest != nil {
 			w.out.Options = r.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
-			w.share = r.share(i)
+			w.share = r.shareMemory(i)
 		}
-		if err == nil && !finished && w.out.Blank() {
+		if err == nil && !finished && w.out.IsEmpty() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
 			err = w.out.MarkSuccess()
 		}
 		if err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 		if finished {
 			w.reportWritten()
@@ -130,11 +130,11 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		return err
 	}
 	for _, w := range r.places {
-		if err := r.end(ctx, w, summary, slices.Contains(todo, w)); err != nil {
-			return r.named(w, err)
+		if err := r.finishOutput(ctx, w, summary, slices.Contains(todo, w)); err != nil {
+			return r.wrapOutput(w, err)
 		}
 	}
-	summary.settle()
+	summary.setStatus()
 	return nil
 }
 
@@ -147,10 +147,10 @@ func (w *outputRun) reportWritten() {
 	}
 }
 
-// end loads an output that wants it and says how it ended.
-func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
+// finishOutput loads an output that wants it and says how it ended.
+func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
 	wanted := w.out.WantsLoad()
-	w.report.Load.Wanted = wanted
+	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
 		if err := w.load(ctx, summary); err != nil {
@@ -178,8 +178,8 @@ func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, writte
 	return nil
 }
 
-// named says of which output an error is, where there are several.
-func (r *jobRun) named(w *outputRun, err error) error {
+// wrapOutput says of which output an error is, where there are several.
+func (r *runner) wrapOutput(w *outputRun, err error) error {
 	if len(r.places) == 1 {
 		return err
 	}
@@ -190,29 +190,29 @@ func (r *jobRun) named(w *outputRun, err error) error {
 }
 
 // write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
-func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
+func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	splits, err := source.Splits(&r.job.Input, r.source)
 	if err != nil {
 		return err
 	}
-	r.source.SayDoubts(r.options)
-	r.keeper, err = checkpoint.Open(r.purposes(), r.source, splits, r.options)
+	r.source.LogWarnings(r.options)
+	r.keeper, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
 	defer func() { err = errors.Join(err, r.keeper.Close(ctx, err)) }()
 	if err != nil {
 		return err
 	}
-	if err := r.ready(todo); err != nil {
+	if err := r.prepareOutputs(todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
 		var wrongCount *sorting.RowsError // which another expect_rows mends
-		r.keeper.Useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
+		r.keeper.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
 	r.options.Failpoint.Reached(failpoint.Sorted)
@@ -220,8 +220,8 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	return errors.Join(err, sorting.CloseRows(rows))
 }
 
-// purposes are the outputs as sorted runs are kept for them.
-func (r *jobRun) purposes() []checkpoint.Output {
+// checkpointOutputs are the outputs as sorted runs are kept for them.
+func (r *runner) checkpointOutputs() []checkpoint.Output {
 	var all []checkpoint.Output
 	for _, w := range r.places {
 		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
@@ -234,7 +234,7 @@ func (r *jobRun) purposes() []checkpoint.Output {
 }
 
 // uris names the outputs.
-func (r *jobRun) uris() []string {
+func (r *runner) uris() []string {
 	var all []string
 	for _, w := range r.places {
 		all = append(all, w.out.FS.URI(w.out.Path))
@@ -242,40 +242,40 @@ func (r *jobRun) uris() []string {
 	return all
 }
 
-// ready looks for room, and begins the manifests.
-func (r *jobRun) ready(todo []*outputRun) error {
-	if err := r.checkRoom(todo); err != nil {
+// prepareOutputs looks for room, and begins the manifests.
+func (r *runner) prepareOutputs(todo []*outputRun) error {
+	if err := r.checkDisk(todo); err != nil {
 		return err
 	}
-	if err := r.rejectPlace().out.ClearRejects(); err != nil {
+	if err := r.rejectsDir().out.ClearRejects(); err != nil {
 		return err
 	}
 	for _, w := range todo {
 		if err := w.checkInputSize(); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	for _, w := range todo {
 		if err := w.begin(); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	return nil
 }
 
-// rejectPlace is the output that has the rejects: the first, whose table the others belong to.
-func (r *jobRun) rejectPlace() *outputRun { return r.places[0] }
+// rejectsDir is the output that has the rejects: the first, whose table the others belong to.
+func (r *runner) rejectsDir() *outputRun { return r.places[0] }
 
 // sort reads the input into an output's rows each; none for those that are written.
-func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
-	at := r.rejectPlace()
+func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
+	at := r.rejectsDir()
 	temps, err := at.out.TempFolder()
 	if err != nil {
 		return nil, err
 	}
 	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
-	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
+	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Checkpoints: r.keeper,
 		Rejects: rejects}
 	for _, w := range r.places {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
@@ -298,7 +298,7 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 }
 
 // countFailed says of a reading that failed how far it came: what was read until then, and what of it can't be used.
-func (r *jobRun) countFailed(rows []*sorting.Rows) {
+func (r *runner) countFailed(rows []*sorting.Rows) {
 	for i, w := range r.places {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
 			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
@@ -307,18 +307,18 @@ func (r *jobRun) countFailed(rows []*sorting.Rows) {
 }
 
 // writeAll writes one output after the other, and frees what is written of rows.
-func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
+func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
 	for i, w := range r.places {
 		if rows[i] == nil {
 			continue
 		}
 		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Warnf); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	for _, w := range todo {
 		if err := w.loader.Replace(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	for i, w := range r.places {
@@ -331,7 +331,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 			err = r.keeper.Free(i)
 		}
 		if err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 		w.reportWritten()
 	}
@@ -340,7 +340,7 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and closes its books.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := writing.Run(ctx)
@@ -374,7 +374,7 @@ func (w *outputRun) plan(ctx context.Context) error {
 	if err := w.keepSplits(); err != nil {
 		return err
 	}
-	return w.checkPlace(ctx, table)
+	return w.checkStagingFS(ctx, table)
 }
 
 // begin gets the output ready for its files.
@@ -390,7 +390,7 @@ func (w *outputRun) begin() error {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		w.out.Options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
+		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
 	w.out.Manifest.SetTable(w.target)
 	if err := w.out.ClearTemps(); err != nil {
@@ -424,8 +424,8 @@ func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
 	return site.LookUp(ctx, w.loader.Cluster, w.out.Job.Table)
 }
 
-// checkPlace refuses an output from which the load would be refused in the end.
-func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
+// checkStagingFS refuses an output from which the load would be refused in the end.
+func (w *outputRun) checkStagingFS(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.out.Job.Load || w.out.Options.NoLoad {
 		return nil
 	}
@@ -445,7 +445,7 @@ type outputRun struct {
 	loader *loading.Loader
 	target *target.Target // nil where the output is written
 	part   float64        // of the input's bytes that it takes, about
-	share  share          // of the whole run
+	share  memoryShare    // of the whole run
 	report *OutputReport
 }
 
@@ -461,8 +461,8 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	}
 	var report *load.Report
 	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
-		report, err = w.loader.HandOver(ctx, w.out.Job.Table)
-		w.report.Load.Take(report)
+		report, err = w.loader.LoadOutput(ctx, w.out.Job.Table)
+		w.report.Load.Apply(report)
 		return w.out.Manifest.LoadedBytes(), err
 	})
 	if err != nil {
@@ -479,7 +479,7 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 // written then, and cut at the present boundaries.
 func (w *outputRun) keepSplits() error {
 	m := w.out.Manifest
-	if len(m.Kept) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
+	if len(m.LoadedBefore) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
 		return nil
 	}
 	splits, err := m.Boundaries()

@@ -8,13 +8,13 @@ const (
 	loadShare = 0.1 // of all outputs together, with the look whether the table serves the files
 )
 
-// share is an output's part of a run: where the progress of its stages goes.
-type share struct {
+// memoryShare is an output's part of a run: where the progress of its stages goes.
+type memoryShare struct {
 	write, load func(progress.Progress)
 }
 
-// share gives the i-th output its part. Outputs are written one after the other, and then loaded.
-func (r *jobRun) share(i int) share {
+// shareMemory gives the i-th output its part. Outputs are written one after the other, and then loaded.
+func (r *runner) shareMemory(i int) memoryShare {
 	loads := 1.0
 	for _, w := range r.places {
 		if w.out.WantsLoad() {
@@ -25,5 +25,5 @@ func (r *jobRun) share(i int) share {
 		width := (to - from) / float64(len(r.places))
 		return progress.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
 	}
-	return share{write: between(sortShare, loads), load: between(loads, 1)}
+	return memoryShare{write: between(sortShare, loads), load: between(loads, 1)}
 }

@@ -103,8 +103,8 @@ func (s *Summary) output(i int) *OutputReport {
 	return s.Outputs[i]
 }
 
-// settle gives the whole the status of its outputs: nothing to do is what all of them say.
-func (s *Summary) settle() {
+// setStatus gives the whole the status of its outputs: nothing to do is what all of them say.
+func (s *Summary) setStatus() {
 	if s.only != nil {
 		s.Status, s.Run = s.only.Status, s.only.Run
 		return

@@ -23,7 +23,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 	for _, c := range []struct {
 		at    failpoint.Point
 		times int
-	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.Asked, 1}, {failpoint.Asked, 3}, {failpoint.Taken, 1}, {failpoint.Taken, 4}} {
+	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.BeforeRequest, 1}, {failpoint.BeforeRequest, 3}, {failpoint.FilesLoaded, 1}, {failpoint.FilesLoaded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			l := newLive(t)
 			l.table10(t)

@@ -155,7 +155,7 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 		defer writeRegions(w, s)
 	}
 	switch {
-	case !s.Load.Wanted:
+	case !s.Load.Requested:
 		line(w, "load", "not asked for")
 	case status == jobs.StatusNothing:
 		line(w, "load", "done before")

@@ -27,9 +27,9 @@ type EndedSplit struct {
 
 // SplitPart is the part of a split up to a record, which belongs to it.
 type SplitPart struct {
-	Split   int   `json:"split"`
-	Through int64 `json:"through"` // the record's offset
-	Bytes   int64 `json:"bytes"`
+	Split      int   `json:"split"`
+	LastOffset int64 `json:"through"` // the record's offset
+	Bytes      int64 `json:"bytes"`
 }
 
 // RunShare is what came to one output. Its run has no name where nothing did.

@@ -35,59 +35,59 @@ import (
 // finds them when it was killed: a journal, a lock file that is locked for as long as the process lives, a folder of runs
 // for each output, and logs of rejects. The journal's first line says what the rest belongs to.
 const (
-	Prefix      = "bulkload-run-"
-	keptSchema  = 1
-	JournalName = "journal"
-	KeepFor     = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
+	Prefix        = "bulkload-run-"
+	journalSchema = 1
+	JournalName   = "journal"
+	MaxAge        = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
 )
 
 // Why what an earlier process has left can't be used.
 var (
-	errNotKept = errors.New("it does not belong to this run")
-	errNothing = errors.New("nothing is finished")
+	errOtherRun = errors.New("it does not belong to this run")
+	errEmpty    = errors.New("nothing is finished")
 )
 
-// Head is what must be the same for sorted runs to be of use.
-type Head struct {
-	Schema  int           `json:"schema"`
-	Program string        `json:"program"` // hash of the executable: another one may pack its entries otherwise
-	Boot    string        `json:"boot"`    // of the machine: what it had not written to its disk is lost with the next one
-	Splits  string        `json:"splits"`  // hash of the list
-	Outputs []keptPurpose `json:"outputs"`
+// Header is what must be the same for sorted runs to be of use.
+type Header struct {
+	Schema  int         `json:"schema"`
+	Program string      `json:"program"` // hash of the executable: another one may pack its entries otherwise
+	Boot    string      `json:"boot"`    // of the machine: what it had not written to its disk is lost with the next one
+	Splits  string      `json:"splits"`  // hash of the list
+	Outputs []outputKey `json:"outputs"`
 }
 
-// keptPurpose is an output as the runs were made for it.
-type keptPurpose struct {
+// outputKey is an output as the runs were made for it.
+type outputKey struct {
 	URI     string `json:"uri"`
 	Run     string `json:"run"`     // its ID: job, date, input files
 	Regions string `json:"regions"` // hash of the boundaries; "" where no rows were wanted
 }
 
-// Keeper keeps what a run has sorted beyond its process.
-type Keeper struct {
+// Store keeps what a run has sorted beyond its process.
+type Store struct {
 	options options.Options
 	source  *source.Source
 	dir     string
 	Splits  []ingest.Split
-	head    Head
-	regions []int  // their number, of each output; 0: no rows are wanted
-	State   *State // of earlier processes
+	head    Header
+	regions []int        // their number, of each output; 0: no rows are wanted
+	State   *ResumeState // of earlier processes
 
-	mu      sync.Mutex
-	lock    *os.File // nil until something is kept
-	journal *journal.Journal
-	made    bool // the work folder was not there before
-	Useless bool // what is kept: the disk is full of it, or the same command would fail on it again
+	mu             sync.Mutex
+	lock           *os.File // nil until something is kept
+	journal        *journal.Journal
+	createdWorkDir bool // the work folder was not there before
+	DiscardOnClose bool // what is kept: the disk is full of it, or the same command would fail on it again
 }
 
 // Open looks for what an earlier process of the same run has left. It changes nothing where that is nothing. The
 // keeper is there on failure too.
-func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Keeper, error) {
-	k := &Keeper{options: o, source: src, Splits: splits}
-	k.head = Head{Schema: keptSchema, Boot: dirlock.BootID(), Splits: hashText(splitTexts(splits)...)}
+func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Store, error) {
+	k := &Store{options: o, source: src, Splits: splits}
+	k.head = Header{Schema: journalSchema, Boot: dirlock.BootID(), Splits: hashText(splitTexts(splits)...)}
 	var outputs []string
 	for _, p := range purposes {
-		out := keptPurpose{URI: p.URI, Run: p.Run}
+		out := outputKey{URI: p.URI, Run: p.Run}
 		if p.Regions > 0 {
 			out.Regions = hashText(append(printable.All(p.Splits), fmt.Sprint(p.Regions))...)
 		}
@@ -95,12 +95,12 @@ func Open(purposes []Output, src *source.Source, splits []ingest.Split, o option
 		k.head.Outputs = append(k.head.Outputs, out)
 		outputs = append(outputs, p.URI)
 	}
-	k.State = NewState(k.regions)
+	k.State = NewResumeState(k.regions)
 	var err error
-	if k.dir, err = keptFolder(o.WorkDir, outputs); err != nil {
+	if k.dir, err = storeFolder(o.WorkDir, outputs); err != nil {
 		return k, err
 	}
-	return k, k.find()
+	return k, k.openExisting()
 }
 
 // Output is an output for which runs are kept.
@@ -111,8 +111,8 @@ type Output struct {
 	Regions int      // their number; 0: no rows are wanted
 }
 
-// keptFolder is where a run into these outputs keeps what it has sorted.
-func keptFolder(work string, outputs []string) (string, error) {
+// storeFolder is where a run into these outputs keeps what it has sorted.
+func storeFolder(work string, outputs []string) (string, error) {
 	if work == "" {
 		work = os.TempDir()
 	}
@@ -125,9 +125,9 @@ func keptFolder(work string, outputs []string) (string, error) {
 
 // RemoveFinished deletes, of a run into outputs with these URIs, what a process has left that was killed when its files were all written.
 func RemoveFinished(workDir string, outputs []string) error {
-	k := &Keeper{}
+	k := &Store{}
 	var err error
-	if k.dir, err = keptFolder(workDir, outputs); err != nil {
+	if k.dir, err = storeFolder(workDir, outputs); err != nil {
 		return err
 	}
 	info, err := os.Lstat(k.dir)
@@ -156,8 +156,8 @@ func hashText(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// find takes up what an earlier process has left. What is of no use is deleted.
-func (k *Keeper) find() error {
+// openExisting takes up what an earlier process has left. What is of no use is deleted.
+func (k *Store) openExisting() error {
 	info, err := os.Lstat(k.dir)
 	if err != nil {
 		return nil // where more is wrong than that it is not there, the first spill says so
@@ -175,47 +175,47 @@ func (k *Keeper) find() error {
 		return k.discard()
 	}
 	if err := k.read(); err != nil {
-		return k.forget(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
+		return k.startOver(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
 	}
 	all, _ := k.State.Bytes()
-	k.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
+	k.options.Infof("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
 	return nil
 }
 
 // read reads the journal.
-func (k *Keeper) read() error {
+func (k *Store) read() error {
 	record, lines, err := journal.Open(filepath.Join(k.dir, JournalName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(lines) == 0 {
 		if err == nil {
 			err = record.Close()
 		}
-		return errors.Join(errNothing, err)
+		return errors.Join(errEmpty, err)
 	}
 	if err != nil {
 		return err
 	}
 	k.journal = record
-	var head Head
+	var head Header
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		return err
 	}
-	if err := k.fits(head); err != nil {
+	if err := k.matches(head); err != nil {
 		return err
 	}
-	return k.take(head, lines)
+	return k.restore(head, lines)
 }
 
-// take takes up what a journal records, as far as it is there.
-func (k *Keeper) take(head Head, texts [][]byte) error {
-	lines, err := linesOf(texts[1:])
+// restore takes up what a journal records, as far as it is there.
+func (k *Store) restore(head Header, texts [][]byte) error {
+	lines, err := parseLines(texts[1:])
 	if err != nil {
 		return err
 	}
-	boot := bootOf(head, lines)
+	boot := bootID(head, lines)
 	blocks := boot == "" || boot != k.head.Boot
-	sound := k.sound(lines, blocks)
+	sound := k.validPrefix(lines, blocks)
 	if len(sound) == 0 {
-		return errNothing
+		return errEmpty
 	}
 	if len(sound) < len(lines) {
 		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
@@ -224,7 +224,7 @@ func (k *Keeper) take(head Head, texts [][]byte) error {
 		}
 	}
 	for _, line := range sound {
-		if err := k.State.Take(line, len(k.Splits)); err != nil {
+		if err := k.State.Apply(line, len(k.Splits)); err != nil {
 			return fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
 	}
@@ -234,16 +234,16 @@ func (k *Keeper) take(head Head, texts [][]byte) error {
 	return nil
 }
 
-// fits holds the head of a journal against this run. An output that wants no rows any more may have wanted them then.
-func (k *Keeper) fits(head Head) (err error) {
+// matches holds the head of a journal against this run. An output that wants no rows any more may have wanted them then.
+func (k *Store) matches(head Header) (err error) {
 	if k.head.Program, err = program.Hash(); err != nil {
 		return err
 	}
 	want := k.head
 	want.Boot = head.Boot
-	want.Outputs = append([]keptPurpose(nil), want.Outputs...)
+	want.Outputs = append([]outputKey(nil), want.Outputs...)
 	if len(head.Outputs) != len(want.Outputs) {
-		return errNotKept
+		return errOtherRun
 	}
 	for i := range want.Outputs {
 		if want.Outputs[i].Regions == "" {
@@ -259,26 +259,26 @@ func (k *Keeper) fits(head Head) (err error) {
 	case head.Schema != want.Schema, head.Program != want.Program:
 		return errors.New("another bulkload has made it")
 	}
-	return errNotKept
+	return errOtherRun
 }
 
 // Begin makes the folder and its journal where they are not there yet.
-func (k *Keeper) Begin() error {
+func (k *Store) Begin() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.journal != nil {
 		return nil
 	}
-	if err := k.make(); err != nil {
+	if err := k.create(); err != nil {
 		return fmt.Errorf("keep sorted runs in %s (make room there, choose another place with --work-dir, or give more --memory): %w", k.dir, err)
 	}
 	return nil
 }
 
-func (k *Keeper) make() (err error) {
+func (k *Store) create() (err error) {
 	work := filepath.Dir(k.dir)
 	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
-		k.made = true
+		k.createdWorkDir = true
 	}
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
@@ -323,7 +323,7 @@ func RemoveOld(work string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Stat(dir)
 		}
-		if err != nil || time.Since(info.ModTime()) < KeepFor {
+		if err != nil || time.Since(info.ModTime()) < MaxAge {
 			continue
 		}
 		if lock, err := partition.LockFolder(dir); err == nil {
@@ -334,18 +334,18 @@ func RemoveOld(work string) {
 }
 
 // Add records a checkpoint.
-func (k *Keeper) Add(c *Checkpoint) error {
+func (k *Store) Add(c *Checkpoint) error {
 	k.options.Failpoint.Reached(failpoint.Spilled)
 	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
 		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)
 	}
-	k.options.Failpoint.Reached(failpoint.Kept)
+	k.options.Failpoint.Reached(failpoint.Checkpointed)
 	return nil
 }
 
-// Kept are an output's runs, for its sort.
-func (k *Keeper) Kept(output int) *partition.Kept {
-	return &partition.Kept{Store: k.store(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
+// PersistentRuns are an output's runs, for its sort.
+func (k *Store) PersistentRuns(output int) *partition.Kept {
+	return &partition.Kept{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
 		k.options.Failpoint.Reached(failpoint.Merged)
 		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
@@ -355,13 +355,13 @@ func (k *Keeper) Kept(output int) *partition.Kept {
 	}}
 }
 
-// store holds an output's runs. It is on the local disk, as the journal is that names them.
-func (k *Keeper) store(output int) partition.Folder {
+// runFolder holds an output's runs. It is on the local disk, as the journal is that names them.
+func (k *Store) runFolder(output int) partition.Folder {
 	return partition.Folder(filepath.Join(k.dir, fmt.Sprint(output)))
 }
 
 // Resumed is what earlier processes have sorted; nil where that is nothing.
-func (k *Keeper) Resumed() *Resumed {
+func (k *Store) Resumed() *Resumed {
 	all, _ := k.State.Bytes()
 	if k.State.Read == 0 {
 		return nil
@@ -370,35 +370,35 @@ func (k *Keeper) Resumed() *Resumed {
 }
 
 // Free deletes the runs of an output that is written.
-func (k *Keeper) Free(output int) error {
+func (k *Store) Free(output int) error {
 	if k.journal == nil {
 		return nil
 	}
-	return os.RemoveAll(string(k.store(output)))
+	return os.RemoveAll(string(k.runFolder(output)))
 }
 
-// forget begins anew where kept runs turned out to be of no use.
-func (k *Keeper) forget(reason error) error {
-	k.options.Sayf("sorting from the beginning: %v", reason)
-	k.State = NewState(k.regions)
+// startOver begins anew where kept runs turned out to be of no use.
+func (k *Store) startOver(reason error) error {
+	k.options.Infof("sorting from the beginning: %v", reason)
+	k.State = NewResumeState(k.regions)
 	return k.discard()
 }
 
 // discard deletes what is kept. Something may be kept anew then.
-func (k *Keeper) discard() error {
+func (k *Store) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lock == nil {
 		return nil
 	}
 	err := errors.Join(os.RemoveAll(k.dir), k.closeFiles())
-	if k.made {
+	if k.createdWorkDir {
 		_ = os.Remove(filepath.Dir(k.dir)) // succeeds only where it is empty, as wanted
 	}
 	return err
 }
 
-func (k *Keeper) closeFiles() error {
+func (k *Store) closeFiles() error {
 	var errs []error
 	if k.journal != nil {
 		errs = append(errs, k.journal.Close())
@@ -411,8 +411,8 @@ func (k *Keeper) closeFiles() error {
 }
 
 // Close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
-func (k *Keeper) Close(ctx context.Context, failed error) error {
-	useless := failed == nil || k.Useless || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
+func (k *Store) Close(ctx context.Context, failed error) error {
+	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

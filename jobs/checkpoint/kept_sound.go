@@ -9,8 +9,8 @@ import (
 	"bulkload/partition"
 )
 
-// linesOf reads the lines of a journal behind its head.
-func linesOf(texts [][]byte) (lines []Line, err error) {
+// parseLines reads the lines of a journal behind its head.
+func parseLines(texts [][]byte) (lines []Line, err error) {
 	for _, text := range texts {
 		line, err := ParseLine(text)
 		if err != nil {
@@ -21,9 +21,9 @@ func linesOf(texts [][]byte) (lines []Line, err error) {
 	return lines, nil
 }
 
-// bootOf is the boot of the machine since which all that a journal names is known to be on the disk; "" where it is not
+// bootID is the boot of the machine since which all that a journal names is known to be on the disk; "" where it is not
 // known.
-func bootOf(head Head, lines []Line) string {
+func bootID(head Header, lines []Line) string {
 	boot := head.Boot
 	for _, line := range lines {
 		boot = cmp.Or(line.Boot, boot)
@@ -31,13 +31,13 @@ func bootOf(head Head, lines []Line) string {
 	return boot
 }
 
-// sound gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
+// validPrefix gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
 // what was kept at an earlier time, and holds by itself.
-func (k *Keeper) sound(lines []Line, blocks bool) []Line {
-	c := runCheck{keeper: k, blocks: blocks, checked: map[runName]error{}}
+func (k *Store) validPrefix(lines []Line, blocks bool) []Line {
+	c := runCheck{store: k, blocks: blocks, checked: map[runName]error{}}
 	for {
 		c.replaced = replacedRuns(lines)
-		bad := slices.IndexFunc(lines, func(line Line) bool { return !c.line(line) })
+		bad := slices.IndexFunc(lines, func(line Line) bool { return !c.checkLine(line) })
 		if bad < 0 {
 			return lines
 		}
@@ -53,7 +53,7 @@ type runName struct {
 
 // runCheck looks whether kept runs and rejects are what they were.
 type runCheck struct {
-	keeper   *Keeper
+	store    *Store
 	blocks   bool // all blocks are read
 	replaced map[runName]bool
 	checked  map[runName]error // what came of it: each run is looked at once
@@ -72,16 +72,16 @@ func replacedRuns(lines []Line) map[runName]bool {
 	return replaced
 }
 
-// line tells whether what a line records is there.
-func (c *runCheck) line(line Line) bool {
+// checkLine tells whether what a line records is there.
+func (c *runCheck) checkLine(line Line) bool {
 	if m := line.Merged; m != nil {
-		return c.run(m.Output, m.Run)
+		return c.checkRun(m.Output, m.Run)
 	}
 	if line.Checkpoint == nil {
 		return true
 	}
 	for _, share := range line.Checkpoint.Shares {
-		if !c.run(share.Output, share.Run) {
+		if !c.checkRun(share.Output, share.Run) {
 			return false
 		}
 	}
@@ -89,27 +89,27 @@ func (c *runCheck) line(line Line) bool {
 	if span == nil {
 		return true
 	}
-	err := c.keeper.checkRejects(span)
+	err := c.store.checkRejects(span)
 	if err != nil {
-		c.keeper.options.Warnf("the rejects that an earlier process has left are of no use: %v", err)
+		c.store.options.Warnf("the rejects that an earlier process has left are of no use: %v", err)
 	}
 	return err == nil
 }
 
-// run tells whether a run is there. Those in whose place others have come are not looked at, nor those of an output that is
+// checkRun tells whether a run is there. Those in whose place others have come are not looked at, nor those of an output that is
 // written.
-func (c *runCheck) run(output int, run partition.RunFile) bool {
-	id, regions := runName{output, run.Name}, c.keeper.regions
+func (c *runCheck) checkRun(output int, run partition.RunFile) bool {
+	id, regions := runName{output, run.Name}, c.store.regions
 	if run.Name == "" || c.replaced[id] || output < 0 || output >= len(regions) || regions[output] == 0 {
 		return true
 	}
 	err, seen := c.checked[id]
 	if !seen {
-		err = partition.CheckRun(c.keeper.store(output), run, regions[output], c.blocks)
+		err = partition.CheckRun(c.store.runFolder(output), run, regions[output], c.blocks)
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		c.keeper.options.Warnf("a sorted run that an earlier process has left is of no use: %v", err)
+		c.store.options.Warnf("a sorted run that an earlier process has left is of no use: %v", err)
 	}
 	return err == nil
 }

@@ -11,8 +11,8 @@ import (
 	"bulkload/partition"
 )
 
-// State is what the checkpoints of earlier processes come to.
-type State struct {
+// ResumeState is what the checkpoints of earlier processes come to.
+type ResumeState struct {
 	Read    int64
 	ended   map[int]int64     // bytes of the splits that were read to their ends
 	parts   map[int]SplitPart // of the others
@@ -31,13 +31,13 @@ type outputState struct {
 // Piece is a split to be read, or what is left of one.
 type Piece struct {
 	ingest.Split
-	Number int   // in the list of all
-	After  int64 // the records up to this offset are sorted already; -1: none
+	Number      int   // in the list of all
+	ResumeAfter int64 // the records up to this offset are sorted already; -1: none
 }
 
-// NewState is the state of a run of which nothing is kept, with so many regions of each output.
-func NewState(regions []int) *State {
-	s := &State{ended: map[int]int64{}, parts: map[int]SplitPart{}}
+// NewResumeState is the state of a run of which nothing is kept, with so many regions of each output.
+func NewResumeState(regions []int) *ResumeState {
+	s := &ResumeState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
 		s.Outputs = append(s.Outputs, outputState{Regions: make([]books.Region, n), Files: books.Contents{}})
 	}
@@ -59,18 +59,18 @@ func ParseLine(text []byte) (line Line, err error) {
 	return line, err
 }
 
-// Take adds a line of the journal.
-func (s *State) Take(line Line, splits int) error {
+// Apply adds a line of the journal.
+func (s *ResumeState) Apply(line Line, splits int) error {
 	switch {
 	case line.Merged != nil:
-		return s.takeMerged(line.Merged)
+		return s.applyMerge(line.Merged)
 	case line.Checkpoint != nil:
-		return s.takeCheckpoint(line.Checkpoint, splits)
+		return s.applyCheckpoint(line.Checkpoint, splits)
 	}
 	return nil
 }
 
-func (s *State) takeCheckpoint(c *Checkpoint, splits int) error {
+func (s *ResumeState) applyCheckpoint(c *Checkpoint, splits int) error {
 	s.Read += c.Read
 	for _, e := range c.Ended {
 		if e.Split < 0 || e.Split >= splits {
@@ -88,14 +88,14 @@ func (s *State) takeCheckpoint(c *Checkpoint, splits int) error {
 		s.Rejects = append(s.Rejects, c.Rejects)
 	}
 	for i := range c.Shares {
-		if err := s.takeShare(&c.Shares[i]); err != nil {
+		if err := s.applyShare(&c.Shares[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *State) takeShare(share *RunShare) error {
+func (s *ResumeState) applyShare(share *RunShare) error {
 	if share.Output < 0 || share.Output >= len(s.Outputs) {
 		return fmt.Errorf("output %d of %d", share.Output, len(s.Outputs))
 	}
@@ -121,7 +121,7 @@ func (s *State) takeShare(share *RunShare) error {
 	return nil
 }
 
-func (s *State) takeMerged(m *replacement) error {
+func (s *ResumeState) applyMerge(m *replacement) error {
 	if m.Output < 0 || m.Output >= len(s.Outputs) {
 		return fmt.Errorf("output %d of %d", m.Output, len(s.Outputs))
 	}
@@ -139,7 +139,7 @@ func (s *State) takeMerged(m *replacement) error {
 }
 
 // Pieces are what is left to be read of the splits.
-func (s *State) Pieces(splits []ingest.Split) []Piece {
+func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	var left []Piece
 	for i, split := range splits {
 		if _, ended := s.ended[i]; ended {
@@ -147,7 +147,7 @@ func (s *State) Pieces(splits []ingest.Split) []Piece {
 		}
 		p := Piece{split, i, -1}
 		if part, ok := s.parts[i]; ok {
-			p.After = part.Through
+			p.ResumeAfter = part.LastOffset
 		}
 		left = append(left, p)
 	}
@@ -155,7 +155,7 @@ func (s *State) Pieces(splits []ingest.Split) []Piece {
 }
 
 // Bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
-func (s *State) Bytes() (all, whole int64) {
+func (s *ResumeState) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
 	}
@@ -169,7 +169,7 @@ func (s *State) Bytes() (all, whole int64) {
 }
 
 // Spilled is the size of the runs that are there; a run without a keeper has none.
-func (k *Keeper) Spilled() int64 {
+func (k *Store) Spilled() int64 {
 	if k == nil {
 		return 0
 	}

@@ -19,8 +19,8 @@ import (
 // memory, and where they are many in a file beside the sorted runs.
 type RejectLog struct {
 	entry.Rejects
-	keeper *Keeper // nil: no copy is kept
-	name   string  // of the file
+	store  *Store // nil: no copy is kept
+	name   string // of the file
 	file   *os.File
 	from   int64  // in the file, where those since the last checkpoint begin
 	at     int64  // its length
@@ -54,13 +54,13 @@ type loggedReject struct {
 }
 
 // NewRejectLog passes the rejects of one goroutine on to sink. k is nil where no copy is kept.
-func NewRejectLog(k *Keeper, sink entry.Rejects, lane int) *RejectLog {
-	return &RejectLog{Rejects: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
+func NewRejectLog(k *Store, sink entry.Rejects, lane int) *RejectLog {
+	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", lane)}
 }
 
 // Add takes a reject.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
-	if err := l.Rejects.Add(bad); err != nil || l.keeper == nil {
+	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
 	}
 	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
@@ -81,11 +81,11 @@ func (l *RejectLog) flush() (err error) {
 	if len(l.buffer) == 0 {
 		return nil
 	}
-	if err := l.keeper.Begin(); err != nil {
+	if err := l.store.Begin(); err != nil {
 		return err
 	}
 	if l.file == nil {
-		if l.file, err = os.OpenFile(filepath.Join(l.keeper.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		if l.file, err = os.OpenFile(filepath.Join(l.store.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
 		if l.at, err = l.file.Seek(0, io.SeekEnd); err != nil {
@@ -100,8 +100,8 @@ func (l *RejectLog) flush() (err error) {
 	return err
 }
 
-// Settle gives the rejects since the last checkpoint; nil where there were none.
-func (l *RejectLog) Settle() (*rejectSpan, error) {
+// CutSpan gives the rejects since the last checkpoint; nil where there were none.
+func (l *RejectLog) CutSpan() (*rejectSpan, error) {
 	if err := l.flush(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *RejectLog) CloseFile() error {
 }
 
 // checkRejects holds a log's part against its checksum.
-func (k *Keeper) checkRejects(span *rejectSpan) error {
+func (k *Store) checkRejects(span *rejectSpan) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (k *Keeper) checkRejects(span *rejectSpan) error {
 }
 
 // Replay gives the rejects of a log's part to a sink.
-func (k *Keeper) Replay(span *rejectSpan, sink entry.Rejects) error {
+func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (k *Keeper) Replay(span *rejectSpan, sink entry.Rejects) error {
 	return nil
 }
 
-func (k *Keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
+func (k *Store) parseReject(line []byte) (*ingest.BadRecord, error) {
 	var r loggedReject
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, err

@@ -40,13 +40,13 @@ type Lock struct {
 	temps   bool       // the folder for temporary files was made
 }
 
-// Take locks an output directory, which must be there, or says who holds it (try later). lost is called when the
+// Acquire locks an output directory, which must be there, or says who holds it (try later). lost is called when the
 // lock turns out to be somebody else's later.
-func Take(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
-	return takeLockAs(ctx, fsys, dir, systemProcesses, user, lost)
+func Acquire(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
+	return acquireAs(ctx, fsys, dir, systemProcesses, user, lost)
 }
 
-func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
+func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
 	l := &Lock{FS: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
@@ -193,7 +193,7 @@ func (l *Lock) refresh(ctx context.Context, lost func(error)) {
 func (l *Lock) Touch() error {
 	held, err := l.read(l.name())
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
-		return l.taken(held, gone)
+		return l.takenOver(held, gone)
 	}
 	now := time.Now()
 	var temps string
@@ -220,7 +220,7 @@ func (l *Lock) Check() error {
 		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
 	}
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
-		return l.taken(held, gone)
+		return l.takenOver(held, gone)
 	}
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
@@ -265,7 +265,7 @@ func (l *Lock) SetTouched(t time.Time) {
 	l.touched = t.Round(0)
 }
 
-func (l *Lock) taken(by Owner, gone bool) error {
+func (l *Lock) takenOver(by Owner, gone bool) error {
 	if gone {
 		return failure.Laterf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}

@@ -19,9 +19,9 @@ type columnRules struct {
 	filter  *filter.Evaluator // nil: all records are wanted
 	none    bool              // values are stored as they come
 	columns []columnRule      // of the columns at which there is something to do
-	moments *momentColumn     // nil: all rows have the job's timestamp
+	moments *timestampColumn  // nil: all rows have the job's timestamp
 	values  []values.Value    // of the present record, then the constants
-	room    []byte            // for values that are stored in another form
+	buf     []byte            // for values that are stored in another form
 }
 
 // columnRule is what is done with one column's values.
@@ -33,8 +33,8 @@ type columnRule struct {
 	binary bool
 }
 
-// momentColumn is the column from which the timestamps come.
-type momentColumn struct {
+// timestampColumn is the column from which the timestamps come.
+type timestampColumn struct {
 	column int
 	reader *values.Reader
 }
@@ -52,7 +52,7 @@ func newColumnRules(j *jobfile.Job) columnRules {
 	if i, ok := j.Column(j.Moments); ok {
 		t, _ := jobfile.TimestampType(&j.Columns[i]) // reading the job file has checked it
 		reader, _ := values.NewReader(t)             // likewise
-		r.moments = &momentColumn{i, reader}
+		r.moments = &timestampColumn{i, reader}
 	}
 	r.values = make([]values.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
 	for _, c := range j.Constants {
@@ -70,20 +70,20 @@ func newColumnRule(c *jobfile.Column, i int) columnRule {
 	return rule
 }
 
-// want gives ErrFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
-func (r *columnRules) want(record *ingest.Record) error {
+// applyFilter gives ErrFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
+func (r *columnRules) applyFilter(record *ingest.Record) error {
 	wanted, err := r.filter.Wanted(record.Fields)
 	switch {
 	case err != nil:
-		return r.unjudged(record, err)
+		return r.badFilterValue(record, err)
 	case !wanted:
 		return ErrFiltered
 	}
 	return nil
 }
 
-// unjudged is a record that the filter can't judge.
-func (r *columnRules) unjudged(record *ingest.Record, err error) error {
+// badFilterValue is a record that the filter can't judge.
+func (r *columnRules) badFilterValue(record *ingest.Record, err error) error {
 	var fault *filter.Fault
 	if !errors.As(err, &fault) {
 		return err
@@ -95,7 +95,7 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 // until the next call. The error is an *ingest.BadRecord.
 func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
-	r.room = r.room[:0]
+	r.buf = r.buf[:0]
 	for i := range r.columns {
 		rule := &r.columns[i]
 		if problem := r.store(rule, &r.values[rule.column]); problem != "" {
@@ -125,9 +125,9 @@ func (r *columnRules) store(rule *columnRule, value *values.Value) (problem stri
 	case !rule.binary:
 		return rule.reader.Check(x)
 	}
-	from := len(r.room)
-	r.room, problem = rule.reader.AppendBinary(r.room, x)
-	*value = values.ValueOf(r.room[from:len(r.room):len(r.room)])
+	from := len(r.buf)
+	r.buf, problem = rule.reader.AppendBinary(r.buf, x)
+	*value = values.ValueOf(r.buf[from:len(r.buf):len(r.buf)])
 	return problem
 }
 
@@ -149,7 +149,7 @@ const (
 )
 
 // of is a record's timestamp in epoch milliseconds.
-func (m *momentColumn) of(fields []values.Value) (ms int64, problem string) {
+func (m *timestampColumn) of(fields []values.Value) (ms int64, problem string) {
 	x := fields[m.column]
 	if x.Null() {
 		return 0, problemNoMoment

@@ -42,7 +42,7 @@ func NewKey(j *jobfile.Job) Key {
 // is not wanted, and an *ingest.BadRecord where it can't be used.
 func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) {
 	if k.rules.filter != nil {
-		if err := k.rules.want(record); err != nil {
+		if err := k.rules.applyFilter(record); err != nil {
 			return nil, err
 		}
 	}

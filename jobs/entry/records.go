@@ -25,23 +25,23 @@ type Rejects interface {
 
 // Reader reads splits in one goroutine, and tells the records that can be used from those that can't.
 type Reader struct {
-	Form    ingest.Form
-	FS      storage.FS
-	rejects Rejects
-	meter   *progress.Meter
-	Read    int64 // records so far, rejected ones too
-	Refused int64 // of them, those that were rejected
-	At      int64 // offset of the last of them
-	After   int64 // the records up to this offset of a split are passed over; -1: none
-	In      ingest.Records
-	Times   *timing.ReadTimes
-	Busy    func() time.Duration // what the visitor did of another phase so far
+	Form        ingest.Form
+	FS          storage.FS
+	rejects     Rejects
+	meter       *progress.Meter
+	Read        int64 // records so far, rejected ones too
+	Refused     int64 // of them, those that were rejected
+	At          int64 // offset of the last of them
+	ResumeAfter int64 // the records up to this offset of a split are passed over; -1: none
+	In          ingest.Records
+	Times       *timing.ReadTimes
+	Busy        func() time.Duration // what the visitor did of another phase so far
 }
 
 // NewReader is for one goroutine.
 func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
 	t := new(timing.ReadTimes)
-	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
+	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, ResumeAfter: -1,
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
@@ -96,7 +96,7 @@ func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) 
 func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
-		if record.Offset <= r.After {
+		if record.Offset <= r.ResumeAfter {
 			return nil
 		}
 		r.Read++
@@ -105,7 +105,7 @@ func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error
 	}
 	var bad *ingest.BadRecord
 	if errors.As(err, &bad) {
-		if bad.Offset <= r.After {
+		if bad.Offset <= r.ResumeAfter {
 			return nil
 		}
 		r.Read++

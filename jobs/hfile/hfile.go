@@ -58,8 +58,8 @@ type File struct {
 	Times hfilewriter.Times
 }
 
-// Place is where the files of an output are written.
-type Place struct {
+// Destination is where the files of an output are written.
+type Destination struct {
 	FS    storage.FS
 	Dir   string                 // of the output
 	Temps func() (string, error) // the folder for files that are being written
@@ -67,7 +67,7 @@ type Place struct {
 
 // Create begins a file, of which the summary says the path, family, region, slice and sequence. clock measures its
 // writing.
-func Create(p Place, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
+func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
 	temps, err := p.Temps()
 	if err != nil {
 		return nil, err

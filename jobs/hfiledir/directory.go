@@ -201,7 +201,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		i := first(open)
+		i := minScan(open)
 		c := open[i].Cell()
 		if len(end) > 0 && bytes.Compare(c.Row, end) >= 0 {
 			return nil
@@ -219,8 +219,8 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 	return nil
 }
 
-// first is the scanner with the first cell. There are few: a family's files follow each other.
-func first(open []fileScan) int {
+// minScan is the scanner with the first cell. There are few: a family's files follow each other.
+func minScan(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {
 		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {

@@ -57,7 +57,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	if cuts == 0 {
 		return nil
 	}
-	w.Out.Options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	w.Out.Options.Infof("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
 	return w.Out.FinishCuts()
 }
 
@@ -81,7 +81,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	if err != nil {
 		return err
 	}
-	c := &cutting{loader: w, of: *f, at: at, settings: settings}
+	c := &fileCutter{loader: w, of: *f, at: at, settings: settings}
 	if err := c.write(ctx); err != nil {
 		return errors.Join(err, c.abort())
 	}
@@ -119,8 +119,8 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	return nil
 }
 
-// cutting writes the parts of one file.
-type cutting struct {
+// fileCutter writes the parts of one file.
+type fileCutter struct {
 	loader   *Loader
 	of       hfile.Summary
 	at       [][]byte // the boundaries
@@ -131,7 +131,7 @@ type cutting struct {
 }
 
 // write copies the file's cells into its parts.
-func (c *cutting) write(ctx context.Context) (err error) {
+func (c *fileCutter) write(ctx context.Context) (err error) {
 	in, err := c.loader.Out.FS.Open(path.Join(c.loader.Out.Path, c.of.Path))
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *cutting) write(ctx context.Context) (err error) {
 }
 
 // add writes a cell, into the next part where its row is the first one of another region.
-func (c *cutting) add(next *cell.Cell) error {
+func (c *fileCutter) add(next *cell.Cell) error {
 	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
 		c.row = append(c.row[:0], next.Row...)
 		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
@@ -171,7 +171,7 @@ func (c *cutting) add(next *cell.Cell) error {
 }
 
 // nextPart begins the part whose first row is given.
-func (c *cutting) nextPart(row []byte) error {
+func (c *fileCutter) nextPart(row []byte) error {
 	if c.open != nil {
 		if err := c.finishPart(); err != nil {
 			return err
@@ -185,7 +185,7 @@ func (c *cutting) nextPart(row []byte) error {
 	instant := c.loader.Out.Manifest.Instant()
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	f, err := hfile.Create(hfile.Destination{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *cutting) nextPart(row []byte) error {
 	return nil
 }
 
-func (c *cutting) finishPart() error {
+func (c *fileCutter) finishPart() error {
 	f := c.open
 	c.open = nil
 	if err := f.Finish(); err != nil {
@@ -204,7 +204,7 @@ func (c *cutting) finishPart() error {
 }
 
 // abort deletes what was written.
-func (c *cutting) abort() error {
+func (c *fileCutter) abort() error {
 	var errs []error
 	if c.open != nil {
 		errs = append(errs, c.open.Abort())

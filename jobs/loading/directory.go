@@ -32,7 +32,7 @@ type Report struct {
 // Directory hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
 // records what HBase took.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
-	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Wanted: true}}
+	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
 		return report, failure.Usagef("%q is not a table's name; write namespace:name or name", table)
 	}
@@ -134,13 +134,13 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 	report.Files = len(d.Files)
 	var handed *load.Report
 	if w.Out.Manifest != nil {
-		if handed, err = w.HandOver(ctx, report.Table); err == nil {
+		if handed, err = w.LoadOutput(ctx, report.Table); err == nil {
 			err = w.Confirm(ctx, report.Table)
 		}
 	} else {
-		handed, err = w.handOverDirectory(ctx, report.Table, d)
+		handed, err = w.loadDirectory(ctx, report.Table, d)
 	}
-	report.Load.Take(handed)
+	report.Load.Apply(handed)
 	if err == nil {
 		report.Status = outcome.Done
 	}
@@ -215,7 +215,7 @@ func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.Some(missing))
+			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func (w *Loader) Entry() (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
-// note writes the state of a load into the ledger.
-func (w *Loader) note(state string) error {
+// recordState writes the state of a load into the ledger.
+func (w *Loader) recordState(state string) error {
 	if w.Ledger == nil {
 		return nil
 	}
@@ -65,8 +65,8 @@ func (w *Loader) note(state string) error {
 	return w.Ledger.Write(e)
 }
 
-// noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+// recordUnserved remembers, beyond this output, files that HBase took and does not serve.
+func (w *Loader) recordUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.Ledger == nil {
 		return nil
 	}
@@ -143,10 +143,10 @@ func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
+	if err := w.probeServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
+	w.Out.Options.Infof("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
 	w.Out.Manifest.State, w.Out.Manifest.Digest, w.Out.Manifest.Table, w.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.Out.Manifest.Books)
 }
@@ -198,15 +198,15 @@ func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells di
 		if u.Run == run || u.Digest == cells || opened(table, u) {
 			continue
 		}
-		if err := w.openAgain(ctx, table, &u); err != nil {
+		if err := w.reopenRegion(ctx, table, &u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// openAgain moves a region so that it finds what is in its folder.
-func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+// reopenRegion moves a region so that it finds what is in its folder.
+func (w *Loader) reopenRegion(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
@@ -219,9 +219,9 @@ func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
-// askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
+// probeServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
 // identity is what it was.
-func (w *Loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+func (w *Loader) probeServed(ctx context.Context, name, identity string, files []load.HFile) error {
 	table, err := site.LookUp(ctx, w.Cluster, name)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (w *Loader) askServed(ctx context.Context, name, identity string, files []l
 		err = w.refuseUnreadable(name, findings)
 	}
 	if err == nil && !same {
-		err = checkKnown(name, files)
+		err = refuseServedBefore(name, files)
 	}
 	return err
 }

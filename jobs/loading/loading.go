@@ -21,9 +21,9 @@ import (
 	"bulkload/load"
 )
 
-// HandOver loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
-func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, error) {
-	if err := w.ReadAgain(ctx); err != nil {
+// LoadOutput loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
+func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, error) {
+	if err := w.VerifyBeforeLoad(ctx); err != nil {
 		return nil, err
 	}
 	live, err := site.LookUp(ctx, w.Cluster, table)
@@ -37,7 +37,7 @@ func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, erro
 		return nil, err
 	}
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loading, "", live.Identity()
-	if err := w.note(ledger.Loading); err != nil {
+	if err := w.recordState(ledger.Loading); err != nil {
 		return nil, err
 	}
 	if err := w.Out.Save(); err != nil {
@@ -45,10 +45,10 @@ func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, erro
 	}
 	report, err := w.loadAndCut(ctx, table)
 	if err != nil {
-		return report, w.stopped(ctx, err)
+		return report, w.describeFailure(ctx, err)
 	}
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
-		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.Some(missing))
+		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.FirstFew(missing))
 	}
 	return report, nil
 }
@@ -63,9 +63,9 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
-	findings, err := w.serve(ctx, table, loaded)
+	findings, err := w.probeAndReopen(ctx, table, loaded)
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	return w.refuseUnreadable(table.Name, findings)
 }
@@ -108,8 +108,8 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 	return report, nil
 }
 
-// serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
-func (w *Loader) serve(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
+// probeAndReopen asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
+func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := w.Cluster.ProbeTable(ctx, t, files)
 	if err != nil {
@@ -141,24 +141,24 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 		return err
 	}
 	probes := progress.NewCounter(progress.Within(w.Out.Options.Watch, loadsShare, 1), "probe", int64(len(files)), "files")
-	findings, err := w.serve(ctx, table, files)
+	findings, err := w.probeAndReopen(ctx, table, files)
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	probes.Add(int64(len(files)))
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loaded, "", table.Identity()
-	if err := w.note(ledger.Loaded); err != nil {
+	if err := w.recordState(ledger.Loaded); err != nil {
 		return err
 	}
 	return w.Out.Save()
 }
 
-// savesALoad bounds how often a load saves the manifest for the files that HBase has taken: the manifest grows with them, so
+// maxSaves bounds how often a load saves the manifest for the files that HBase has taken: the manifest grows with them, so
 // that saving it after each request would cost a load of many regions the square of their number.
-const savesALoad = 64
+const maxSaves = 64
 
 // RecordLoad writes into the manifest where a load of n files may leave some, and which the table has. That it has a file
 // may be written some requests later: a killed load asks the table for the files that are neither at their place nor
@@ -170,7 +170,7 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
-		Before: w.mayAsk,
+		Before: w.beforeRequest,
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
@@ -196,10 +196,10 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 			}
 			w.countLoads(len(files))
 			var err error
-			if w.unsaved++; w.unsaved > n/savesALoad {
+			if w.unsaved++; w.unsaved > n/maxSaves {
 				err = w.saveLoaded()
 			}
-			w.Out.Options.Failpoint.Reached(failpoint.Taken)
+			w.Out.Options.Failpoint.Reached(failpoint.FilesLoaded)
 			return err
 		},
 	}
@@ -228,17 +228,17 @@ func (w *Loader) saveLoaded() error {
 	return w.Out.Save()
 }
 
-// mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
-func (w *Loader) mayAsk() error {
-	w.Out.Options.Failpoint.Reached(failpoint.Asked)
+// beforeRequest is an error where another run may load the output's files by now. It is asked before each load request.
+func (w *Loader) beforeRequest() error {
+	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
 	return w.Out.CheckLock()
 }
 
-// stopped says of a load that failed how far it came, and what to do.
-func (w *Loader) stopped(ctx context.Context, err error) error {
+// describeFailure says of a load that failed how far it came, and what to do.
+func (w *Loader) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
-		return w.lose(ctx, lost)
+		return w.rewriteLost(ctx, lost)
 	}
 	all := len(w.Out.Manifest.Files())
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.Out.Manifest.NotLoaded()), all)
@@ -274,7 +274,7 @@ func (w *Loader) Replace(ctx context.Context) error {
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("cleaning the output of run %s (--force)", w.Out.Replaced.Run.ID)
+	w.Out.Options.Infof("cleaning the output of run %s (--force)", w.Out.Replaced.Run.ID)
 	if err := w.Out.Clean(w.Out.Replaced); err != nil {
 		return err
 	}
@@ -284,15 +284,15 @@ func (w *Loader) Replace(ctx context.Context) error {
 
 // Summary says what HBase was given.
 type Summary struct {
-	Wanted  bool   `json:"wanted"`
-	Files   int    `json:"files"`
-	Regions int    `json:"regions"`
-	Rounds  int    `json:"rounds"`
-	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
+	Requested bool   `json:"wanted"`
+	Files     int    `json:"files"`
+	Regions   int    `json:"regions"`
+	Rounds    int    `json:"rounds"`
+	Staging   string `json:"staging,omitempty"` // where HBase's staging folder is still there
 }
 
-// Take takes over a load's report, which may be nil.
-func (l *Summary) Take(r *load.Report) {
+// Apply takes over a load's report, which may be nil.
+func (l *Summary) Apply(r *load.Report) {
 	if r != nil {
 		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging
 	}

@@ -73,7 +73,7 @@ func TestSavesOfALoad(t *testing.T) {
 		if err != nil || m.NotLoaded() != nil {
 			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
-		if want := min(n, savesALoad+1); counted.saves > want || n < savesALoad && counted.saves != n {
+		if want := min(n, maxSaves+1); counted.saves > want || n < maxSaves && counted.saves != n {
 			t.Errorf("%d files: %d saves, want %d", n, counted.saves, want)
 		}
 		bytes = append(bytes, counted.bytes/int64(n))

@@ -53,7 +53,7 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.askServed(ctx, table, e.Identity, files); err != nil {
+	if err := w.probeServed(ctx, table, e.Identity, files); err != nil {
 		return err
 	}
 	e.State, e.Staging = ledger.Loaded, ""
@@ -68,20 +68,20 @@ func (w *Loader) writeEntry(e *ledger.Entry) error {
 	return w.Ledger.Write(e)
 }
 
-// lostForeign remembers files that HBase lost and that can't be written again.
-func (w *Loader) lostForeign(ctx context.Context, err error) error {
+// recordForeignLost remembers files that HBase lost and that can't be written again.
+func (w *Loader) recordForeignLost(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	if failed := w.noteUnserved(ctx, lost, w.directoryKey(), digest.Sum{}); failed != nil {
+	if failed := w.recordUnserved(ctx, lost, w.directoryKey(), digest.Sum{}); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
 }
 
-// handOverDirectory loads all files of a directory that no manifest records.
-func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+// loadDirectory loads all files of a directory that no manifest records.
+func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	w.watchLoads(len(files))
 	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
 	if err != nil {
-		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
+		return report, w.recordForeignLost(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
 	}
 	all, err := loadedFiles(e)
 	if err != nil {
@@ -106,9 +106,9 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.serve(ctx, table, all)
+	findings, err := w.probeAndReopen(ctx, table, all)
 	if err != nil {
-		return report, w.lostForeign(ctx, err)
+		return report, w.recordForeignLost(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return report, err
@@ -120,7 +120,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 // directoryHooks record in the ledger what a second command must know of a load that does not come to its end.
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
-		Before: w.mayAsk,
+		Before: w.beforeRequest,
 		ServedBefore: func(known []load.HFile) error {
 			for _, h := range known {
 				for i := range e.Files {

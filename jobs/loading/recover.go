@@ -21,13 +21,13 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	w.Out.Options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
+	w.Out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
 	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
 	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	return nil
 }
@@ -42,9 +42,9 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	w.Out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
 	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
-	return w.lostForeign(ctx, err)
+	return w.recordForeignLost(ctx, err)
 }
 
 // recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
@@ -73,5 +73,5 @@ func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.Ledger.Close()); w.Ledger = nil }()
 	}
-	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
+	return w.recordUnserved(ctx, lost, old.Run.ID, old.Digest)
 }

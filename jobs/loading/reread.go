@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ReadAgain verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
+// VerifyBeforeLoad verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
 // a table should not take them. They are read in full and held against the digests in the manifest.
-func (w *Loader) ReadAgain(ctx context.Context) error {
+func (w *Loader) VerifyBeforeLoad(ctx context.Context) error {
 	var doubtful []*hfile.Summary
 	for _, f := range w.Out.Manifest.Files() {
-		if !f.Loaded && (w.Out.Earlier == nil || w.Out.Earlier[f.Path]) {
+		if !f.Loaded && (w.Out.VerifiedBefore == nil || w.Out.VerifiedBefore[f.Path]) {
 			doubtful = append(doubtful, f)
 		}
 	}
 	if len(doubtful) == 0 {
 		return nil
 	}
-	w.Out.Options.Sayf("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
+	w.Out.Options.Infof("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {

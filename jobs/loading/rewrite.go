@@ -24,11 +24,11 @@ func (e *RewriteError) Error() string {
 // Unwrap is the *load.LostError.
 func (e *RewriteError) Unwrap() error { return e.Lost }
 
-// lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
+// rewriteLost takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
 // names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
-func (w *Loader) lose(ctx context.Context, lost *load.LostError) error {
+func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := w.Out.Manifest
-	if err := w.noteUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
+	if err := w.recordUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
 		return err
 	}
 	if w.Out.Job == nil {
@@ -60,7 +60,7 @@ func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 		switch {
 		case gone[w.Out.Uri(f.Path)]:
 		case f.Loaded:
-			w.Out.Manifest.Kept = append(w.Out.Manifest.Kept, f)
+			w.Out.Manifest.LoadedBefore = append(w.Out.Manifest.LoadedBefore, f)
 		default:
 			w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, manifest.Cut{Of: f.Path})
 		}

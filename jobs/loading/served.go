@@ -22,7 +22,7 @@ func (w *Loader) CheckServed(ctx context.Context, name string) error {
 	if w.Out.Manifest.State == manifest.Loaded {
 		identity = w.Out.Manifest.Table
 	}
-	return w.askServed(ctx, name, identity, loaded)
+	return w.probeServed(ctx, name, identity, loaded)
 }
 
 // oneOfEachRegion picks a file of each region.
@@ -61,9 +61,9 @@ func adviceFor(s load.Serving) string {
 	return "Most likely the table was truncated, made anew or restored since they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
 }
 
-// checkKnown refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
+// refuseServedBefore refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
 // before: a snapshot of that time has them too.
-func checkKnown(table string, files []load.HFile) error {
+func refuseServedBefore(table string, files []load.HFile) error {
 	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.ServedBefore })
 	if known < 0 {
 		return nil

@@ -129,16 +129,16 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	return q, err
 }
 
-// end is the first row behind those that a prefix asks for; nil where there is none.
-func (q *query) end(prefix []byte) []byte {
+// stopRow is the first row behind those that a prefix asks for; nil where there is none.
+func (q *query) stopRow(prefix []byte) []byte {
 	if q.wholeRow {
 		return append(bytes.Clone(prefix), 0)
 	}
-	return after(prefix)
+	return prefixEnd(prefix)
 }
 
-// after is the first row behind all rows with a prefix; nil where there is none.
-func after(prefix []byte) []byte {
+// prefixEnd is the first row behind all rows with a prefix; nil where there is none.
+func prefixEnd(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	for len(end) > 0 {
 		if last := len(end) - 1; end[last] < 0xff {
@@ -188,7 +188,7 @@ func (q *query) scan(ctx context.Context, scan rangeScan) error {
 		a := &answers[i]
 		a.wanted, a.wide, a.shown = q.wanted, &q.wide, &q.shown
 		group.Go(func() error {
-			err := scan(running, prefix, q.end(prefix), a.visit)
+			err := scan(running, prefix, q.stopRow(prefix), a.visit)
 			a.endRow()
 			return err
 		})

@@ -125,7 +125,7 @@ func Inspect(ctx context.Context, name string, o options.Options, blocks bool, v
 func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, blocks bool) error {
 	var samples keySamples
 	layout, err := r.Layout(func(b *hfilewriter.Block) error {
-		samples.take(b)
+		samples.add(b)
 		if blocks {
 			report.Blocks = append(report.Blocks, InspectBlock{b.Type, b.Offset, b.Stored, b.Raw, b.Entries, b.Rows, firstKey(b)})
 		}
@@ -169,13 +169,13 @@ type keySamples struct {
 	every int
 }
 
-func (k *keySamples) take(b *hfilewriter.Block) {
+func (k *keySamples) add(b *hfilewriter.Block) {
 	if b.Rows > 0 {
-		k.takeKey(func() string { return firstKey(b) })
+		k.addKey(func() string { return firstKey(b) })
 	}
 }
 
-func (k *keySamples) takeKey(key func() string) {
+func (k *keySamples) addKey(key func() string) {
 	if k.every == 0 {
 		k.every = 1
 	}

@@ -20,7 +20,7 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 		if err != nil {
 			return nil, err
 		}
-		found := func(out *jobfile.Job) bool { return isPlace(from, out) || out.Output == "" && out.Table == table }
+		found := func(out *jobfile.Job) bool { return isDirectory(from, out) || out.Output == "" && out.Table == table }
 		if out, err := j.Only("", found); err == nil {
 			return out, nil
 		}
@@ -47,8 +47,8 @@ func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 	return m.Run.Table, nil
 }
 
-// isPlace tells whether a directory is an output's. A local one is given from the present folder.
-func isPlace(dir string, out *jobfile.Job) bool {
+// isDirectory tells whether a directory is an output's. A local one is given from the present folder.
+func isDirectory(dir string, out *jobfile.Job) bool {
 	if out.Output == "" {
 		return false
 	}

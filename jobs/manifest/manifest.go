@@ -69,8 +69,8 @@ type Manifest struct {
 	Table string `json:"table_identity,omitempty"`
 	// Cuts are files being cut at new region boundaries.
 	Cuts []Cut `json:"cuts,omitempty"`
-	// Kept are files that the table serves, of slices that are written again for other files.
-	Kept []hfile.Summary `json:"kept,omitempty"`
+	// LoadedBefore are files that the table serves, of slices that are written again for other files.
+	LoadedBefore []hfile.Summary `json:"kept,omitempty"`
 }
 
 // Input is one input file as it was when the run began.
@@ -267,12 +267,12 @@ func (m *Manifest) ChangedProperties(other *Manifest) []string {
 }
 
 // Planned are the boundaries that the run was given; nil where it was given none yet.
-func (m *Manifest) Planned() (*target.Known, error) {
+func (m *Manifest) Planned() (*target.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
 	splits, err := m.Boundaries()
-	return &target.Known{Splits: splits}, err
+	return &target.LiveTable{Splits: splits}, err
 }
 
 // Boundaries are the run's splits.
@@ -343,7 +343,7 @@ func (m *Manifest) Remove(region int) (files []hfile.Summary) {
 	})
 	for _, f := range files {
 		if f.Loaded {
-			m.Kept = append(m.Kept, f)
+			m.LoadedBefore = append(m.LoadedBefore, f)
 		}
 	}
 	return files
@@ -487,15 +487,15 @@ func (m *Manifest) LoadedBytes() int64 {
 	return n
 }
 
-// KeptAs is the record of a file that the table serves already, nil for another. The same slice gives the same file again.
-func (m *Manifest) KeptAs(f *hfile.Summary) *hfile.Summary {
-	i := slices.IndexFunc(m.Kept, func(k hfile.Summary) bool {
+// LoadedTwin is the record of a file that the table serves already, nil for another. The same slice gives the same file again.
+func (m *Manifest) LoadedTwin(f *hfile.Summary) *hfile.Summary {
+	i := slices.IndexFunc(m.LoadedBefore, func(k hfile.Summary) bool {
 		return k.Path == f.Path && k.Bytes == f.Bytes && k.Digest == f.Digest
 	})
 	if i < 0 {
 		return nil
 	}
-	return &m.Kept[i]
+	return &m.LoadedBefore[i]
 }
 
 // SameFile tells whether a file was not even touched.

@@ -44,8 +44,8 @@ func (m *Manifest) check() error {
 			}
 		}
 	}
-	for i := range m.Kept {
-		if err := m.Kept[i].Check(); err != nil {
+	for i := range m.LoadedBefore {
+		if err := m.LoadedBefore[i].Check(); err != nil {
 			return fmt.Errorf("file %d of those that are kept: %w", i, err)
 		}
 	}

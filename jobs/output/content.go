@@ -19,10 +19,10 @@ func (w *Dir) checkContent() error {
 		return fmt.Errorf("list the output: %w", err)
 	}
 	known := map[string]*hfile.Summary{}
-	for _, f := range w.Present().Files() {
+	for _, f := range w.CurrentManifest().Files() {
 		known[f.Path] = f
 	}
-	for _, name := range w.Present().CutNames() {
+	for _, name := range w.CurrentManifest().CutNames() {
 		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
 	}
 	var foreign, changed []string
@@ -41,18 +41,18 @@ func (w *Dir) checkContent() error {
 	}
 	if foreign != nil {
 		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
-			w.FS.URI(w.Path), failure.Some(foreign))
+			w.FS.URI(w.Path), failure.FirstFew(foreign))
 	}
 	if changed != nil {
 		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
-			w.FS.URI(w.Path), failure.Some(changed))
+			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
 	return w.checkKnown(known)
 }
 
 // checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
 func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
-	if err := w.RemoveUnrecorded(w.Present(), family); err != nil {
+	if err := w.RemoveUnrecorded(w.CurrentManifest(), family); err != nil {
 		return nil, nil, err
 	}
 	infos, err := storage.List(w.FS, path.Join(w.Path, family))
@@ -133,5 +133,5 @@ func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 		return nil
 	}
 	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
-		w.FS.URI(w.Path), failure.Some(gone))
+		w.FS.URI(w.Path), failure.FirstFew(gone))
 }

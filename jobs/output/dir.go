@@ -24,17 +24,17 @@ import (
 
 // Dir is a locked output directory with the manifest of this run.
 type Dir struct {
-	Job      *jobfile.Job // nil where a directory is loaded without its job
-	Options  options.Options
-	Site     *site.Site
-	Source   *source.Source
-	FS       storage.FS
-	Path     string
-	Lock     *dirlock.Lock
-	Manifest *manifest.Manifest
-	Replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
-	found    bool               // the output had a manifest
-	Earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
+	Job            *jobfile.Job // nil where a directory is loaded without its job
+	Options        options.Options
+	Site           *site.Site
+	Source         *source.Source
+	FS             storage.FS
+	Path           string
+	Lock           *dirlock.Lock
+	Manifest       *manifest.Manifest
+	Replaced       *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
+	found          bool               // the output had a manifest
+	VerifiedBefore map[string]bool    // the files that an earlier process has verified; nil: all of them
 }
 
 // Open locks the output.
@@ -53,7 +53,7 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 
 // TakeLock locks the directory. From here on nothing in it is changed without the lock.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.Lock, err = dirlock.Take(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
+	if w.Lock, err = dirlock.Acquire(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
 		w.FS = w.Lock.Guarded()
 	}
 	return err
@@ -123,7 +123,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.Kept = old.Kept
+			fresh.LoadedBefore = old.LoadedBefore
 			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
 		}
 	case w.Options.Force:
@@ -153,9 +153,9 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	if err := w.checkContent(); err != nil {
 		return false, err
 	}
-	w.Earlier = map[string]bool{}
+	w.VerifiedBefore = map[string]bool{}
 	for _, f := range w.Manifest.Files() {
-		w.Earlier[f.Path] = true
+		w.VerifiedBefore[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
 }
@@ -174,8 +174,8 @@ func (w *Dir) saveManifest(m *manifest.Manifest) error {
 	return m.Save(w.FS, w.Path, temps)
 }
 
-// Present is the manifest of what is in the output now.
-func (w *Dir) Present() *manifest.Manifest {
+// CurrentManifest is the manifest of what is in the output now.
+func (w *Dir) CurrentManifest() *manifest.Manifest {
 	if w.Replaced != nil {
 		return w.Replaced
 	}
@@ -218,8 +218,8 @@ func (w *Dir) CheckLock() error {
 	return w.Lock.Check()
 }
 
-// Blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *Dir) Blank() bool {
+// IsEmpty tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
+func (w *Dir) IsEmpty() bool {
 	return w.WantsLoad() && !w.Options.Force && !w.found
 }
 

@@ -109,7 +109,7 @@ func (r records) Add(record manifest.Slice) error {
 
 func (r records) Forget(region int) error { return r.dir.forget(region) }
 
-func (r records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.KeptAs(f) }
+func (r records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.LoadedTwin(f) }
 
 // Records are the finished slices of this run, for the write stage.
 func (w *Dir) Records() writing.Records { return records{w} }

@@ -73,7 +73,7 @@ func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) err
 	}
 	fresh.Run.ID = old.Run.ID
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
-		w.Options.Sayf("the input holds the same records as when it was read")
+		w.Options.Infof("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)
 	}

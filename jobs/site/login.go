@@ -71,7 +71,7 @@ func (s *Site) announce(l *kerberos.Login) {
 	if end := l.Expiry(); !end.IsZero() {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
-	s.log.Sayf("%s", text)
+	s.log.Infof("%s", text)
 }
 
 // wantsKerberos gives the property that asks for Kerberos; "" where none does.

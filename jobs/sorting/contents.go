@@ -28,7 +28,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}
-	o.Sayf("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
+	o.Infof("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
 	splits, err := src.Job.Input.Form.Splits(src.FS, wanted, source.SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("look into the input: %w", err)
@@ -71,8 +71,8 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 type contentReader struct {
 	records entry.Reader
 	rejects entry.CountedRejects
-	feeds   []*feed // of all outputs: each may reject a record
-	own     int     // the output whose cells count
+	feeds   []*outputShard // of all outputs: each may reject a record
+	own     int            // the output whose cells count
 	found   books.Contents
 	buffer  []byte
 }
@@ -85,7 +85,7 @@ func newContentReader(src *source.Source, own *jobfile.Job) (*contentReader, err
 		if err != nil {
 			return nil, err
 		}
-		r.feeds = append(r.feeds, &feed{key: entry.NewKey(out), target: &target.Target{Layout: l}})
+		r.feeds = append(r.feeds, &outputShard{key: entry.NewKey(out), target: &target.Target{Layout: l}})
 		if out == own {
 			r.own = i
 		}
@@ -114,7 +114,7 @@ func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
 		}
 	}
 	f := r.feeds[r.own]
-	if !f.wanted {
+	if !f.accepted {
 		into.Filtered++
 		return nil
 	}

@@ -9,10 +9,10 @@ import (
 	"bulkload/internal/storage"
 )
 
-// PlainSpill is how many bytes of sorted runs, the first ones, are to be on the disk uncompressed. Compressing and
+// UncompressedSpill is how many bytes of sorted runs, the first ones, are to be on the disk uncompressed. Compressing and
 // decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
 // or take the disk's room.
-func PlainSpill(workDir string, input int64) int64 {
+func UncompressedSpill(workDir string, input int64) int64 {
 	dir, err := WorkFolder(workDir)
 	if err != nil {
 		return 0

@@ -18,26 +18,26 @@ const (
 	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
 )
 
-// Unit is a slice to be written or verified.
-type Unit struct {
+// SliceTask is a slice to be written or verified.
+type SliceTask struct {
 	partition.Slice
 	Start  []byte // its first row; empty: the region's
 	Number int    // of its region's slices
-	Alone  bool   // its region has no other
+	Only   bool   // its region has no other
 	size   int64  // bytes, about
 }
 
-// Units lists all slices, largest first, so that none of them is left for one core at the end.
-func (rows *Rows) Units(j *jobfile.Job, t *target.Target) []Unit {
-	var all []Unit
+// SliceTasks lists all slices, largest first, so that none of them is left for one core at the end.
+func (rows *Rows) SliceTasks(j *jobfile.Job, t *target.Target) []SliceTask {
+	var all []SliceTask
 	for region := range rows.Regions {
 		cut := rows.Sorted.Slices(region, rows.slicesOf(region, j, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
-			all = append(all, Unit{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Unit) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.size, a.size) })
 	return all
 }
 

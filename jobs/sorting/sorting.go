@@ -37,13 +37,13 @@ type Rows struct {
 
 // Stage is the stage from input files to sorted rows, of all outputs that are fed from one reading.
 type Stage struct {
-	Input   *jobfile.Input
-	Source  *source.Source
-	Outputs []Output
-	Rejects entry.Rejects
-	Splits  []ingest.Split     // of the input
-	Keeper  *checkpoint.Keeper // nil: spilled runs go with the process
-	meter   *progress.Meter
+	Input       *jobfile.Input
+	Source      *source.Source
+	Outputs     []Output
+	Rejects     entry.Rejects
+	Splits      []ingest.Split    // of the input
+	Checkpoints *checkpoint.Store // nil: spilled runs go with the process
+	meter       *progress.Meter
 }
 
 // Output is one output of the reading.
@@ -65,11 +65,11 @@ func (o *Output) regions() int {
 // failure none but the numbers. The rejects are closed in any case.
 func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	lanes := parallel.Workers()
-	if err := s.beginSorts(o, lanes); err != nil {
+	if err := s.newSorters(o, lanes); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.Rejects.Close(0)))
 	}
 	s.meter = progress.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
-	rows, err := s.addAll(ctx, lanes)
+	rows, err := s.readAll(ctx, lanes)
 	err = s.closeRejects(err, rows[0].Read)
 	for _, r := range rows {
 		r.Rejected = s.Rejects.Count()
@@ -90,9 +90,9 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	return rows, nil
 }
 
-// beginSorts makes a sort for every output that wants rows. They share the memory by the number of their cells, which
+// newSorters makes a sort for every output that wants rows. They share the memory by the number of their cells, which
 // about says how many bytes come together.
-func (s *Stage) beginSorts(o options.Options, lanes int) error {
+func (s *Stage) newSorters(o options.Options, lanes int) error {
 	var all int64
 	for i := range s.Outputs {
 		all += s.Outputs[i].weight()
@@ -103,9 +103,9 @@ func (s *Stage) beginSorts(o options.Options, lanes int) error {
 			continue
 		}
 		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
-			Plain: PlainSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
-		if s.Keeper != nil {
-			options.Kept = s.Keeper.Kept(i)
+			Plain: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
+		if s.Checkpoints != nil {
+			options.Kept = s.Checkpoints.PersistentRuns(i)
 		}
 		var err error
 		if out.sorter, err = partition.NewSorter(options); err != nil {
@@ -151,43 +151,43 @@ func (s *Stage) closeRejects(err error, read int64) error {
 // what the collector has not taken yet.
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// addAll feeds the sorts from what is left of the input to be read.
-func (s *Stage) addAll(ctx context.Context, lanes int) ([]*Rows, error) {
-	feeders := make([]*feeder, lanes)
+// readAll feeds the sorts from what is left of the input to be read.
+func (s *Stage) readAll(ctx context.Context, lanes int) ([]*Rows, error) {
+	feeders := make([]*sortWorker, lanes)
 	for i := range feeders {
-		feeders[i] = s.newFeeder(i)
+		feeders[i] = s.newSortWorker(i)
 	}
-	pieces, err := s.left()
+	pieces, err := s.remainingPieces()
 	if err == nil {
-		err = feedAll(ctx, feeders, pieces)
+		err = runWorkers(ctx, feeders, pieces)
 	}
 	if err == nil {
-		err = s.endAll(feeders)
+		err = s.finishShards(feeders)
 	}
 	for _, f := range feeders {
-		err = errors.Join(err, f.checkpoints.rejects.CloseFile())
+		err = errors.Join(err, f.checkpointer.rejects.CloseFile())
 	}
-	return s.addUp(feeders), err
+	return s.totals(feeders), err
 }
 
-// left is what earlier processes have not sorted. Their rejects are taken over.
-func (s *Stage) left() ([]checkpoint.Piece, error) {
-	if s.Keeper == nil {
-		return checkpoint.NewState(nil).Pieces(s.Splits), nil
+// remainingPieces is what earlier processes have not sorted. Their rejects are taken over.
+func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
+	if s.Checkpoints == nil {
+		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
 	}
-	state := s.Keeper.State
+	state := s.Checkpoints.State
 	_, whole := state.Bytes()
 	s.meter.Add(whole)
 	for _, span := range state.Rejects {
-		if err := s.Keeper.Replay(span, s.Rejects); err != nil {
+		if err := s.Checkpoints.Replay(span, s.Rejects); err != nil {
 			return nil, err
 		}
 	}
 	return state.Pieces(s.Splits), nil
 }
 
-// feedAll reads the pieces side by side.
-func feedAll(ctx context.Context, feeders []*feeder, pieces []checkpoint.Piece) error {
+// runWorkers reads the pieces side by side.
+func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.Piece) error {
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan checkpoint.Piece)
 	group.Go(func() error {
@@ -207,8 +207,8 @@ func feedAll(ctx context.Context, feeders []*feeder, pieces []checkpoint.Piece) 
 	return group.Wait()
 }
 
-// endAll ends the feeding of the sorts: what is still in memory stays there if it can.
-func (s *Stage) endAll(feeders []*feeder) error {
+// finishShards ends the feeding of the sorts: what is still in memory stays there if it can.
+func (s *Stage) finishShards(feeders []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
 		fits = fits && (out.sorter == nil || out.sorter.Fits())
@@ -216,7 +216,7 @@ func (s *Stage) endAll(feeders []*feeder) error {
 	var group errgroup.Group
 	for _, f := range feeders {
 		group.Go(func() error {
-			if s.Keeper != nil && !fits {
+			if s.Checkpoints != nil && !fits {
 				if err := f.checkpoint(); err != nil {
 					return err
 				}
@@ -227,8 +227,8 @@ func (s *Stage) endAll(feeders []*feeder) error {
 	return group.Wait()
 }
 
-// addUp gathers what the goroutines have counted, and earlier processes.
-func (s *Stage) addUp(feeders []*feeder) []*Rows {
+// totals gathers what the goroutines have counted, and earlier processes.
+func (s *Stage) totals(feeders []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
 		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
@@ -236,18 +236,18 @@ func (s *Stage) addUp(feeders []*feeder) []*Rows {
 			rows.Read += f.records.Read
 			rows.Filtered += f.outputs[i].filtered
 			rows.Times.Add(f.records.Times)
-			rows.Files.Add(f.outputs[i].kept)
+			rows.Files.Add(f.outputs[i].checkpointed)
 			rows.Files.Add(f.outputs[i].files)
 			for k := range rows.Regions {
 				rows.Regions[k].Add(&f.outputs[i].regions[k])
 			}
 		}
-		if s.Keeper != nil {
-			rows.Read += s.Keeper.State.Read
-			rows.Filtered += s.Keeper.State.Outputs[i].Filtered
-			rows.Files.Add(s.Keeper.State.Outputs[i].Files)
+		if s.Checkpoints != nil {
+			rows.Read += s.Checkpoints.State.Read
+			rows.Filtered += s.Checkpoints.State.Outputs[i].Filtered
+			rows.Files.Add(s.Checkpoints.State.Outputs[i].Files)
 			for k := range rows.Regions {
-				rows.Regions[k].Add(&s.Keeper.State.Outputs[i].Regions[k])
+				rows.Regions[k].Add(&s.Checkpoints.State.Outputs[i].Regions[k])
 			}
 		}
 		all[i] = rows

@@ -64,8 +64,8 @@ func noBraces(name string) string {
 	return "; {a,b} is no glob here, only *, ? and [a-z] are"
 }
 
-// SayDoubts says what the files look like, if that is hardly what the job file says.
-func (s *Source) SayDoubts(o options.Options) {
+// LogWarnings says what the files look like, if that is hardly what the job file says.
+func (s *Source) LogWarnings(o options.Options) {
 	for _, doubt := range s.Job.Input.Form.Warnings(s.FS, s.Files) {
 		o.Warnf("%s", doubt)
 	}

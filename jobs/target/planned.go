@@ -22,12 +22,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Known are the boundaries that a run was planned with.
-type Known struct{ Splits [][]byte }
+// LiveTable are the boundaries that a run was planned with.
+type LiveTable struct{ Splits [][]byte }
 
 // Of makes a job's target. With regions.from: plan its boundaries are the known ones, where the run has begun, or else
 // follow from the input, which is read for it.
-func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *Known, o options.Options) (*Target, error) {
+func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable, o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
 		return New(j, s, table)
 	}
@@ -41,7 +41,7 @@ func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, t
 	if planned.Regions.Splits, err = planSplits(ctx, j, src, o); err != nil {
 		return nil, err
 	}
-	o.Sayf("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
+	o.Infof("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
 	return New(&planned, s, table)
 }
 
@@ -61,14 +61,14 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	rejects := &entry.CountedRejects{} // which nobody reads: the run says what it can't use
 	var size atomic.Int64
 	lanes := sync.Pool{New: func() any {
-		return &splitLane{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
+		return &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
 			key: entry.NewKey(j), layout: layout, sample: sample}
 	}}
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for _, split := range splits {
 		group.Go(func() error {
-			lane := lanes.Get().(*splitLane)
+			lane := lanes.Get().(*splitWorker)
 			defer lanes.Put(lane)
 			lane.size = 0
 			_, err := lane.records.ReadSplit(running, split, lane.add)
@@ -83,8 +83,8 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
-// splitLane is one goroutine that reads for planSplits.
-type splitLane struct {
+// splitWorker is one goroutine that reads for planSplits.
+type splitWorker struct {
 	records entry.Reader
 	key     entry.Key
 	layout  *entry.Layout
@@ -94,7 +94,7 @@ type splitLane struct {
 }
 
 // add takes a record's row key. What a run would reject or filter is passed over: the run says so.
-func (l *splitLane) add(r *ingest.Record) error {
+func (l *splitWorker) add(r *ingest.Record) error {
 	if err := l.key.Build(l.entry[:0], r); err != nil {
 		if errors.Is(err, entry.ErrFiltered) {
 			return nil

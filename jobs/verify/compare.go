@@ -114,13 +114,13 @@ func (j *joiner) advance() error {
 
 // visit takes the next present cell.
 func (j *joiner) visit(got *cell.Cell) error {
-	for j.next != nil && comparePlace(j.next, got) < 0 {
+	for j.next != nil && compareOrder(j.next, got) < 0 {
 		j.found.add(missingCell, j.next, j.next, nil)
 		if err := j.advance(); err != nil {
 			return err
 		}
 	}
-	if j.next == nil || comparePlace(j.next, got) > 0 {
+	if j.next == nil || compareOrder(j.next, got) > 0 {
 		j.extra(got)
 		return nil
 	}
@@ -156,16 +156,16 @@ func (j *joiner) end() error {
 	return nil
 }
 
-// take adds what was found in other families of the same rows. Extra rows may be the same ones: those of the family that
+// merge adds what was found in other families of the same rows. Extra rows may be the same ones: those of the family that
 // has the most are counted, which are as many as there are at least.
-func (j *joiner) take(o *joiner) {
+func (j *joiner) merge(o *joiner) {
 	j.matched += o.matched
 	j.extraCells += o.extraCells
 	j.extraRows = max(j.extraRows, o.extraRows)
 }
 
-// comparePlace orders cells by row, family and qualifier.
-func comparePlace(a, b *cell.Cell) int {
+// compareOrder orders cells by row, family and qualifier.
+func compareOrder(a, b *cell.Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {
 		return c
 	}

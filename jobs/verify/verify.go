@@ -56,7 +56,7 @@ func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (rep
 	if err != nil {
 		return report, err
 	}
-	v, err := openVerifying(ctx, j, o, live)
+	v, err := openVerifyRun(ctx, j, o, live)
 	if err == nil {
 		err = v.run(ctx, report)
 	}
@@ -67,18 +67,18 @@ func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (rep
 	return report, err
 }
 
-// verifying is a source and the outputs that are held against it.
-type verifying struct {
+// verifyRun is a source and the outputs that are held against it.
+type verifyRun struct {
 	job     *jobfile.Job
 	options options.Options
 	site    *site.Site
 	source  *source.Source
 	cluster *load.Cluster // nil where none is needed
-	outputs []*verification
+	outputs []*outputVerifier
 }
 
-// verification is one output being held against the source.
-type verification struct {
+// outputVerifier is one output being held against the source.
+type outputVerifier struct {
 	job     *jobfile.Job
 	target  *target.Target
 	cluster *load.Cluster       // nil where files are looked at
@@ -87,8 +87,8 @@ type verification struct {
 	report  *Report
 }
 
-func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
-	v = &verifying{job: j, options: o}
+func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifyRun, err error) {
+	v = &verifyRun{job: j, options: o}
 	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
 	}
@@ -101,7 +101,7 @@ func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live 
 		}
 	}
 	for _, out := range j.Feeds() {
-		one := &verification{job: out}
+		one := &outputVerifier{job: out}
 		v.outputs = append(v.outputs, one)
 		if err := one.open(ctx, v, live); err != nil {
 			return v, err
@@ -111,7 +111,7 @@ func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live 
 }
 
 // open finds what is held against the source: the table, or the files of the output.
-func (v *verification) open(ctx context.Context, of *verifying, live bool) (err error) {
+func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (err error) {
 	var table *load.Table
 	if live || v.job.Regions.From == "table" {
 		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
@@ -139,7 +139,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	return err
 }
 
-func (v *verifying) close() error {
+func (v *verifyRun) close() error {
 	var errs []error
 	for _, out := range v.outputs {
 		if out.files != nil {
@@ -159,7 +159,7 @@ func (v *verifying) close() error {
 const sortShare = 0.5
 
 // run sorts the source once and joins it with what is there of every output.
-func (v *verifying) run(ctx context.Context, report *Report) error {
+func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
 	splits, err := source.Splits(&v.job.Input, v.source)
 	if err != nil {
@@ -191,7 +191,7 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 			return errors.Join(err, sorting.CloseRows(all[i+1:]))
 		}
 	}
-	report.addUp()
+	report.addOutput()
 	if differ != nil {
 		return errors.Join(differ...)
 	}
@@ -199,8 +199,8 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// addUp makes the report of several outputs the sum of theirs.
-func (r *Report) addUp() {
+// addOutput makes the report of several outputs the sum of theirs.
+func (r *Report) addOutput() {
 	for i, out := range r.Outputs {
 		if i > 0 {
 			r.Against += ", "
@@ -219,7 +219,7 @@ func (r *Report) addUp() {
 
 // run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
 // sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
-func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
+func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
@@ -251,10 +251,10 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Op
 	return err
 }
 
-func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
+func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	units := rows.Units(v.job, v.target)
+	units := rows.SliceTasks(v.job, v.target)
 	compared := progress.NewCounter(o.Watch, "compare", int64(len(units)), "regions")
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
@@ -273,7 +273,7 @@ func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, o option
 
 // join holds a slice against what is there. In a wide table of several families it does so family by family: records come
 // in the order of their qualifiers, so that their cells do not come in that of all families together.
-func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
+func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
 	families := len(v.target.Layout.Families)
 	if !v.target.Layout.Wide || families == 1 {
 		return v.joinFamily(ctx, sorted, slice, found, sorting.AllFamilies)
@@ -285,7 +285,7 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 			return j, err
 		}
 		if sum != nil {
-			j.take(sum)
+			j.merge(sum)
 		}
 		sum = j
 	}
@@ -293,7 +293,7 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 }
 
 // joinFamily joins the cells of one family; with the first go those of families that the source does not have.
-func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
+func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
 	want, err := sorting.NewCells(v.target, sorted, slice, family)
 	if err != nil {
 		return nil, err
@@ -314,7 +314,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 }
 
 // scan visits what is there of a slice.
-func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
+func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
 	start, end := v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {
 		start, _, _ = v.target.SplitKey(slice.Start)

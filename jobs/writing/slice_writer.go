@@ -28,7 +28,7 @@ import (
 // sliceWriter writes one slice's files.
 type sliceWriter struct {
 	stage    *Stage
-	unit     sorting.Unit
+	unit     sorting.SliceTask
 	open     []*hfile.File // a family each; nil where no cell came yet
 	sequence []int         // a family each: the next file's
 	finished []*hfile.File
@@ -61,7 +61,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		if !r.unit.Alone {
+		if !r.unit.Only {
 			if err := r.digestEntry(&r.merged, merged); err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
 	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
-	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)
+	f, err := hfile.Create(r.stage.Destination, summary, family.Settings, stamp, &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	held := r.digest
 	held.Add(r.dropped)
-	if !r.unit.Alone && held != r.merged {
+	if !r.unit.Only && held != r.merged {
 		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
@@ -244,18 +244,18 @@ func (r *sliceWriter) commit() error {
 	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
-		if kept := r.keptFile(f); kept != nil {
-			if err := storage.RemoveIfThere(r.stage.Place.FS, f.Temp); err != nil {
+		if kept := r.loadedFile(f); kept != nil {
+			if err := storage.RemoveIfThere(r.stage.Destination.FS, f.Temp); err != nil {
 				return err
 			}
 			record.Files = append(record.Files, *kept)
 			continue
 		}
-		if err := r.stage.Place.FS.MkdirAll(path.Join(r.stage.Place.Dir, f.Family), storage.DirPerm); err != nil {
+		if err := r.stage.Destination.FS.MkdirAll(path.Join(r.stage.Destination.Dir, f.Family), storage.DirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
 		// The name is this run's alone: a file that has it was not recorded, and has the same content.
-		if err := r.stage.Place.FS.Replace(f.Temp, path.Join(r.stage.Place.Dir, f.Path)); err != nil {
+		if err := r.stage.Destination.FS.Replace(f.Temp, path.Join(r.stage.Destination.Dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
 		r.stage.Failpoint.Reached(failpoint.Renamed)
@@ -264,7 +264,7 @@ func (r *sliceWriter) commit() error {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
-		return errors.Join(failure.Differsf("region %d does not hold what was sorted: it is not kept, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
+		return errors.Join(failure.Differsf("region %d does not hold what was sorted: it is not kept, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
 	}
 	if err := r.stage.Records.Add(record); err != nil {
 		return err
@@ -276,8 +276,8 @@ func (r *sliceWriter) commit() error {
 	return nil
 }
 
-// keptFile is the record of a file that the table serves already.
-func (r *sliceWriter) keptFile(f *hfile.File) *hfile.Summary {
+// loadedFile is the record of a file that the table serves already.
+func (r *sliceWriter) loadedFile(f *hfile.File) *hfile.Summary {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	return r.stage.Records.Served(&f.Summary)
@@ -292,7 +292,7 @@ func (r *sliceWriter) abort() error {
 		}
 	}
 	for _, f := range r.finished {
-		errs = append(errs, storage.RemoveIfThere(r.stage.Place.FS, f.Temp))
+		errs = append(errs, storage.RemoveIfThere(r.stage.Destination.FS, f.Temp))
 	}
 	return errors.Join(errs...)
 }

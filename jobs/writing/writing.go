@@ -32,17 +32,17 @@ import (
 
 // Stage is the stage from sorted rows to verified files.
 type Stage struct {
-	Job       *jobfile.Job
-	Target    *target.Target
-	Rows      *sorting.Rows
-	Inputs    []ingest.File // by their ordinals
-	Place     hfile.Place
-	RunID     string // of the run that writes: it is in the files' names
-	Records   Records
-	Log       *slog.Logger
-	Failpoint failpoint.Hook
-	writes    *progress.Meter // of entries
-	Checks    *progress.Meter // of bytes that were read back
+	Job         *jobfile.Job
+	Target      *target.Target
+	Rows        *sorting.Rows
+	Inputs      []ingest.File // by their ordinals
+	Destination hfile.Destination
+	RunID       string // of the run that writes: it is in the files' names
+	Records     Records
+	Log         *slog.Logger
+	Failpoint   failpoint.Hook
+	writes      *progress.Meter // of entries
+	Checks      *progress.Meter // of bytes that were read back
 
 	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
 
@@ -101,14 +101,14 @@ func (w *Stage) Run(ctx context.Context) error {
 
 // unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
 // region that does not is written again.
-func (w *Stage) unfinished() ([]sorting.Unit, error) {
-	units := w.Rows.Units(w.Job, w.Target)
+func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
+	units := w.Rows.SliceTasks(w.Job, w.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
 	}
 	done := w.Records.All()
 	known := len(done)
-	missing := slices.DeleteFunc(units, func(u sorting.Unit) bool {
+	missing := slices.DeleteFunc(units, func(u sorting.SliceTask) bool {
 		if done := w.Records.Done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
 			known--
 			return true
@@ -128,7 +128,7 @@ func (w *Stage) unfinished() ([]sorting.Unit, error) {
 }
 
 // forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
-func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
+func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
 		if w.Records.Done(u.Region, u.Number) == nil {
@@ -152,7 +152,7 @@ func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
 
 // writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,
 // or none of them is there.
-func (w *Stage) writeSlice(ctx context.Context, u sorting.Unit) (err error) {
+func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) (err error) {
 	r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
 		sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
 	defer func() {
