@@ -20,11 +20,11 @@ var faultFiles = []string{
 	"internal/storage/hdfs_check_test.go",
 	"internal/storage/hdfs_damage_test.go",
 	"jobs/balance_test.go",
-	"jobs/content_test.go",
+	"jobs/input_content_test.go",
 	"jobs/crash_test.go",
 	"jobs/cut_cluster_test.go",
 	"jobs/damage_cluster_test.go",
-	"jobs/doubt_test.go",
+	"jobs/staging_recovery_test.go",
 	"jobs/empty_values_test.go",
 	"jobs/hung_server_test.go",
 	"jobs/jobfile/identity_test.go",
@@ -35,10 +35,10 @@ var faultFiles = []string{
 	"jobs/dirlock/lock_test.go",
 	"jobs/manifest_damage_test.go",
 	"jobs/read_hostile_test.go",
-	"jobs/stored_test.go",
+	"jobs/golden_runs_test.go",
 	"jobs/table_changed_test.go",
-	"jobs/theft_cluster_test.go",
-	"jobs/theft_test.go",
+	"jobs/lock_theft_cluster_test.go",
+	"jobs/lock_theft_test.go",
 	"load/probe_test.go",
 	"load/rounds_test.go",
 	"load/scan_faults_test.go",
@@ -219,7 +219,7 @@ func TestReliabilityFindsWrongRows(t *testing.T) {
 	named, _ := s.cited("| f | p | `jobs.TestA` |")
 	problems := strings.Join(s.forgotten(named), "\n")
 	for want, there := range map[string]bool{"names jobs.TestKilledB of": true, "names jobs.FuzzC": true, "names load.TestKilledY": true,
-		"a test of load/x_test.go": true, "there is no file jobs/theft_test.go": true, "names jobs.TestA": false, "Child": false, "load.TestX": false} {
+		"a test of load/x_test.go": true, "there is no file jobs/lock_theft_test.go": true, "names jobs.TestA": false, "Child": false, "load.TestX": false} {
 		if strings.Contains(problems, want) != there {
 			t.Errorf("%q: %v, want %v in\n%s", want, !there, there, problems)
 		}

@@ -9,9 +9,9 @@ import (
 	"bulkload/jobs/checkpoint"
 )
 
-// TestKeptFoldersOfOthers: what another has put into a work folder that is open to all is neither gone into nor deleted,
+// TestCheckpointFoldersOfOthers: what another has put into a work folder that is open to all is neither gone into nor deleted,
 // however old it is.
-func TestKeptFoldersOfOthers(t *testing.T) {
+func TestCheckpointFoldersOfOthers(t *testing.T) {
 	work, victim := t.TempDir(), t.TempDir()
 	own, open, link := filepath.Join(work, checkpoint.Prefix+"own"), filepath.Join(work, checkpoint.Prefix+"open"), filepath.Join(work, checkpoint.Prefix+"link")
 	for _, dir := range []string{own, open} {

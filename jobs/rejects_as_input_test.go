@@ -38,9 +38,9 @@ var rejectForms = map[string]struct {
 	"csv, no heading": {`format: csv, header: false, quote: none, quoted_empty: "null"`, "1,a,x\r\n2,\"b,c,d\"\r\n,e,y", false, 2, 3},
 }
 
-// TestRejectsAreInputAgain: the rejects of a run, given to the same job with only its path changed, are rejected once
+// TestRejectsCanBeInput: the rejects of a run, given to the same job with only its path changed, are rejected once
 // more, all of them, for the same reasons, and nothing else comes of them.
-func TestRejectsAreInputAgain(t *testing.T) {
+func TestRejectsCanBeInput(t *testing.T) {
 	for name, c := range rejectForms {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -60,7 +60,7 @@ func noHFiles(t *testing.T, output string) {
 	nothingLeft(t, output)
 }
 
-func TestRoomIsCheckedBeforeTheRun(t *testing.T) {
+func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
 	dir := sampleDir(t, checkJob, spillingRows)
 	small := smallDisk(t, 4<<20)
 	for name, c := range map[string]struct{ output, work, want string }{
@@ -115,7 +115,7 @@ func TestWorkFolderInMemory(t *testing.T) {
 	}
 }
 
-func TestRoomOfWhatFitsInMemory(t *testing.T) {
+func TestDiskNeedOfInputInMemory(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
 	mustRun(t, j, options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
@@ -268,8 +268,8 @@ func damage(t *testing.T, pattern string) {
 	}
 }
 
-// TestRoomThatIsNotKnown: a file system that can't tell its room is no reason to refuse.
-func TestRoomThatIsNotKnown(t *testing.T) {
+// TestUnknownDiskSize: a file system that can't tell its room is no reason to refuse.
+func TestUnknownDiskSize(t *testing.T) {
 	dir := sampleDir(t, checkJob, 400)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
 	o, err := options.Options{}.WithDefaults()

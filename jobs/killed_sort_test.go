@@ -74,8 +74,8 @@ func (k killedRun) options() options.Options {
 	return options.Options{Memory: k.Memory, WorkDir: k.Work}
 }
 
-// TestKeptChild is the process that the tests below kill.
-func TestKeptChild(t *testing.T) {
+// TestKilledSortChild is the process that the tests below kill.
+func TestKilledSortChild(t *testing.T) {
 	text := os.Getenv(keptEnvironment)
 	if text == "" {
 		t.Skip("runs as a child of other tests")
@@ -111,7 +111,7 @@ func (k killedRun) command(t *testing.T) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKeptChild$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledSortChild$")
 	cmd.Env = append(os.Environ(), keptEnvironment+"="+string(text))
 	return cmd
 }
@@ -244,8 +244,8 @@ func TestKilledSort(t *testing.T) {
 	}
 }
 
-// TestKeptShare: of a run that was killed when 60% of its input was read, at least half need not be read again.
-func TestKeptShare(t *testing.T) {
+// TestMostOfAKilledSortIsNotRepeated: of a run that was killed when 60% of its input was read, at least half need not be read again.
+func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 400_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Part: 0.6}
@@ -415,8 +415,8 @@ func keptDir(t *testing.T, k killedRun) string {
 	return all[0]
 }
 
-// TestKeptThatIsOfNoUse: whatever has happened to what is kept, the output is right, and the run says what it made of it.
-func TestKeptThatIsOfNoUse(t *testing.T) {
+// TestUselessCheckpoints: whatever has happened to what is kept, the output is right, and the run says what it made of it.
+func TestUselessCheckpoints(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	rejectsEvery(t, dir, 1000)
@@ -554,8 +554,8 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 	}
 }
 
-// TestDamagedKeptRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
-func TestDamagedKeptRun(t *testing.T) {
+// TestDamagedPersistentRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
+func TestDamagedPersistentRun(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
@@ -574,9 +574,9 @@ func TestDamagedKeptRun(t *testing.T) {
 	}
 }
 
-// TestKeptGivesWay: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
+// TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
 // disk stopped go on; a folder that is locked or not one's own is left alone.
-func TestKeptGivesWay(t *testing.T) {
+func TestWhenCheckpointsAreUsed(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
@@ -657,8 +657,8 @@ func TestKeptGivesWay(t *testing.T) {
 	}
 }
 
-// TestKeptIsClearedAway: what nobody has gone on with for a week is deleted by the next run that spills there.
-func TestKeptIsClearedAway(t *testing.T) {
+// TestCheckpointsAreRemoved: what nobody has gone on with for a week is deleted by the next run that spills there.
+func TestCheckpointsAreRemoved(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
@@ -680,8 +680,8 @@ func TestKeptIsClearedAway(t *testing.T) {
 	}
 }
 
-// TestWhatFitsInMemoryIsNotKept: nothing is written to the work folder where nothing is spilled.
-func TestWhatFitsInMemoryIsNotKept(t *testing.T) {
+// TestNoCheckpointWhenAllFitsInMemory: nothing is written to the work folder where nothing is spilled.
+func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	rejectsEvery(t, dir, 50)
 	work := filepath.Join(dir, "work")
@@ -693,8 +693,8 @@ func TestWhatFitsInMemoryIsNotKept(t *testing.T) {
 	}})
 }
 
-// TestCheckpointHoldsTheAccounts: no field of the accounts is forgotten on the way to the journal and back.
-func TestCheckpointHoldsTheAccounts(t *testing.T) {
+// TestCheckpointHasTheCounts: no field of the accounts is forgotten on the way to the journal and back.
+func TestCheckpointHasTheCounts(t *testing.T) {
 	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
 	full := books.Region{Digest: sum, Keys: 4, Bytes: 5}
 	for i := range reflect.TypeFor[books.Region]().NumField() {

@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/outcome"
 )
 
-// TestSameContentIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
-func TestSameContentIsNoChange(t *testing.T) {
+// TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
+func TestTouchedInputIsNoChange(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
 	in := filepath.Join(dir, "in/2026-11-20")
@@ -89,8 +89,8 @@ func mustRead(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestContentsOutliveAKill: what the input files hold is the same after a kill in the middle of a sort that spills.
-func TestContentsOutliveAKill(t *testing.T) {
+// TestInputContentsSurviveAKill: what the input files hold is the same after a kill in the middle of a sort that spills.
+func TestInputContentsSurviveAKill(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
 	crash(t, dir, failpoint.Recorded, 3)

@@ -106,9 +106,9 @@ var stolenPoints = []struct {
 	{failpoint.Renamed, 7}, {failpoint.Recorded, 1}, {failpoint.Recorded, 10}, {failpoint.Balanced, 1}, {failpoint.Written, 1}, {"rejects", 1},
 }
 
-// TestStolenLock takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
+// TestLockTakenOver takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
 // says so as a thing to be tried again, and what the thief has made stays as it is.
-func TestStolenLock(t *testing.T) {
+func TestLockTakenOver(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	rejectsEvery(t, dir, 100)
 	base := filepath.Join(dir, "base")
@@ -178,9 +178,9 @@ func (r *replacingFS) Replace(from, to string) error {
 	return r.FS.Replace(from, to)
 }
 
-// TestSleeperRenamesNothing: a run that sleeps between its look at the lock and its rename finds nothing to rename when it
+// TestRunWithoutLockRenamesNothing: a run that sleeps between its look at the lock and its rename finds nothing to rename when it
 // wakes up: who has taken the lock over meanwhile has removed its files.
-func TestSleeperRenamesNothing(t *testing.T) {
+func TestRunWithoutLockRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *output.Dir {
 		w := &output.Dir{FS: &replacingFS{FS: storage.Local}, Path: dir, Site: &site.Site{User: "tina"},

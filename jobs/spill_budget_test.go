@@ -7,7 +7,7 @@ import (
 	"bulkload/jobs/sorting"
 )
 
-func TestSpilledRunsArePlainWhereThereIsRoom(t *testing.T) {
+func TestSpillIsUncompressedIfTheDiskIsLargeEnough(t *testing.T) {
 	dir := t.TempDir()
 	free, err := storage.Local.Free(dir)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"bulkload/jobs/output"
 )
 
-// TestFilesOfAnEarlierRunAreReadAgain: a byte that changed since the files were written keeps them from being loaded, by
+// TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being loaded, by
 // the job and by `load DIR` alike.
-func TestFilesOfAnEarlierRunAreReadAgain(t *testing.T) {
+func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	dir := writtenDir(t)
 	m, err := manifest.Read(storage.Local, dir)
 	if err != nil {

@@ -119,9 +119,9 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
-// TestLoadDirSettlesFirst: load DIR finds out what became of files that an interrupted load has left in doubt, also
+// TestLoadDirRecoversFirst: load DIR finds out what became of files that an interrupted load has left in doubt, also
 // where the directory is empty by now.
-func TestLoadDirSettlesFirst(t *testing.T) {
+func TestLoadDirRecoversFirst(t *testing.T) {
 	const date = "2026-11-20"
 	for _, loaded := range []int{4, 10} {
 		t.Run(fmt.Sprintf("loaded=%d", loaded), func(t *testing.T) {

@@ -33,8 +33,8 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 	}
 }
 
-// TestPayloadDamageIsOfTheSort: a payload that can't be read makes kept runs useless, as other damage does.
-func TestPayloadDamageIsOfTheSort(t *testing.T) {
+// TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
+func TestPayloadDamageIsADamagedSort(t *testing.T) {
 	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
 	l, err := entry.NewLayout(j)
 	if err != nil {
@@ -48,8 +48,8 @@ func TestPayloadDamageIsOfTheSort(t *testing.T) {
 	}
 }
 
-// TestKeyTakesTheBuffersPlace: a record's key does not come behind what the buffer holds.
-func TestKeyTakesTheBuffersPlace(t *testing.T) {
+// TestKeyReplacesTheShardBuffer: a record's key does not come behind what the buffer holds.
+func TestKeyReplacesTheShardBuffer(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
@@ -65,8 +65,8 @@ func TestKeyTakesTheBuffersPlace(t *testing.T) {
 	}
 }
 
-// TestPlannedRegionsAreReadOnce: a run that came to its end before its first slice does not look for its boundaries again.
-func TestPlannedRegionsAreReadOnce(t *testing.T) {
+// TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its boundaries again.
+func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
 	run := func(force bool, stop failpoint.Point) (planned int, err error) {

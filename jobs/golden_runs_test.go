@@ -25,7 +25,7 @@ import (
 )
 
 // Go test's -update writes the golden files anew. What the outputs of before are known by is in them: they change only
-// where that is meant, and then TestStoredOutputs says whether the program still goes on with what an older one has left.
+// where that is meant, and then TestOutputsOfEarlierVersions says whether the program still goes on with what an older one has left.
 //
 //	go test ./jobs -run Golden -update
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -141,7 +141,7 @@ func golden(t *testing.T, name, got string) {
 		at++
 	}
 	near := func(text string) string { return text[max(0, at-60):min(len(text), at+120)] }
-	t.Errorf("%s, line %d, was\n%s\nand is\n%s\nIs the change meant, and does TestStoredOutputs pass? Then: go test ./jobs -run Golden -update",
+	t.Errorf("%s, line %d, was\n%s\nand is\n%s\nIs the change meant, and does TestOutputsOfEarlierVersions pass? Then: go test ./jobs -run Golden -update",
 		name, 1+strings.Count(got[:at], "\n"), near(string(want)), near(got))
 }
 
@@ -172,9 +172,9 @@ func TestGoldenRuns(t *testing.T) {
 	}
 }
 
-// TestStoredOutputs: what the program of an older commit has finished is finished, and what it left half done goes on: what
+// TestOutputsOfEarlierVersions: what the program of an older commit has finished is finished, and what it left half done goes on: what
 // it had written stays, and the files are those of a run from the beginning.
-func TestStoredOutputs(t *testing.T) {
+func TestOutputsOfEarlierVersions(t *testing.T) {
 	for _, name := range storedNames(t) {
 		t.Run(name, func(t *testing.T) {
 			unpackStored(t, name)
