@@ -81,7 +81,7 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 // checksums returns how many checksums n bytes need.
 func checksums(n, perChecksum int64) int64 { return (n + perChecksum - 1) / perChecksum }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // sum returns the checksum of b; 0 for ChecksumNull.
 func (c Checksum) sum(b []byte) uint32 {

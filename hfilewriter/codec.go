@@ -19,6 +19,9 @@ import (
 //	{ int c, c bytes } …           one raw compressed slice for each sliceLen bytes of payload
 //	int 0                          only where the payload is longer than one slice
 //
+// ingest/compressed reads the same framing of whole files: a stream of any length, of chunks of any size, of which nothing else
+// is known. Here a block is in memory, its header says its length, and HBase writes slices of one size.
+//
 // An empty payload is the int 0 alone. The slices' lengths are those of the codecs' 256 KiB buffers, less what a
 // codec may add to incompressible bytes.
 const (

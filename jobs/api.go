@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/retention"
 	"bulkload/jobs/verify"
 )
 
@@ -29,6 +30,9 @@ var KindOf = failure.KindOf
 
 // Later is failure.Later.
 const Later = failure.Later
+
+// NotYet is failure.NotYet.
+const NotYet = failure.NotYet
 
 // Refused is failure.Refused.
 const Refused = failure.Refused
@@ -66,6 +70,15 @@ type Progress = progress.Progress
 // Options is options.Options.
 type Options = options.Options
 
+// Wait is options.Wait.
+type Wait = options.Wait
+
+// DefaultSettle is options.DefaultSettle.
+const DefaultSettle = options.DefaultSettle
+
+// Reload is options.Reload.
+const Reload = options.Reload
+
 // Outcome is outcome.Outcome.
 type Outcome = outcome.Outcome
 
@@ -95,6 +108,21 @@ var Read = jobfile.Read
 
 // ReadOptions is jobfile.ReadOptions.
 type ReadOptions = jobfile.ReadOptions
+
+// List is retention.List.
+var List = retention.List
+
+// Clean is retention.Clean.
+var Clean = retention.Clean
+
+// CleanRules are retention.Rules.
+type CleanRules = retention.Rules
+
+// CleanReport is retention.Report.
+type CleanReport = retention.Report
+
+// CleanKept is retention.Kept.
+const CleanKept = retention.Kept
 
 // VerifyDir is verify.Dir.
 var VerifyDir = verify.Dir

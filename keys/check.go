@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/lex"
 	"bulkload/values"
 )
 
@@ -63,15 +64,15 @@ func (e *Expr) check(terms []term) error {
 
 func (e *Expr) checkCall(c *call) error {
 	n := e.propsOfValue(c)
-	at := &lexer{text: e.text}
+	at := &lex.Lexer{Text: e.text}
 	if problem := e.constantProblem(c); problem != "" {
-		return at.fail(c.value[0].start, "%s takes nothing of %s: %s", c.name, e.textOfValue(c), problem)
+		return at.Fail(c.value[0].start, "%s takes nothing of %s: %s", c.name, e.textOfValue(c), problem)
 	}
 	if slices.Contains(c.accepts.refused, n.content) {
-		return at.fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
+		return at.Fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
 	}
 	if c.name == "desc" && n.moment && n.most > c.base() {
-		return at.fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
+		return at.Fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
 			c.base(), e.textOfValue(c), digits(n.most), secondsInstead(n.most))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
+	"bulkload/internal/lex"
 	"bulkload/values"
 )
 
@@ -47,31 +48,22 @@ func (w Width) Fixed() bool { return w.Min == w.Max }
 // functions of columns whose declared type they can't accept.
 func Parse(text string, columns []Column) (*Expr, error) {
 	columns = slices.Clone(columns)
-	p := &parser{lexer: lexer{text: text}, columns: columns}
+	p := &parser{lexer: lexer{lex.Lexer{Text: text}}, columns: columns}
 	terms, err := p.whole()
 	if err != nil {
-		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+		return nil, fmt.Errorf("row key %s: %w", lex.Shown(text), err)
 	}
 	e := &Expr{text: text, columns: columns}
 	if err := e.check(terms); err != nil {
-		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+		return nil, fmt.Errorf("row key %s: %w", lex.Shown(text), err)
 	}
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
 	if w := e.Width(); w.Min > cell.MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", quoted(text), w.Min, cell.MaxRowLen)
+		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", lex.Shown(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
-}
-
-// quoted keeps an expression readable in an error, whatever it contains.
-func quoted(text string) string {
-	const most = 200
-	if len(text) > most {
-		return fmt.Sprintf("%q…", text[:most])
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 func (e *Expr) addPart(p part) {

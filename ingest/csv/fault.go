@@ -128,14 +128,6 @@ func (r *reader) delimiterHint() string {
 	return ""
 }
 
-func (r *reader) countReason() string {
-	plural := "s"
-	if r.count == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%d column%s, want %d", r.count, plural, len(r.spans))
-}
-
 // ignoreEOF returns nil for the end of a file.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {

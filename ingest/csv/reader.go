@@ -125,7 +125,7 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
-		b := r.bad("", r.countReason())
+		b := r.bad("", ingest.CountReason(r.count, len(r.spans)))
 		b.Hint = r.delimiterHint()
 		return nil, b
 	}

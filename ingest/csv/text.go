@@ -15,7 +15,9 @@ const (
 	maxRecord = 32 << 20
 )
 
-// text is a window of a file: buf[pos:fill] was read from it and not yet delivered.
+// text is a window of a file: buf[pos:fill] was read from it and not yet delivered. It reads a stream from its start
+// to its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends
+// with a split.
 type text struct {
 	in   *compressed.Reader
 	path string

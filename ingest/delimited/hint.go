@@ -53,7 +53,8 @@ func (r *Reader) driftHint(rest []byte) string {
 }
 
 // otherField searches the first record, which has no field delimiter, for the likely one: preferably one that yields
-// the right number of columns.
+// the right number of columns. It can count, since a delimiter of delimited text is never quoted;
+// csv.reader.otherDelimiter can't.
 func (r *Reader) otherField() string {
 	text, _ := r.form.Charset.Append(nil, r.rec.Raw)
 	likely, found := "", 0

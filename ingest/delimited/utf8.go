@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"bulkload/ingest"
 )
 
 // validUTF8 is utf8.Valid for text that mixes ASCII and characters of three bytes, as Chinese does: after each of
@@ -33,7 +35,7 @@ func validUTF8(b []byte) bool {
 	return utf8.Valid(b)
 }
 
-const highBits = 0x80 * ones
+const highBits = 0x80 * ingest.EveryByte
 
 // wideRune is 3 if a certainly valid character of three bytes begins the word, little-endian: its first byte is
 // neither E0, which may begin an overlong form, nor ED, which may begin a surrogate. Otherwise it is 0.

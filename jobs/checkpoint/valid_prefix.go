@@ -9,7 +9,7 @@ import (
 	"bulkload/partition"
 )
 
-// parseLines reads the lines of a journal behind its head.
+// parseLines parses the lines of a journal after its header.
 func parseLines(texts [][]byte) (lines []Line, err error) {
 	for _, text := range texts {
 		line, err := ParseLine(text)
@@ -21,8 +21,8 @@ func parseLines(texts [][]byte) (lines []Line, err error) {
 	return lines, nil
 }
 
-// bootID is the boot of the machine since which all that a journal names is known to be on the disk; "" where it is not
-// known.
+// bootID is the boot of the machine since which everything that a journal names is known to be on disk; "" if it is
+// not known.
 func bootID(head Header, lines []Line) string {
 	boot := head.Boot
 	for _, line := range lines {
@@ -31,8 +31,11 @@ func bootID(head Header, lines []Line) string {
 	return boot
 }
 
-// validPrefix gives the lines of a journal up to the first whose runs and rejects are not what they were. What is before it is
-// what was kept at an earlier time, and holds by itself.
+// validPrefix returns the lines of a journal before the first one whose runs or rejects are missing or changed.
+//
+// Every prefix of a journal is a consistent state, since each line adds complete pieces. But a prefix may need runs
+// that a later line replaced: once that line is cut off, its source runs must exist again. So the check starts over
+// with each shorter prefix, until all its runs are found.
 func (k *Store) validPrefix(lines []Line, blocks bool) []Line {
 	c := runCheck{store: k, blocks: blocks, checked: map[runName]error{}}
 	for {
@@ -96,8 +99,8 @@ func (c *runCheck) checkLine(line Line) bool {
 	return err == nil
 }
 
-// checkRun tells whether a run is there. Those in whose place others have come are not looked at, nor those of an output that is
-// written.
+// checkRun reports whether a run is there. Runs that were replaced are not checked, nor those of an output that is
+// already written.
 func (c *runCheck) checkRun(output int, run partition.RunFile) bool {
 	id, regions := runName{output, run.Name}, c.store.regions
 	if run.Name == "" || c.replaced[id] || output < 0 || output >= len(regions) || regions[output] == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest"
@@ -28,6 +29,7 @@ const (
 	Refused                 // a person must do something first
 	Differs                 // a difference was found, or a damaged file
 	Later                   // worth another try: locked, or a server is down
+	NotYet                  // the input is not there yet, or not all of it
 )
 
 // kindError gives an error its kind.
@@ -53,6 +55,9 @@ func Differsf(format string, args ...any) error { return kindf(Differs, format, 
 
 // Laterf is an error that may be gone at another try.
 func Laterf(format string, args ...any) error { return kindf(Later, format, args...) }
+
+// NotYetf is an input that is not there yet.
+func NotYetf(format string, args ...any) error { return kindf(NotYet, format, args...) }
 
 // Damagedf is Differsf where a file is damaged; an error of reading it keeps its own kind.
 func Damagedf(format string, args ...any) error {
@@ -86,7 +91,7 @@ func KindOf(err error) Kind {
 		return kinded.kind
 	case errors.As(err, &limit):
 		return Rejects
-	case errors.Is(err, load.ErrNotFound), errors.Is(err, load.ErrRefused), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
+	case errors.Is(err, load.ErrNotFound), errors.Is(err, load.ErrRefused), errors.Is(err, fs.ErrPermission), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
 		return Refused
 	}
 	return Failed
