@@ -61,9 +61,9 @@ func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	const date = "2026-11-20"
 	s.night(t, date, 6000, 7)
 	pauses := map[failpoint.Point]time.Duration{
-		failpoint.Sorted:  ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
-		failpoint.Staging: tokenLife/2 + 5*time.Second,
-		failpoint.FilesLoaded:   tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
+		failpoint.Sorted:      ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
+		failpoint.Staging:     tokenLife/2 + 5*time.Second,
+		failpoint.FilesLoaded: tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
 	}
 	o := s.options()
 	o.Failpoint = func(p failpoint.Point) {

@@ -15,16 +15,19 @@ import (
 	"bulkload/jobs/entry"
 )
 
-// RejectLog passes a goroutine's rejects on, and keeps a copy of those since the last checkpoint for the next one: in
-// memory, and where they are many in a file beside the sorted runs.
+// RejectLog passes a goroutine's rejects on, and copies those since the last checkpoint for the next one: in memory,
+// and if there are many, in a file beside the sorted runs.
+//
+// Rejects belong to a checkpoint like rows do. Input before a checkpoint is not read again, so its rejects must be
+// replayed from here; the rejects after it will be found again, so their copy must not be.
 type RejectLog struct {
 	entry.Rejects
-	store  *Store // nil: no copy is kept
+	store  *Store // nil: no copy
 	name   string // of the file
 	file   *os.File
-	from   int64  // in the file, where those since the last checkpoint begin
+	from   int64  // offset in the file of the first one since the last checkpoint
 	at     int64  // its length
-	sum    uint32 // CRC32C of what was written since then
+	sum    uint32 // CRC32C of what was written since the last checkpoint
 	buffer []byte
 }
 
@@ -32,7 +35,7 @@ const rejectBuffer = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// rejectSpan is a part of a log, with whole rejects.
+// rejectSpan is a range of a log that contains whole rejects.
 type rejectSpan struct {
 	File string `json:"file"`
 	From int64  `json:"from"`
@@ -53,12 +56,12 @@ type loggedReject struct {
 	Raw     []byte `json:"raw"`
 }
 
-// NewRejectLog passes the rejects of one goroutine on to sink. k is nil where no copy is kept.
+// NewRejectLog passes the rejects of one goroutine on to sink. If k is nil, nothing is copied.
 func NewRejectLog(k *Store, sink entry.Rejects, lane int) *RejectLog {
 	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", lane)}
 }
 
-// Add takes a reject.
+// Add passes a reject on and copies it.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
@@ -75,8 +78,8 @@ func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	return l.flush()
 }
 
-// flush writes the buffer behind what is in the file: also what a process has left there that was killed before its next
-// checkpoint.
+// flush appends the buffer to the file. Bytes that a killed process has left there after its last checkpoint stay
+// before it: no span names them.
 func (l *RejectLog) flush() (err error) {
 	if len(l.buffer) == 0 {
 		return nil
@@ -100,7 +103,8 @@ func (l *RejectLog) flush() (err error) {
 	return err
 }
 
-// CutSpan gives the rejects since the last checkpoint; nil where there were none.
+// CutSpan ends the current span and returns it; nil if there were no rejects since the last one. The span's bytes are
+// in the file when it returns.
 func (l *RejectLog) CutSpan() (*rejectSpan, error) {
 	if err := l.flush(); err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (l *RejectLog) CloseFile() error {
 	return l.file.Close()
 }
 
-// checkRejects holds a log's part against its checksum.
+// checkRejects compares a span with its checksum.
 func (k *Store) checkRejects(span *rejectSpan) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
@@ -136,7 +140,7 @@ func (k *Store) checkRejects(span *rejectSpan) error {
 	return err
 }
 
-// Replay gives the rejects of a log's part to a sink.
+// Replay passes the rejects of a span to a sink.
 func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"bulkload/partition"
 )
 
-// ResumeState is what the checkpoints of earlier processes come to.
+// ResumeState is the sum of all checkpoints of earlier processes.
 type ResumeState struct {
 	Read    int64
-	ended   map[int]int64     // bytes of the splits that were read to their ends
-	parts   map[int]SplitPart // of the others
+	ended   map[int]int64     // bytes of the splits that were read to their end
+	parts   map[int]SplitPart // of splits that were read in part
 	Rejects []*rejectSpan
 	Outputs []outputState
 }
 
-// outputState is one output's part of it.
+// outputState is one output's part of a ResumeState.
 type outputState struct {
 	runs     []partition.RunFile
 	Regions  []books.Region
@@ -28,14 +28,14 @@ type outputState struct {
 	Filtered int64
 }
 
-// Piece is a split to be read, or what is left of one.
+// Piece is a split to be read, or the rest of one.
 type Piece struct {
 	ingest.Split
-	Number      int   // in the list of all
-	ResumeAfter int64 // the records up to this offset are sorted already; -1: none
+	Number      int   // index in the list of all splits
+	ResumeAfter int64 // records up to this offset are sorted already; -1: none
 }
 
-// NewResumeState is the state of a run of which nothing is kept, with so many regions of each output.
+// NewResumeState returns the state of a run without checkpoints, with so many regions for each output.
 func NewResumeState(regions []int) *ResumeState {
 	s := &ResumeState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
@@ -44,7 +44,7 @@ func NewResumeState(regions []int) *ResumeState {
 	return s
 }
 
-// ParseLine reads a line of the journal after the first.
+// ParseLine parses a line of the journal after the header.
 func ParseLine(text []byte) (line Line, err error) {
 	err = json.Unmarshal(text, &line)
 	kinds := 0
@@ -59,7 +59,8 @@ func ParseLine(text []byte) (line Line, err error) {
 	return line, err
 }
 
-// Apply adds a line of the journal.
+// Apply adds a line of the journal to the state. Lines must be applied in their order: a merge replaces runs of
+// earlier lines.
 func (s *ResumeState) Apply(line Line, splits int) error {
 	switch {
 	case line.Merged != nil:
@@ -76,12 +77,14 @@ func (s *ResumeState) applyCheckpoint(c *Checkpoint, splits int) error {
 		if e.Split < 0 || e.Split >= splits {
 			return fmt.Errorf("split %d of %d", e.Split, splits)
 		}
+		// A split may have had a part in an earlier line. It has ended now, which Pieces and Bytes test first.
 		s.ended[e.Split] = e.Bytes
 	}
 	if p := c.Part; p != nil {
 		if p.Split < 0 || p.Split >= splits {
 			return fmt.Errorf("split %d of %d", p.Split, splits)
 		}
+		// A later part covers the earlier one: the same goroutine read both, in order.
 		s.parts[p.Split] = *p
 	}
 	if c.Rejects != nil {
@@ -100,8 +103,9 @@ func (s *ResumeState) applyShare(share *RunShare) error {
 		return fmt.Errorf("output %d of %d", share.Output, len(s.Outputs))
 	}
 	out := &s.Outputs[share.Output]
+	// The output was written by then: it needs no rows, and the runs for it may be gone.
 	if len(out.Regions) == 0 {
-		return nil // it is written
+		return nil
 	}
 	out.Filtered += share.Filtered
 	for i := range share.Files {
@@ -131,6 +135,7 @@ func (s *ResumeState) applyMerge(m *replacement) error {
 	}
 	before := len(out.runs)
 	out.runs = slices.DeleteFunc(out.runs, func(r partition.RunFile) bool { return slices.Contains(m.From, r.Name) })
+	// Else some rows would be in two runs, or in none.
 	if before-len(out.runs) != len(m.From) {
 		return errors.New("a merged run takes the place of runs that are not there")
 	}
@@ -138,7 +143,9 @@ func (s *ResumeState) applyMerge(m *replacement) error {
 	return nil
 }
 
-// Pieces are what is left to be read of the splits.
+// Pieces are the parts of the splits that are still to be read. A split with a checkpoint is opened from its start
+// again, and the reader passes over the records up to ResumeAfter: no form of input needs a way to enter a file at a
+// record.
 func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	var left []Piece
 	for i, split := range splits {
@@ -154,7 +161,7 @@ func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	return left
 }
 
-// Bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
+// Bytes is how much of the input is sorted already; whole is the part in splits that were read to their end.
 func (s *ResumeState) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
@@ -168,7 +175,7 @@ func (s *ResumeState) Bytes() (all, whole int64) {
 	return all, whole
 }
 
-// Spilled is the size of the runs that are there; a run without a keeper has none.
+// Spilled is the size of the existing runs; 0 without a store.
 func (k *Store) Spilled() int64 {
 	if k == nil {
 		return 0

@@ -1,5 +1,5 @@
-// Package checkpoint keeps what a run has sorted beyond its process: sorted runs, the rejects, and a journal of what they hold.
-// It is what is written when a run is killed.
+// Package checkpoint lets a run outlive its process: it stores sorted runs, rejects, and a journal of what they
+// contain, so that the same command can continue after a kill.
 package checkpoint
 
 import (
@@ -31,57 +31,68 @@ import (
 	"bulkload/partition"
 )
 
-// A run that spills keeps its sorted runs in <work folder>/bulkload-run-<hash of its outputs>, so that the same command
-// finds them when it was killed: a journal, a lock file that is locked for as long as the process lives, a folder of runs
-// for each output, and logs of rejects. The journal's first line says what the rest belongs to.
+// A run that spills stores its sorted runs in <work folder>/bulkload-run-<hash of its outputs>, where the same
+// command finds them after a kill:
+//
+//	journal        see package journal; the first line is the Header
+//	lock           flock, for as long as the process lives
+//	0, 1, …        a folder for each output, with its runs
+//	rejects-000 …  a log of rejects for each goroutine
+//
+// The protocol of a checkpoint: write the runs, write the rejects, append one line to the journal. A kill between two
+// of these steps leaves files that no line names; they are deleted or overwritten, and their input is read again.
+// After the line, nothing of it is read again. Nothing that a line names is deleted or changed, except after a later
+// line that replaces it.
 const (
 	Prefix        = "bulkload-run-"
 	journalSchema = 1
 	JournalName   = "journal"
-	MaxAge        = 7 * 24 * time.Hour // untouched for so long, what another run has left is deleted
+	MaxAge        = 7 * 24 * time.Hour // files of another run are deleted if untouched for so long
 )
 
-// Why what an earlier process has left can't be used.
+// Why the files of an earlier process can't be used.
 var (
 	errOtherRun = errors.New("it does not belong to this run")
 	errEmpty    = errors.New("nothing is finished")
 )
 
-// Header is what must be the same for sorted runs to be of use.
+// Header is what must match for the sorted runs to be used. Everything is here on which the content of the runs
+// depends: other input, another job, other regions or another program would give other entries, and their mixture
+// would be loaded.
 type Header struct {
 	Schema  int         `json:"schema"`
-	Program string      `json:"program"` // hash of the executable: another one may pack its entries otherwise
-	Boot    string      `json:"boot"`    // of the machine: what it had not written to its disk is lost with the next one
-	Splits  string      `json:"splits"`  // hash of the list
+	Program string      `json:"program"` // hash of the executable: another one may encode entries differently
+	Boot    string      `json:"boot"`    // of the machine: after a reboot, what was not on disk yet is lost
+	Splits  string      `json:"splits"`  // hash of the list of splits
 	Outputs []outputKey `json:"outputs"`
 }
 
-// outputKey is an output as the runs were made for it.
+// outputKey identifies an output and what its runs were made for.
 type outputKey struct {
 	URI     string `json:"uri"`
 	Run     string `json:"run"`     // its ID: job, date, input files
-	Regions string `json:"regions"` // hash of the boundaries; "" where no rows were wanted
+	Regions string `json:"regions"` // hash of the boundaries; "" if no rows are needed
 }
 
-// Store keeps what a run has sorted beyond its process.
+// Store stores what a run has sorted, beyond its process.
 type Store struct {
 	options options.Options
 	source  *source.Source
 	dir     string
 	Splits  []ingest.Split
 	head    Header
-	regions []int        // their number, of each output; 0: no rows are wanted
-	State   *ResumeState // of earlier processes
+	regions []int        // number of regions of each output; 0: no rows are needed
+	State   *ResumeState // from earlier processes
 
 	mu             sync.Mutex
-	lock           *os.File // nil until something is kept
+	lock           *os.File // nil until something is stored
 	journal        *journal.Journal
-	createdWorkDir bool // the work folder was not there before
-	DiscardOnClose bool // what is kept: the disk is full of it, or the same command would fail on it again
+	createdWorkDir bool // the work folder did not exist before
+	DiscardOnClose bool // the files are useless: the disk is full of them, or the same command would fail again
 }
 
-// Open looks for what an earlier process of the same run has left. It changes nothing where that is nothing. The
-// keeper is there on failure too.
+// Open looks for files of an earlier process of the same run. It changes nothing if there are none. The store is
+// returned on failure too.
 func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Store, error) {
 	k := &Store{options: o, source: src, Splits: splits}
 	k.head = Header{Schema: journalSchema, Boot: dirlock.BootID(), Splits: hashText(splitTexts(splits)...)}
@@ -103,15 +114,15 @@ func Open(purposes []Output, src *source.Source, splits []ingest.Split, o option
 	return k, k.openExisting()
 }
 
-// Output is an output for which runs are kept.
+// Output is an output whose runs are stored.
 type Output struct {
 	URI     string
 	Run     string   // its ID
 	Splits  [][]byte // the region boundaries
-	Regions int      // their number; 0: no rows are wanted
+	Regions int      // number of regions; 0: no rows are needed
 }
 
-// storeFolder is where a run into these outputs keeps what it has sorted.
+// storeFolder is the folder for a run with these outputs.
 func storeFolder(work string, outputs []string) (string, error) {
 	if work == "" {
 		work = os.TempDir()
@@ -123,7 +134,7 @@ func storeFolder(work string, outputs []string) (string, error) {
 	return filepath.Join(work, Prefix+hashText(outputs...)), nil
 }
 
-// RemoveFinished deletes, of a run into outputs with these URIs, what a process has left that was killed when its files were all written.
+// RemoveFinished deletes the files of a run with these outputs that was killed after all its HFiles were written.
 func RemoveFinished(workDir string, outputs []string) error {
 	k := &Store{}
 	var err error
@@ -132,7 +143,7 @@ func RemoveFinished(workDir string, outputs []string) error {
 	}
 	info, err := os.Lstat(k.dir)
 	if err != nil || partition.Private(info) != nil {
-		return nil // mostly there is none, and another's is no concern of ours
+		return nil // usually there are none, and another user's don't concern us
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		return nil
@@ -156,11 +167,11 @@ func hashText(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// openExisting takes up what an earlier process has left. What is of no use is deleted.
+// openExisting restores the state of an earlier process. Useless files are deleted.
 func (k *Store) openExisting() error {
 	info, err := os.Lstat(k.dir)
 	if err != nil {
-		return nil // where more is wrong than that it is not there, the first spill says so
+		return nil // if it is more than a missing folder, the first spill reports it
 	}
 	if err = partition.Private(info); err != nil {
 		return failure.Refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
@@ -205,7 +216,12 @@ func (k *Store) read() error {
 	return k.restore(head, lines)
 }
 
-// restore takes up what a journal records, as far as it is there.
+// restore applies the valid part of a journal. If some of its lines are lost, they are cut off before anything new is
+// appended, so that the journal never contains lines after a gap.
+//
+// All blocks of all runs are read if the machine was booted since, or if that is unknown: the kernel may not have
+// written them before it went down. Otherwise the runs' footers are enough, since the files of a killed process are
+// in the kernel's hands.
 func (k *Store) restore(head Header, texts [][]byte) error {
 	lines, err := parseLines(texts[1:])
 	if err != nil {
@@ -228,13 +244,14 @@ func (k *Store) restore(head Header, texts [][]byte) error {
 			return fmt.Errorf("%w: %w", journal.ErrDamaged, err)
 		}
 	}
-	if blocks && k.head.Boot != "" { // the next process need not read all blocks again
+	if blocks && k.head.Boot != "" { // so that the next process need not read all blocks again
 		return k.journal.Append(Line{Boot: k.head.Boot})
 	}
 	return nil
 }
 
-// matches holds the head of a journal against this run. An output that wants no rows any more may have wanted them then.
+// matches checks a journal's header against this run. An output that is complete now may not have been when the
+// journal was written, so its regions may differ from "".
 func (k *Store) matches(head Header) (err error) {
 	if k.head.Program, err = program.Hash(); err != nil {
 		return err
@@ -262,7 +279,7 @@ func (k *Store) matches(head Header) (err error) {
 	return errOtherRun
 }
 
-// Begin makes the folder and its journal where they are not there yet.
+// Begin creates the folder and its journal unless they exist.
 func (k *Store) Begin() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -286,7 +303,7 @@ func (k *Store) create() (err error) {
 	partition.RemoveStale(work)
 	RemoveOld(work)
 	if k.head.Program, err = program.Hash(); err != nil {
-		k.head.Program = "unknown" // what is kept is of no use to anybody then
+		k.head.Program = "unknown" // nobody can use the files then
 	}
 	if err := os.Mkdir(k.dir, 0o700); err != nil {
 		return err
@@ -305,12 +322,12 @@ func (k *Store) create() (err error) {
 	return nil
 }
 
-// RemoveOld deletes what runs have left that nobody has gone on with for long.
+// RemoveOld deletes files that runs have left and nobody has continued for long.
 func RemoveOld(work string) { RemoveOlder(work, MaxAge, false) }
 
-// RemoveOlder deletes what runs have left in a work folder ("": the system's temporary one) and nobody has gone on with for an
-// age: sorted runs and rejects. It gives the folders that it deleted, or would delete in a dry run. Those of others, and of runs
-// under way, stay.
+// RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
+// one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.
+// Folders of other users and of running processes stay.
 func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string) {
 	if work == "" {
 		work = os.TempDir()
@@ -325,7 +342,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 			continue
 		}
 		if info, err := os.Lstat(dir); err != nil || partition.Private(info) != nil {
-			continue // another's, and the work folder may be open to all
+			continue // another user's, and the work folder may be public
 		}
 		touched := filepath.Join(dir, JournalName)
 		info, err := os.Stat(touched)
@@ -338,7 +355,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 		}
 		if lock, err := partition.LockFolder(dir); err == nil {
 			if dryRun {
-				err = os.Chtimes(touched, time.Time{}, info.ModTime()) // which the lock may have changed
+				err = os.Chtimes(touched, time.Time{}, info.ModTime()) // the lock may have changed it
 			} else {
 				err = os.RemoveAll(dir)
 			}
@@ -351,7 +368,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 	return deleted
 }
 
-// Add records a checkpoint.
+// Add appends a checkpoint to the journal. Its runs and rejects must be completely written.
 func (k *Store) Add(c *Checkpoint) error {
 	k.options.Failpoint.Reached(failpoint.Spilled)
 	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
@@ -361,7 +378,8 @@ func (k *Store) Add(c *Checkpoint) error {
 	return nil
 }
 
-// PersistentRuns are an output's runs, for its sort.
+// PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
+// the new run before the old ones are deleted.
 func (k *Store) PersistentRuns(output int) *partition.Kept {
 	return &partition.Kept{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
 		k.options.Failpoint.Reached(failpoint.Merged)
@@ -373,12 +391,12 @@ func (k *Store) PersistentRuns(output int) *partition.Kept {
 	}}
 }
 
-// runFolder holds an output's runs. It is on the local disk, as the journal is that names them.
+// runFolder is the folder of an output's runs. It is on the local disk, like the journal that names them.
 func (k *Store) runFolder(output int) partition.Folder {
 	return partition.Folder(filepath.Join(k.dir, fmt.Sprint(output)))
 }
 
-// Resumed is what earlier processes have sorted; nil where that is nothing.
+// Resumed is what earlier processes have sorted; nil if that is nothing.
 func (k *Store) Resumed() *Resumed {
 	all, _ := k.State.Bytes()
 	if k.State.Read == 0 {
@@ -395,14 +413,14 @@ func (k *Store) Free(output int) error {
 	return os.RemoveAll(string(k.runFolder(output)))
 }
 
-// startOver begins anew where kept runs turned out to be of no use.
+// startOver starts from the beginning because the runs can't be used.
 func (k *Store) startOver(reason error) error {
 	k.options.Infof("sorting from the beginning: %v", reason)
 	k.State = NewResumeState(k.regions)
 	return k.discard()
 }
 
-// discard deletes what is kept. Something may be kept anew then.
+// discard deletes everything. The store can be used again afterwards.
 func (k *Store) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -411,7 +429,7 @@ func (k *Store) discard() error {
 	}
 	err := errors.Join(os.RemoveAll(k.dir), k.closeFiles())
 	if k.createdWorkDir {
-		_ = os.Remove(filepath.Dir(k.dir)) // succeeds only where it is empty, as wanted
+		_ = os.Remove(filepath.Dir(k.dir)) // succeeds only if it is empty, as intended
 	}
 	return err
 }
@@ -428,7 +446,9 @@ func (k *Store) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// Close ends a run that came to its end or failed. What is kept stays where the same command can go on with it.
+// Close ends a run that has finished or failed. The files are deleted if the same command could not continue with
+// them: it finished, the disk is full of them, or they are damaged or have produced wrong output. Otherwise they
+// stay.
 func (k *Store) Close(ctx context.Context, failed error) error {
 	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
@@ -439,7 +459,7 @@ func (k *Store) Close(ctx context.Context, failed error) error {
 	return k.closeFiles()
 }
 
-// Resumed is what was not read and sorted again.
+// Resumed is the input that was not read and sorted again.
 type Resumed struct {
 	Records int64 `json:"records"`
 	Bytes   int64 `json:"bytes"` // of the input

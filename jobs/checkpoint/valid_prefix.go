@@ -48,13 +48,13 @@ func (k *Store) validPrefix(lines []Line, blocks bool) []Line {
 	}
 }
 
-// runName names a run among those of all outputs.
+// runName identifies a run among those of all outputs.
 type runName struct {
 	output int
 	name   string
 }
 
-// runCheck looks whether kept runs and rejects are what they were.
+// runCheck checks that persistent runs and rejects are unchanged.
 type runCheck struct {
 	store    *Store
 	blocks   bool // all blocks are read
@@ -62,7 +62,7 @@ type runCheck struct {
 	checked  map[runName]error // what came of it: each run is looked at once
 }
 
-// replacedRuns are those in whose place others have come, by some lines of a journal.
+// replacedRuns are the runs that were replaced by others, according to some lines of a journal.
 func replacedRuns(lines []Line) map[runName]bool {
 	replaced := map[runName]bool{}
 	for _, line := range lines {
@@ -75,7 +75,7 @@ func replacedRuns(lines []Line) map[runName]bool {
 	return replaced
 }
 
-// checkLine tells whether what a line records is there.
+// checkLine reports whether everything that a line names is there.
 func (c *runCheck) checkLine(line Line) bool {
 	if m := line.Merged; m != nil {
 		return c.checkRun(m.Output, m.Run)
