@@ -11,8 +11,9 @@ import (
 	"bulkload/load"
 )
 
-// CheckServed asks whether the table serves the files that were loaded into it, all of them or, where nothing hints at a
-// change of the table, one in each region. Rows that can't be read are refused: only a person knows why they are gone.
+// CheckServed checks that the table serves the files that were loaded into it: all of them or, if nothing hints at a
+// change of the table, one in each region. If rows can't be read it is an error: only a person knows why they are
+// gone.
 func (w *Loader) CheckServed(ctx context.Context, name string) error {
 	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
@@ -25,7 +26,7 @@ func (w *Loader) CheckServed(ctx context.Context, name string) error {
 	return w.probeServed(ctx, name, identity, loaded)
 }
 
-// oneOfEachRegion picks a file of each region.
+// oneOfEachRegion selects one file in each region.
 func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 	splits := table.Splits()
 	seen := map[int]bool{}
@@ -50,7 +51,7 @@ func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
 	return failure.Refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
 }
 
-// adviceFor says what to do about rows that can't be read.
+// adviceFor is the advice for rows that can't be read.
 func adviceFor(s load.Serving) string {
 	switch s {
 	case load.Deleted:
@@ -61,8 +62,8 @@ func adviceFor(s load.Serving) string {
 	return "Most likely the table was truncated, made anew or restored since they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
 }
 
-// refuseServedBefore refuses, of a table that may not be the one it was, to take cells for proof that an earlier load had put there
-// before: a snapshot of that time has them too.
+// refuseServedBefore refuses, for a table that may be another one by now, to rely on cells that were there before the
+// load: a snapshot of that time has them too.
 func refuseServedBefore(table string, files []load.HFile) error {
 	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.ServedBefore })
 	if known < 0 {

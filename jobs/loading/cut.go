@@ -23,18 +23,21 @@ import (
 	"bulkload/load"
 )
 
-// Regions split while files wait for their load, or while they are loaded. A file with rows of two regions is then cut at
-// the boundary. The steps are such that a process may be killed between any two of them:
+// Regions may split while files wait for their load, or while they are loaded. A file with rows of two regions is
+// then cut at the boundary. The process may be killed between any two of these steps:
 //
-//  1. the parts are written under temporary names and read back; together they must have the file's digest;
-//  2. the manifest records the cut;
-//  3. the parts get their names;
-//  4. the manifest has the parts in the file's place;
-//  5. the file is deleted, and then the record of the cut.
+//	1. write the parts under temporary names and read them back; together they must have the file's digest;
+//	2. record the cut in the manifest;
+//	3. rename the parts to their names;
+//	4. replace the file by the parts in the manifest;
+//	5. delete the file, and then the record of the cut.
 //
-// A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
+// Until step 4 is saved, the manifest lists the file, which still exists, so the cut can be undone: the parts are
+// deleted. From then on it lists the parts, so the file can be deleted. At no time does the manifest list neither,
+// and both together are never loaded: Dir.FinishCuts decides which one exists before a load looks at the files. The
+// record of step 2 is needed because parts that no manifest names would be foreign files in the output.
 
-// cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
+// cutFiles cuts the unloaded files that have rows of several of the table's current regions.
 func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
@@ -61,7 +64,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	return w.Out.FinishCuts()
 }
 
-// crossed are the boundaries between a file's first and last row.
+// crossed returns the boundaries between a file's first and last row.
 func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 	h, err := f.Loadable()
 	if err != nil {
@@ -75,7 +78,7 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 	return splits[from:to], nil
 }
 
-// cutFile does steps 1 to 4 for one file.
+// cutFile performs steps 1 to 4 for one file.
 func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
@@ -156,7 +159,7 @@ func (c *fileCutter) write(ctx context.Context) (err error) {
 	return c.finishPart()
 }
 
-// add writes a cell, into the next part where its row is the first one of another region.
+// add writes a cell, into the next part if its row is the first one of another region.
 func (c *fileCutter) add(next *cell.Cell) error {
 	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
 		c.row = append(c.row[:0], next.Row...)
@@ -170,7 +173,7 @@ func (c *fileCutter) add(next *cell.Cell) error {
 	return c.open.Writer.Append(next)
 }
 
-// nextPart begins the part whose first row is given.
+// nextPart begins the part that begins with this row.
 func (c *fileCutter) nextPart(row []byte) error {
 	if c.open != nil {
 		if err := c.finishPart(); err != nil {
@@ -215,7 +218,7 @@ func (c *fileCutter) abort() error {
 	return errors.Join(errs...)
 }
 
-// liveFamily are the settings that files of a family have now.
+// liveFamily returns the settings that files of a family have now.
 func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
@@ -234,7 +237,7 @@ func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 	return settings, nil
 }
 
-// checkSettings refuses to load files whose family has other settings than when they were written.
+// checkSettings refuses to load files whose family had other settings when they were written.
 func (w *Loader) checkSettings(table *load.Table) error {
 	if len(w.Out.Manifest.NotLoaded()) == 0 {
 		return nil

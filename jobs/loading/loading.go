@@ -1,5 +1,5 @@
-// Package loading hands the files of an output directory to a table. It cuts files at new region boundaries, brings back what an
-// interrupted load has left, and ends well only where the table serves all files.
+// Package loading loads the files of an output directory into a table. It cuts files at new region boundaries,
+// recovers interrupted loads, and succeeds only if the table serves all files.
 package loading
 
 import (
@@ -21,7 +21,13 @@ import (
 	"bulkload/load"
 )
 
-// LoadOutput loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
+// LoadOutput loads the files of the manifest that the table does not have, and records each of them. Confirm must
+// follow.
+//
+// The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and
+// the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
+// process knows where to look. "Loaded" is written only after every file was probed: it is never written on HBase's
+// word alone.
 func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, error) {
 	if err := w.VerifyBeforeLoad(ctx); err != nil {
 		return nil, err
@@ -53,8 +59,8 @@ func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, er
 	return report, nil
 }
 
-// checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
-// does not serve is written again, as the earlier process would have done; else that is for a person.
+// checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
+// not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
 func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.Out.Manifest.Table != table.Identity() {
 		return w.CheckServed(ctx, table.Name)
@@ -70,11 +76,11 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	return w.refuseUnreadable(table.Name, findings)
 }
 
-// maxCuts bounds how often regions may split while their files are being loaded.
+// maxCuts bounds how often regions may split during a load.
 const maxCuts = 10
 
-// loadAndCut loads the files that the table does not have. Those with rows of several regions are cut before, and again
-// where regions split in the meantime.
+// loadAndCut loads the files that the table does not have. Files with rows of several regions are cut first, and
+// again if regions split during the load.
 func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
 	w.watchLoads(len(w.Out.Manifest.NotLoaded()))
@@ -108,7 +114,7 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 	return report, nil
 }
 
-// probeAndReopen asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
+// probeAndReopen probes all files at the end of a load. Regions that do not serve what they took are opened again.
 func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := w.Cluster.ProbeTable(ctx, t, files)
@@ -130,7 +136,8 @@ func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load
 	return w.Cluster.Probe(ctx, table, files)
 }
 
-// Confirm ends a load: every file must be served, and every row readable.
+// Confirm ends a load: every file must be served, and every row readable. Only then does the manifest say that it is
+// loaded.
 func (w *Loader) Confirm(ctx context.Context, name string) error {
 	files, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(*hfile.Summary) bool { return true })
 	if err != nil {
@@ -156,13 +163,14 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 	return w.Out.Save()
 }
 
-// maxSaves bounds how often a load saves the manifest for the files that HBase has taken: the manifest grows with them, so
-// that saving it after each request would cost a load of many regions the square of their number.
+// maxSaves bounds how often a load saves the manifest for loaded files. The manifest grows with the files, so a save
+// after each request would make a load of many regions quadratic.
 const maxSaves = 64
 
-// RecordLoad writes into the manifest where a load of n files may leave some, and which the table has. That it has a file
-// may be written some requests later: a killed load asks the table for the files that are neither at their place nor
-// recorded. saveLoaded is to follow.
+// RecordLoad returns hooks that record a load of n files in the manifest. Staging folder and served-before marks are
+// saved at once, because recovery depends on them. That a file is loaded may be saved some requests later: a file
+// that is neither at its source nor recorded is in doubt after a kill, and recovery probes the table for it.
+// saveLoaded must follow.
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
@@ -205,10 +213,10 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	}
 }
 
-// loadsShare is how much of a load its requests are, about; the rest is asking whether the table serves the files.
+// loadsShare is about how much of a load's time its requests take; the rest is probes.
 const loadsShare = 0.8
 
-// watchLoads begins to count the files that HBase takes.
+// watchLoads begins to count loaded files.
 func (w *Loader) watchLoads(files int) {
 	w.loads = progress.NewCounter(progress.Within(w.Out.Options.Watch, 0, loadsShare), "load", int64(files), "files")
 }
@@ -219,7 +227,7 @@ func (w *Loader) countLoads(files int) {
 	}
 }
 
-// saveLoaded saves the manifest where that was put off.
+// saveLoaded saves the manifest if that was put off.
 func (w *Loader) saveLoaded() error {
 	if w.unsaved == 0 {
 		return nil
@@ -228,13 +236,13 @@ func (w *Loader) saveLoaded() error {
 	return w.Out.Save()
 }
 
-// beforeRequest is an error where another run may load the output's files by now. It is asked before each load request.
+// beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
 func (w *Loader) beforeRequest() error {
 	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
 	return w.Out.CheckLock()
 }
 
-// describeFailure says of a load that failed how far it came, and what to do.
+// describeFailure adds to the error of a load how far it came, and what to do.
 func (w *Loader) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
@@ -244,7 +252,7 @@ func (w *Loader) describeFailure(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.Out.Manifest.NotLoaded()), all)
 }
 
-// WasLoaded tells whether the output's manifest or the ledger says that rows of this job and date were loaded.
+// WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 func (w *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
@@ -262,8 +270,8 @@ func (w *Loader) WasLoaded() (bool, error) {
 	return same, nil
 }
 
-// Replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
-// old one stays as it is.
+// Replace deletes the run that --force replaces. The old run stays as it is until the new one is sorted, and nothing
+// but its writing can fail.
 func (w *Loader) Replace(ctx context.Context) error {
 	if w.Out.Replaced == nil {
 		return nil
@@ -282,16 +290,16 @@ func (w *Loader) Replace(ctx context.Context) error {
 	return w.Out.Save()
 }
 
-// Summary says what HBase was given.
+// Summary is the result of a load.
 type Summary struct {
 	Requested bool   `json:"wanted"`
 	Files     int    `json:"files"`
 	Regions   int    `json:"regions"`
 	Rounds    int    `json:"rounds"`
-	Staging   string `json:"staging,omitempty"` // where HBase's staging folder is still there
+	Staging   string `json:"staging,omitempty"` // HBase's staging folder, if it still exists
 }
 
-// Apply takes over a load's report, which may be nil.
+// Apply copies a load's report, which may be nil.
 func (l *Summary) Apply(r *load.Report) {
 	if r != nil {
 		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging

@@ -9,9 +9,13 @@ import (
 	"bulkload/load"
 )
 
-// RecoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
-// takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
-// loaded, and comes back. Of the others, a file is loaded if the table serves it.
+// RecoverLoad determines what happened to files that an interrupted load has left in doubt. HBase moves a file when
+// it takes it, and the run may have been killed before it recorded that. Files in the staging folder are not loaded,
+// and are moved back. Of the others, a file is loaded if the table serves it.
+//
+// It must come before anything else is done with the files: before a second load, because a file in staging would be
+// missing there; before they are deleted or written again, because rows might then be in the table twice or not at
+// all.
 func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	m := w.Out.Manifest
 	if m.State != manifest.Loading {
@@ -32,7 +36,7 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	return nil
 }
 
-// recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
+// recoverDirectory moves files back that an interrupted load of this directory has left in HBase's staging folder.
 func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	e, err := w.directoryEntry(table)
 	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
@@ -47,8 +51,8 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	return w.recordForeignLost(ctx, err)
 }
 
-// recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
-// it is deleted with the rest of the output.
+// recoverReplaced moves back what an interrupted load of the run that --force replaces has left in HBase's staging
+// folder, so that it is deleted with the rest of the output.
 func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.Out.Replaced
 	if old.State != manifest.Loading || old.Staging == "" {

@@ -10,7 +10,7 @@ import (
 	"bulkload/load"
 )
 
-// RewriteError says that slices are to be written and loaded again: HBase took their files and does not serve them. The
+// RewriteError says that slices must be written and loaded again: HBase took their files and does not serve them. The
 // same command does that.
 type RewriteError struct {
 	Lost *load.LostError
@@ -24,8 +24,12 @@ func (e *RewriteError) Error() string {
 // Unwrap is the *load.LostError.
 func (e *RewriteError) Unwrap() error { return e.Lost }
 
-// rewriteLost takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
-// names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
+// rewriteLost removes the slices of lost files from the manifest, so that they are written again: the same bytes
+// under the same names. If a server brings a lost file back later, its cells are equal to those of the new one, and
+// readers see them once.
+//
+// The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
+// the lost files.
 func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := w.Out.Manifest
 	if err := w.recordUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
@@ -50,8 +54,8 @@ func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	return &RewriteError{lost}
 }
 
-// dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
-// deleted, for which the manifest has them as cuts without parts.
+// dropLost reports whether a slice has a lost file. Its other files that are loaded stay recorded as such. Those that
+// are not loaded are deleted; for that the manifest lists them as cuts without parts.
 func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.Uri(f.Path)] }) {
 		return false

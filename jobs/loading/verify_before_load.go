@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// VerifyBeforeLoad verifies the files that are about to be loaded and that an earlier process has written: disks change bytes, and
-// a table should not take them. They are read in full and held against the digests in the manifest.
+// VerifyBeforeLoad verifies the files that are about to be loaded and were written by an earlier process: disks
+// change bytes, and a table should not get them. Each file is read in full and compared with the digest in the
+// manifest.
 func (w *Loader) VerifyBeforeLoad(ctx context.Context) error {
 	var doubtful []*hfile.Summary
 	for _, f := range w.Out.Manifest.Files() {

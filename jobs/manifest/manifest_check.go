@@ -10,7 +10,8 @@ import (
 	"bulkload/jobs/hfile"
 )
 
-// check refuses a manifest that no run writes: all that is done with one relies on it. The error names the place.
+// check refuses a manifest that no run writes: everything that uses a manifest relies on these rules. The error names
+// the place.
 func (m *Manifest) check() error {
 	if !slices.Contains([]string{Writing, Written, Loading, Loaded}, m.State) {
 		return fmt.Errorf("its state is %q", m.State)

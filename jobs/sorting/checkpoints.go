@@ -5,12 +5,13 @@ import (
 	"bulkload/jobs/checkpoint"
 )
 
-// checkpointer is what a goroutine has to tell at its next checkpoint.
+// checkpointer collects what a goroutine will record at its next checkpoint. All of it is the difference to the last
+// one: the journal's lines are added up when a run resumes.
 type checkpointer struct {
-	store   *checkpoint.Store // nil: nothing is kept
+	store   *checkpoint.Store // nil: no checkpoints
 	rejects *checkpoint.RejectLog
 	ended   []checkpoint.EndedSplit
-	split   int              // the split that is being read; -1: none
+	split   int              // the split being read; -1: none
 	read    int64            // at the last checkpoint
 	regions [][]books.Region // at the last checkpoint, of each output
 
@@ -25,16 +26,20 @@ func (s *Stage) newCheckpointer(lane int) checkpointer {
 	return c
 }
 
-// begin says that a piece is being read from here on.
+// begin records that a piece is being read from here on.
 func (c *checkpointer) begin(p checkpoint.Piece) { c.split = p.Number }
 
-// end says that the piece was read to its end.
+// end records that the piece was read to its end.
 func (c *checkpointer) end(p checkpoint.Piece, bytes int64) {
 	c.ended = append(c.ended, checkpoint.EndedSplit{Split: p.Number, Bytes: bytes})
 	c.split = -1
 }
 
-// checkpoint puts what the goroutine has read since the last one on the disk to stay: between two records.
+// checkpoint makes everything durable that the goroutine has read since its last checkpoint. It runs between two
+// records, so runs, counts and position describe the same records.
+//
+// The order is fixed: spill the runs, flush the rejects, then append the line. The differences are reset only after
+// the line was appended: after an error the run ends, and the next process reads the same records again.
 func (f *sortWorker) checkpoint() error {
 	c := &f.checkpointer
 	if f.records.Read == c.read && c.ended == nil {
@@ -74,14 +79,14 @@ func (f *sortWorker) checkpoint() error {
 	return nil
 }
 
-// moveFiles puts the books.Contents since the last checkpoint to those of the checkpoints.
+// moveFiles adds the contents since the last checkpoint to those of all checkpoints.
 func (f *outputShard) moveFiles(present int) {
 	f.checkpointed.Add(f.files)
 	f.files = books.Contents{}
 	f.file = f.files.Of(present)
 }
 
-// full tells whether a lane asks for a checkpoint.
+// full reports whether one of the shards is full.
 func (f *sortWorker) full() bool {
 	for _, out := range f.outputs {
 		if out.shard != nil && out.shard.Full() {

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ReadContents reads input files, by their ordinals, as a run does, and only adds up what they hold for the output of one job.
+// ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
+// of one job.
 func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int, o options.Options) (books.Contents, error) {
 	if len(files) == 0 {
 		return books.Contents{}, nil
@@ -67,7 +68,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	return all, nil
 }
 
-// contentReader is one goroutine that reads splits for what they hold.
+// contentReader is one goroutine that reads splits for their content.
 type contentReader struct {
 	records entry.Reader
 	feeds   []*outputShard // of all outputs: each may reject a record

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sortedRatio is about how many bytes of keys and columns the sort holds for a byte of input.
+// sortedRatio is about how many bytes of keys and columns the sort holds for each byte of input.
 const sortedRatio = 1.4
 
-// WorkFolder is the absolute name of the folder that the sort spills to, or of the nearest one above it that is there; an
-// error where nothing can be written in it.
+// WorkFolder is the absolute name of the folder that the sort spills to, or of its nearest existing parent; an error
+// if it is not writable.
 func WorkFolder(name string) (string, error) {
 	if name == "" {
 		name = os.TempDir()
@@ -32,7 +32,7 @@ func WorkFolder(name string) (string, error) {
 	return name, nil
 }
 
-// NearestFolder is the nearest of a path and what is above it that is there.
+// NearestFolder returns a path or its nearest existing parent.
 func NearestFolder(name string) string {
 	for {
 		_, err := os.Stat(name)
@@ -43,6 +43,6 @@ func NearestFolder(name string) string {
 	}
 }
 
-// SpillRatio is how many bytes of sorted runs come of a byte of input, where it does not fit in memory: 0.6 of the check
-// table.
+// SpillRatio is how many bytes of sorted runs result from each byte of input that does not fit in memory: 0.6 for the
+// check table.
 const SpillRatio = 0.6

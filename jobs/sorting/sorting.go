@@ -1,5 +1,5 @@
-// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It knows neither the
-// run nor where the files go.
+// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It
+// knows neither the run nor where the files go.
 package sorting
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Rows is the sorted input with its accounts.
+// Rows is the sorted input with its counts.
 type Rows struct {
 	Sorted   *partition.Sorted
 	Read     int64
@@ -35,25 +35,25 @@ type Rows struct {
 	Times    timing.ReadTimes
 }
 
-// Stage is the stage from input files to sorted rows, of all outputs that are fed from one reading.
+// Stage is the stage from input files to sorted rows, for all outputs of one reading.
 type Stage struct {
 	Input       *jobfile.Input
 	Source      *source.Source
 	Outputs     []Output
 	Rejects     entry.Rejects
 	Splits      []ingest.Split    // of the input
-	Checkpoints *checkpoint.Store // nil: spilled runs go with the process
+	Checkpoints *checkpoint.Store // nil: spilled runs end with the process
 	meter       *progress.Meter
 }
 
 // Output is one output of the reading.
 type Output struct {
 	Job    *jobfile.Job
-	Target *target.Target // nil: no rows are wanted; its key only has a say in which records are rejected
+	Target *target.Target // nil if the output is already written; its key is still built, because a record rejected by one output is rejected by all
 	sorter *partition.Sorter
 }
 
-// regions is their number; 0 where no rows are wanted.
+// regions is their number; 0 if no rows are needed.
 func (o *Output) regions() int {
 	if o.Target == nil {
 		return 0
@@ -61,8 +61,8 @@ func (o *Output) regions() int {
 	return o.Target.Regions.Len()
 }
 
-// Sort reads, builds keys and sorts, on all cores. It gives an output's rows each, nil for one without a target; on
-// failure none but the numbers. The rejects are closed in any case.
+// Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
+// on failure only the counts. The rejects are closed in any case.
 func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	lanes := parallel.Workers()
 	if err := s.newSorters(o, lanes); err != nil {
@@ -90,8 +90,8 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	return rows, nil
 }
 
-// newSorters makes a sort for every output that wants rows. They share the memory by the number of their cells, which
-// about says how many bytes come together.
+// newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
+// roughly predicts their bytes.
 func (s *Stage) newSorters(o options.Options, lanes int) error {
 	var all int64
 	for i := range s.Outputs {
@@ -115,7 +115,7 @@ func (s *Stage) newSorters(o options.Options, lanes int) error {
 	return nil
 }
 
-// weight is an output's part of the memory: its cells, and about as much as three of them for a row's key.
+// weight is an output's share of the memory: its cells, plus the equivalent of three for a row's key.
 func (o *Output) weight() int64 {
 	if o.Target == nil {
 		return 0
@@ -134,7 +134,7 @@ func (s *Stage) discard() error {
 	return errors.Join(errs...)
 }
 
-// closeRejects finishes the reject files after reading, which may have failed.
+// closeRejects completes the reject files after reading, which may have failed.
 func (s *Stage) closeRejects(err error, read int64) error {
 	if err == nil {
 		return s.Rejects.Close(read)
@@ -142,16 +142,16 @@ func (s *Stage) closeRejects(err error, read int64) error {
 	closing := s.Rejects.Close(0)
 	var limit *ingest.LimitError
 	if errors.As(closing, &limit) {
-		return err // which says so already, or says more
+		return err // it says so already, or says more
 	}
 	return errors.Join(err, closing)
 }
 
-// SortMemory is the sort's part of the budget; the rest is for read buffers, open writers, blocks being verified and
-// what the collector has not taken yet.
+// SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and
+// garbage that is not collected yet.
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// readAll feeds the sorts from what is left of the input to be read.
+// readAll sorts the remaining input.
 func (s *Stage) readAll(ctx context.Context, lanes int) ([]*Rows, error) {
 	feeders := make([]*sortWorker, lanes)
 	for i := range feeders {
@@ -170,7 +170,8 @@ func (s *Stage) readAll(ctx context.Context, lanes int) ([]*Rows, error) {
 	return s.totals(feeders), err
 }
 
-// remainingPieces is what earlier processes have not sorted. Their rejects are taken over.
+// remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
+// before a checkpoint is not read again.
 func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
 	if s.Checkpoints == nil {
 		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
@@ -186,7 +187,7 @@ func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
 	return state.Pieces(s.Splits), nil
 }
 
-// runWorkers reads the pieces side by side.
+// runWorkers reads the pieces in parallel.
 func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.Piece) error {
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan checkpoint.Piece)
@@ -207,7 +208,8 @@ func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.
 	return group.Wait()
 }
 
-// finishShards ends the feeding of the sorts: what is still in memory stays there if it can.
+// finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
+// checkpoint, so that a kill during the write stage costs no reading.
 func (s *Stage) finishShards(feeders []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
@@ -227,7 +229,7 @@ func (s *Stage) finishShards(feeders []*sortWorker) error {
 	return group.Wait()
 }
 
-// totals gathers what the goroutines have counted, and earlier processes.
+// totals adds up the counts of the goroutines and of earlier processes.
 func (s *Stage) totals(feeders []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
@@ -255,7 +257,7 @@ func (s *Stage) totals(feeders []*sortWorker) []*Rows {
 	return all
 }
 
-// RowsError says that the input does not hold as many records as the job wants. What was sorted of it is good.
+// RowsError says that the input does not have as many records as the job expects. What was sorted is valid.
 type RowsError struct{ error }
 
 // Unwrap is the error that says how many records there are.
@@ -269,7 +271,7 @@ func (s *Stage) checkRows(read int64) error {
 	return nil
 }
 
-// CheckEmpty refuses an input of no records where input.empty is fail.
+// CheckEmpty refuses an input without records if input.empty is fail.
 func CheckEmpty(in *jobfile.Input, read int64) error {
 	if read == 0 && in.EmptyFails {
 		return failure.Refusef("the input %s holds no record, and input.empty is fail", in.Path)

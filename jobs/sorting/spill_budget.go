@@ -9,9 +9,9 @@ import (
 	"bulkload/internal/storage"
 )
 
-// UncompressedSpill is how many bytes of sorted runs, the first ones, are to be on the disk uncompressed. Compressing and
-// decompressing them is a tenth of a run's work, which is worth it only where they would else not fit into the page cache,
-// or take the disk's room.
+// UncompressedSpill is how many bytes of sorted runs, the first ones, are spilled uncompressed. Compression and
+// decompression are a tenth of a run's work. They pay only if the runs would otherwise not fit in the page cache, or
+// fill the disk.
 func UncompressedSpill(workDir string, input int64) int64 {
 	dir, err := WorkFolder(workDir)
 	if err != nil {
@@ -24,8 +24,8 @@ func UncompressedSpill(workDir string, input int64) int64 {
 	return min(int64(sortedRatio*float64(input)), free/4, AvailableMemory()/10)
 }
 
-// AvailableMemory is how many bytes of the machine's memory can be taken without swapping, the page cache's among them; 0
-// where that is not known.
+// AvailableMemory is how many bytes of the machine's memory can be used without swapping, including the page cache; 0
+// if unknown.
 func AvailableMemory() int64 {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

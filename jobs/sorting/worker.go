@@ -16,13 +16,13 @@ import (
 	"bulkload/partition"
 )
 
-// sortWorker is one goroutine that reads splits into its lanes of the sorts.
+// sortWorker is one goroutine that reads splits into its shards of the sorts.
 type sortWorker struct {
 	records entry.Reader
 	outputs []*outputShard
-	file    int // the file that is being read, by its ordinal
+	file    int // the file being read, by its ordinal
 
-	counted, countedRejects int64 // of records.read and records.refused, those that are in the books.Contents of files
+	counted, countedRejects int64 // parts of records.Read and records.Refused that are in the files' contents
 
 	checkpointer checkpointer
 }
@@ -39,7 +39,7 @@ func (s *Stage) newSortWorker(lane int) *sortWorker {
 	return f
 }
 
-// busy is how long the lanes have been sorting and spilling so far.
+// busy is how long the shards have been sorting and spilling so far.
 func (f *sortWorker) busy() time.Duration {
 	var sum time.Duration
 	for _, out := range f.outputs {
@@ -72,7 +72,7 @@ func (f *sortWorker) begin(p checkpoint.Piece) {
 	}
 }
 
-// countFile adds what was read and rejected since the last call to the content of the present file.
+// countFile adds what was read and rejected since the last call to the current file's content.
 func (f *sortWorker) countFile() {
 	read, rejected := f.records.Read-f.counted, f.records.Refused-f.countedRejects
 	f.counted, f.countedRejects = f.records.Read, f.records.Refused
@@ -92,8 +92,8 @@ func (f *sortWorker) close() error {
 	return errors.Join(errs...)
 }
 
-// add moves one record into the sorts of all outputs that want it. One that an output can't use goes into none, so that
-// the outputs agree.
+// add adds one record to the sorts of all outputs that accept it. A record that one output can't use goes into none,
+// so that the outputs agree. All keys are built before the first is committed: a commit can't be undone.
 func (f *sortWorker) add(r *ingest.Record) error {
 	for _, out := range f.outputs {
 		if err := out.begin(r); err != nil {
@@ -119,19 +119,19 @@ func (f *sortWorker) add(r *ingest.Record) error {
 	return nil
 }
 
-// outputShard is a goroutine's way into the sort of one output.
+// outputShard is a goroutine's shard of one output's sort.
 type outputShard struct {
 	key          entry.Key
 	target       *target.Target
-	shard        *partition.Lane // nil: no rows are wanted
-	multiple     bool            // it is one of several outputs
-	accepted     bool            // the filter takes the present record
+	shard        *partition.Lane // nil: no rows are needed
+	multiple     bool            // the job has several outputs
+	accepted     bool            // the filter accepts the current record
 	regions      []books.Region
 	files        books.Contents // of the input since the last checkpoint
-	checkpointed books.Contents // of the checkpoints of this process
-	file         *books.Content // of the piece that is being read
+	checkpointed books.Contents // at the checkpoints of this process
+	file         *books.Content // of the piece being read
 
-	filtered int64 // records that the filter did not take
+	filtered int64 // records that the filter dropped
 }
 
 func newOutputShard(o *Output) *outputShard {
@@ -143,7 +143,7 @@ func newOutputShard(o *Output) *outputShard {
 	return f
 }
 
-// begin builds the record's key, in the lane's buffer; the error is an *ingest.BadRecord where that can't be done.
+// begin builds the record's key, in the shard's buffer; the error is an *ingest.BadRecord if that fails.
 func (f *outputShard) begin(r *ingest.Record) error {
 	buffer := f.key.Key[:0]
 	if f.shard != nil {
@@ -160,7 +160,7 @@ func (f *outputShard) begin(r *ingest.Record) error {
 	return err
 }
 
-// commit packs the record behind its key.
+// commit packs the record after its key.
 func (f *outputShard) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.Layout
 	region := &f.regions[f.target.Regions.Find(key.Row)]

@@ -25,24 +25,25 @@ import (
 	"bulkload/values"
 )
 
-// sliceWriter writes one slice's files.
+// sliceWriter writes one slice's files. They get their names only after all of them were read back and compared with
+// the merge.
 type sliceWriter struct {
 	stage    *Stage
 	unit     sorting.SliceTask
-	open     []*hfile.File // a family each; nil where no cell came yet
-	sequence []int         // a family each: the next file's
+	open     []*hfile.File // one for each family; nil before its first cell
+	sequence []int         // one for each family: the next file's
 	finished []*hfile.File
 	values   []values.Value
 	wide     wideRow
 	entries  int64
 	times    timing.WriteTimes
 	books    books.Written
-	merged   digest.Sum // of all records that the merge gave; not of a region's only slice, which the region's sum is for
-	dropped  digest.Sum // of the duplicates that were not written
+	merged   digest.Sum // of all merged records; unused for a region's only slice, which is compared with the region's sum
+	dropped  digest.Sum // of the duplicates that were dropped
 	digest   digest.Sum // of the files
 }
 
-// writeRows merges the slice's sorted runs, keeps one record a row and appends it.
+// writeRows merges the slice's sorted runs and appends one record of each row.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	run, err := r.stage.Rows.Sorted.Slice(r.unit.Slice)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err := r.decide(last, merged); err != nil {
 			return err
 		}
-		if timed && calls == r.times.File.Calls { // else a block was compressed and written
+		if timed && calls == r.times.File.Calls { // otherwise a block was compressed and written
 			r.times.Merge += mergedAt.Sub(begun)
 			r.times.Append += time.Since(mergedAt)
 		}
@@ -98,7 +99,7 @@ func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
 	return r.stage.Target.Layout.DigestPayload(sum, row, named, e.Payload)
 }
 
-// append writes one record, a file a family: a row, or in a wide table a part of one.
+// append writes one record into a file for each family: a row or, in a wide table, a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
 	r.books.Rows++
 	if r.stage.Target.Layout.Wide {
@@ -123,11 +124,11 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 	return nil
 }
 
-// appendFamily writes a row's cells of a family, and gives the packed values of the families after it.
+// appendFamily writes a row's cells of a family, and returns the packed values of the following families.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
 	family := &r.stage.Target.Layout.Families[i]
 	columns := family.Last - family.First
-	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
+	if len(packed) == 0 || packed[0] == 0 { // possibly none, and then no file is needed
 		cells, rest, err := sortentry.CountValues(packed, columns)
 		switch {
 		case err != nil:
@@ -157,7 +158,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	return rest, nil
 }
 
-// file is a family's open file, begun where there is none.
+// file returns a family's open file, a new one if necessary.
 func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
@@ -202,8 +203,11 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. They hold what was merged, but for the dropped duplicates. And all slices of a
-// region together hold what was sorted: the last of them looks into that.
+// verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates. And
+// all slices of a region together must contain what was sorted, which its last slice checks.
+//
+// The comparison is between independent sums: one of the records as they were read, one of the merge, one of the
+// bytes on disk. A fault in sort, merge, encoding or disk makes two of them differ.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {
@@ -239,7 +243,8 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	return nil
 }
 
-// commit gives the files their names and records the slice.
+// commit gives the files their names and then records the slice. A kill in between leaves files that are named but
+// not recorded: the next run deletes them by their names (output.RemoveUnrecorded) and writes the slice again.
 func (r *sliceWriter) commit() error {
 	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
@@ -263,7 +268,7 @@ func (r *sliceWriter) commit() error {
 	}
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
-	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
+	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one was renaming its files
 		return errors.Join(failure.Differsf("region %d does not hold what was sorted: it is not kept, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
 	}
 	if err := r.stage.Records.Add(record); err != nil {
@@ -276,7 +281,7 @@ func (r *sliceWriter) commit() error {
 	return nil
 }
 
-// loadedFile is the record of a file that the table serves already.
+// loadedFile is the record of an equal file that the table already serves.
 func (r *sliceWriter) loadedFile(f *hfile.File) *hfile.Summary {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package writing is the stage from sorted rows to verified files. It merges, keeps one record a row, writes a slice's files, reads
-// them back and compares them with what was sorted. It knows neither the run nor the owner of the records that it fills.
+// Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
+// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor the owner of
+// the records that it fills.
 package writing
 
 import (
@@ -42,34 +43,34 @@ type Stage struct {
 	Log         *slog.Logger
 	Failpoint   failpoint.Hook
 	writes      *progress.Meter // of entries
-	Checks      *progress.Meter // of bytes that were read back
+	Checks      *progress.Meter // of bytes read back
 
-	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
+	merging chan struct{} // one for each slice that is being merged: merges use the memory of the sort
 
 	mu      sync.Mutex // guards what follows, and the records
 	Samples []DuplicateSample
-	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
-	left    []int        // slices of a region that are not verified yet
+	sums    []digest.Sum // of each region's verified slices and their dropped duplicates
+	left    []int        // slices of each region that are not verified yet
 
-	unbalanced map[int]bool // regions that do not hold what was sorted, and are not recorded
+	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
 	Times      timing.WriteTimes
 }
 
-// Records are the finished slices of a run, kept for good. The calls come one at a time.
+// Records stores the finished slices of a run durably. The stage makes one call at a time.
 type Records interface {
-	// All are the finished slices.
+	// All returns the finished slices.
 	All() []manifest.Slice
-	// Done is a finished slice; nil where it is not finished.
+	// Done returns a finished slice; nil if it is not finished.
 	Done(region, slice int) *manifest.Slice
 	// Add records a finished slice.
 	Add(r manifest.Slice) error
-	// Forget takes the slices of a region out and deletes their files, so that they are written again.
+	// Forget removes the slices of a region and deletes their files, so that they are written again.
 	Forget(region int) error
-	// Served is the record of a file that the table serves already, nil for another.
+	// Served is the record of an equal file that the table already serves; nil if there is none.
 	Served(f *hfile.Summary) *hfile.Summary
 }
 
-// New makes the stage for one output. watch sees how many entries are written.
+// New makes the stage for one output. watch gets the number of entries written.
 func New(w *Stage, watch func(progress.Progress)) *Stage {
 	regions := w.Target.Regions.Len()
 	w.sums, w.left, w.unbalanced = make([]digest.Sum, regions), make([]int, regions), map[int]bool{}
@@ -78,14 +79,14 @@ func New(w *Stage, watch func(progress.Progress)) *Stage {
 	return w
 }
 
-// Run writes the slices that the manifest lacks, side by side.
+// Run writes the slices that the manifest lacks, in parallel.
 func (w *Stage) Run(ctx context.Context) error {
 	units, err := w.unfinished()
 	if err != nil {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
+	group.SetLimit(parallel.Workers() + 1) // one slice may wait for the disk, or read its files back, while the others merge
 	w.merging = make(chan struct{}, parallel.Workers())
 	for _, u := range units {
 		if running.Err() != nil {
@@ -99,8 +100,9 @@ func (w *Stage) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
-// region that does not is written again.
+// unfinished lists the slices that the manifest lacks. Recorded slices must still begin at the same row and have the
+// same content as they would get now. A region where that is not so is written again: slices with other boundaries
+// can't be mixed.
 func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
 	units := w.Rows.SliceTasks(w.Job, w.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
@@ -127,7 +129,7 @@ func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
 	return missing, nil
 }
 
-// forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
+// forgetUnbalanced removes the regions whose slices are all recorded but are not what was sorted now.
 func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
@@ -150,8 +152,8 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	return nil
 }
 
-// writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,
-// or none of them is there.
+// writeSlice handles one slice: its files are written, read back, compared with what was sorted, renamed and
+// recorded, or none of them exists.
 func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) (err error) {
 	r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
 		sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
@@ -182,13 +184,13 @@ func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) (err error)
 // RemoveFiles deletes files that are not recorded.
 func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
 	var errs []error
-	for _, f := range slices.Backward(files) { // the first last: a kill leaves what the next run finds by its names
+	for _, f := range slices.Backward(files) { // the first one last: after a kill, the next run finds the rest by their names
 		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
 	}
 	return errors.Join(errs...)
 }
 
-// BalanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
+// BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
 		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
