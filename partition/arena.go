@@ -21,14 +21,14 @@ type indexEntry struct {
 
 // arena holds entries in chunks of plain bytes.
 type arena struct {
-	chunks    [][]byte // the last is being filled; len is what is used
-	free      [][]byte // emptied chunks of the regular size
-	index     []indexEntry
-	chunkSize int
-	bytes     int64 // of all chunks, free ones too, and of the index
-	limit     int64
-	data      int64 // of keys and payloads
-	fetched   byte  // keeps the compiler from leaving out fetch's loads
+	chunks     [][]byte // the last is being filled; len is what is used
+	free       [][]byte // emptied chunks of the regular size
+	index      []indexEntry
+	chunkSize  int
+	bytes      int64 // of all chunks, free ones too, and of the index
+	limit      int64
+	data       int64 // of keys and payloads
+	prefetched byte  // keeps the compiler from leaving out fetch's loads
 }
 
 // tail is the unused end of the last chunk.
@@ -116,9 +116,9 @@ func (a *arena) key(at uint64) []byte {
 // cacheLine is the size of one, and of most others a divisor.
 const cacheLine = 64
 
-// fetch looks at the first lines of entries, so that they are in the cache when they are read. Sorted entries lie scattered
+// prefetch looks at the first lines of entries, so that they are in the cache when they are read. Sorted entries lie scattered
 // over the arena: one after the other each would be waited for, and these loads do not wait for each other.
-func (a *arena) fetch(ix []indexEntry, lines int) {
+func (a *arena) prefetch(ix []indexEntry, lines int) {
 	var all byte
 	for _, e := range ix {
 		chunk, at := a.chunks[e.at>>32], int(e.at&0xFFFFFFFF)
@@ -127,7 +127,7 @@ func (a *arena) fetch(ix []indexEntry, lines int) {
 			at += cacheLine
 		}
 	}
-	a.fetched = all
+	a.prefetched = all
 }
 
 // read sets e to views of the entry.
@@ -149,7 +149,7 @@ func (a *arena) compare(x, y uint64, depth int) int {
 	var e, f Entry
 	a.read(&e, x)
 	a.read(&f, y)
-	return compareBehindKey(&e, &f)
+	return compareAfterKey(&e, &f)
 }
 
 // search is how many of the sorted entries from one on stand before row.
@@ -163,11 +163,11 @@ func compareEntries(e, f *Entry) int {
 	if c := bytes.Compare(e.Key, f.Key); c != 0 {
 		return c
 	}
-	return compareBehindKey(e, f)
+	return compareAfterKey(e, f)
 }
 
-// compareBehindKey orders entries of one key: by position, and by payload so that nothing is left to chance.
-func compareBehindKey(e, f *Entry) int {
+// compareAfterKey orders entries of one key: by position, and by payload so that nothing is left to chance.
+func compareAfterKey(e, f *Entry) int {
 	if c := cmp.Compare(e.File, f.File); c != 0 {
 		return c
 	}

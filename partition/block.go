@@ -26,23 +26,23 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all pack
 
 // spilledRun is a sorted run in a store.
 type spilledRun struct {
-	store   Store
-	name    string
-	in      StoredRun // nil while it isn't read
-	starts  []int64   // of each region in the file, and behind the last one its end
-	largest int       // bytes of entries in a block, at most
-	packed  int       // bytes of a stored block, at most
-	places  places
-	entries int64
-	tail    int    // bytes of a kept run's description, behind its blocks
-	sum     uint32 // of them
+	store         Store
+	name          string
+	in            StoredRun // nil while it isn't read
+	starts        []int64   // of each region in the file, and behind the last one its end
+	largest       int       // bytes of entries in a block, at most
+	largestStored int       // bytes of a stored block, at most
+	index         sparseIndex
+	entries       int64
+	footerLen     int    // bytes of a kept run's description, behind its blocks
+	footerSum     uint32 // of them
 }
 
-// room is how large a buffer for a block is, packed or not: rounded up, so that those of runs with much the same blocks can
+// bufferSize is how large a buffer for a block is, packed or not: rounded up, so that those of runs with much the same blocks can
 // be exchanged.
-func (r *spilledRun) room() int {
+func (r *spilledRun) bufferSize() int {
 	const unit = 512
-	return (max(r.largest, r.packed) + unit - 1) / unit * unit
+	return (max(r.largest, r.largestStored) + unit - 1) / unit * unit
 }
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
@@ -53,7 +53,7 @@ func (r *spilledRun) from(s Slice) int64 {
 	if len(s.Start) == 0 {
 		return at
 	}
-	return min(max(at, r.places.before(s.Start)), end)
+	return min(max(at, r.index.seek(s.Start)), end)
 }
 
 // open makes the run ready to be read.
@@ -79,14 +79,14 @@ func (r *spilledRun) close() (err error) {
 // remove closes the run and deletes it.
 func (r *spilledRun) remove() error { return errors.Join(r.close(), r.store.Remove(r.name)) }
 
-// blockRoom is how much a block of n bytes of entries can take.
-func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
+// maxStoredLen is how much a block of n bytes of entries can take.
+func maxStoredLen(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
 
 // appendBlock puts entries behind what is in dst, packed where they are not to be plain and become less. Plain ones may
 // stand in their place there already.
 func appendBlock(dst, entries []byte, plain bool) []byte {
 	start := len(dst)
-	need := blockRoom(len(entries))
+	need := maxStoredLen(len(entries))
 	if cap(dst)-start < need {
 		dst = append(make([]byte, 0, start+need), dst...)
 	}
@@ -122,7 +122,7 @@ var ErrDamaged = errors.New("its bytes are not those that were written: run the 
 // it is plain its entries are a view of that; else they are unpacked into dst, which has room for the largest of those. next
 // is where the block ends.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
-	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.packed), r.size()-at)], at)
+	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.largestStored), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
 		return nil, 0, r.fault(at, tooShort(err))
 	}
@@ -163,8 +163,8 @@ func appendEntry(block []byte, e *Entry) []byte {
 	return append(append(block, e.Key...), e.Payload...)
 }
 
-// cutEntry reads the first entry of a block; rest is nil where it is damaged.
-func cutEntry(block []byte, e *Entry) (rest []byte) {
+// decodeEntry reads the first entry of a block; rest is nil where it is damaged.
+func decodeEntry(block []byte, e *Entry) (rest []byte) {
 	var head [4]uint64
 	for i := range head {
 		if len(block) > 0 && block[0] < 0x80 {

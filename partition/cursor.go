@@ -42,7 +42,7 @@ type cursor struct {
 	at, end int64     // of the next block, of the region
 	block   []byte    // what is left of the present one
 	buffers [2][]byte // the present block's and the one's before, whose last entry may still be in use
-	reader  *Run
+	reader  *RunReader
 }
 
 // nextFrom goes to the next entry at or behind a row.
@@ -82,7 +82,7 @@ func (c *cursor) nextOnDisk() (err error) {
 			return err
 		}
 	}
-	if c.block = cutEntry(c.block, &c.Entry); c.block == nil {
+	if c.block = decodeEntry(c.block, &c.Entry); c.block == nil {
 		return c.run.fault(c.at, ErrDamaged)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c *cursor) nextOnDisk() (err error) {
 func (c *cursor) nextBlock() (err error) {
 	c.buffers[0], c.buffers[1] = c.buffers[1], c.buffers[0]
 	if c.buffers[0] == nil {
-		c.buffers[0] = c.reader.sorted.buffer(c.run.room())
+		c.buffers[0] = c.reader.sorted.buffer(c.run.bufferSize())
 	}
 	stored, own := c.reader.stored, c.buffers[0]
 	c.block, c.at, err = c.run.readBlock(c.at, stored, own)

@@ -28,8 +28,8 @@ const newFor = time.Hour
 // own, made when the first one comes. That one is on the local disk whatever Kept's store is: its runs are of use to this
 // process alone, each is written and read once, and the lock by which a killed sort is known is the machine's own.
 type folder struct {
-	work string // the work folder; "" where runs are kept
-	kept Store  // the caller's, of which nothing is deleted; nil: a folder of its own
+	work       string // the work folder; "" where runs are kept
+	persistent Store  // the caller's, of which nothing is deleted; nil: a folder of its own
 
 	mu   sync.Mutex
 	path string // of the sort's own folder; "" until it is made
@@ -50,8 +50,8 @@ func newFolder(work string) *folder {
 func (f *folder) next() (Store, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept == nil && f.path == "" {
-		if err := f.make(); err != nil {
+	if f.persistent == nil && f.path == "" {
+		if err := f.create(); err != nil {
 			return nil, "", err
 		}
 	}
@@ -61,21 +61,21 @@ func (f *folder) next() (Store, string, error) {
 
 // store is where the runs are.
 func (f *folder) store() Store {
-	if f.kept != nil {
-		return f.kept
+	if f.persistent != nil {
+		return f.persistent
 	}
 	return Folder(f.path)
 }
 
 // where is what a user would look for when runs can't be written.
 func (f *folder) where() string {
-	if f.kept != nil {
-		return f.kept.Path("")
+	if f.persistent != nil {
+		return f.persistent.Path("")
 	}
 	return f.work
 }
 
-func (f *folder) make() error {
+func (f *folder) create() error {
 	if _, err := os.Stat(f.work); errors.Is(err, fs.ErrNotExist) {
 		f.made = true
 	}
@@ -99,8 +99,8 @@ func (f *folder) make() error {
 	return nil
 }
 
-// Private refuses a folder that others could have made or can write to, as os.Lstat describes it.
-func Private(info fs.FileInfo) error {
+// CheckPrivateDir refuses a folder that others could have made or can write to, as os.Lstat describes it.
+func CheckPrivateDir(info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s is not a folder that belongs to this user alone", info.Name())
@@ -149,7 +149,7 @@ func RemoveStale(work string) {
 		}
 		stale := filepath.Join(work, e.Name())
 		info, err := os.Lstat(stale)
-		if err != nil || Private(info) != nil {
+		if err != nil || CheckPrivateDir(info) != nil {
 			continue // the work folder may be open to all
 		}
 		if unnamed && time.Since(info.ModTime()) < newFor {
@@ -164,7 +164,7 @@ func RemoveStale(work string) {
 
 // free says how many bytes can still be written there; "" where that is not known.
 func (f *folder) free() string {
-	store := f.kept
+	store := f.persistent
 	if store == nil {
 		store = Folder(f.work)
 	}
@@ -175,11 +175,11 @@ func (f *folder) free() string {
 	return fmt.Sprintf(" and %d are free there", free)
 }
 
-// drop gives runs up: kept ones are closed, others deleted.
-func (f *folder) drop(runs []*spilledRun) error {
+// release gives runs up: kept ones are closed, others deleted.
+func (f *folder) release(runs []*spilledRun) error {
 	var errs []error
 	for _, r := range runs {
-		if f.kept != nil {
+		if f.persistent != nil {
 			errs = append(errs, r.close())
 		} else {
 			errs = append(errs, r.remove())

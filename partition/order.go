@@ -2,8 +2,8 @@ package partition
 
 import "slices"
 
-// few is how many entries are sorted by comparing rather than by counting.
-const few = 32
+// insertionSortMax is how many entries are sorted by comparing rather than by counting.
+const insertionSortMax = 32
 
 // sort orders the index by key, then by position.
 func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
@@ -11,8 +11,8 @@ func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
 // sortByPrefix sorts entries by the prefix's bytes from shift down, in place ("American flag"). The prefixes were taken
 // depth bytes into the keys, which are equal up to there.
 func (a *arena) sortByPrefix(ix []indexEntry, shift, depth int) {
-	if len(ix) <= few {
-		a.sortFew(ix, depth)
+	if len(ix) <= insertionSortMax {
+		a.insertionSort(ix, depth)
 		return
 	}
 	var ends [256]int // first how many, then where they end
@@ -71,8 +71,8 @@ func distribute(ix []indexEntry, sizes *[256]int, shift int) {
 
 // sortDeeper sorts entries whose prefixes are equal, by what is behind: from the first byte on in which the keys differ.
 func (a *arena) sortDeeper(ix []indexEntry, depth int) {
-	if len(ix) <= few {
-		a.sortFew(ix, depth)
+	if len(ix) <= insertionSortMax {
+		a.insertionSort(ix, depth)
 		return
 	}
 	depth = a.common(ix, depth)
@@ -105,8 +105,8 @@ func (a *arena) common(ix []indexEntry, depth int) int {
 	return shared
 }
 
-// sortFew sorts by prefixes, and by what is behind them where they are equal.
-func (a *arena) sortFew(ix []indexEntry, depth int) {
+// insertionSort sorts by prefixes, and by what is behind them where they are equal.
+func (a *arena) insertionSort(ix []indexEntry, depth int) {
 	ties := false
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
@@ -125,7 +125,7 @@ func (a *arena) sortFew(ix []indexEntry, depth int) {
 
 // breakTies sorts neighbours of equal prefixes by what is behind them.
 func (a *arena) breakTies(ix []indexEntry, depth int) {
-	a.fetch(ix, 1)
+	a.prefetch(ix, 1)
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
 		j := i

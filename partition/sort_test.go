@@ -54,10 +54,10 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	}
 	t.Cleanup(func() { s.Discard() })
 	var wait sync.WaitGroup
-	for n := range o.Lanes {
-		lane := s.Lane()
+	for n := range o.Shards {
+		lane := s.NewShard()
 		wait.Go(func() {
-			for i := n; i < len(entries); i += o.Lanes {
+			for i := n; i < len(entries); i += o.Shards {
 				e := &entries[i]
 				b := append(append(lane.Buffer(), e.Key...), e.Payload...)
 				if err := commit(lane, b, len(e.Key), e.Position); err != nil {
@@ -88,8 +88,8 @@ func TestSortIsTheSameHoweverItIsDone(t *testing.T) {
 		entries := randomEntries(r, n, largest)
 		want := slices.Clone(entries)
 		sortPlainly(want)
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Lanes: 1 + r.IntN(4), Plain: int64(r.IntN(3)) << (4 + r.IntN(24))}
-		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Lanes), func(t *testing.T) {
+		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Shards: 1 + r.IntN(4), Uncompressed: int64(r.IntN(3)) << (4 + r.IntN(24))}
+		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Shards), func(t *testing.T) {
 			sorted := sortEntries(t, o, entries)
 			compareRegions(t, sorted, o.Regions, want)
 			if st := sorted.Stats(); st.Entries != int64(n) {
@@ -160,11 +160,11 @@ func same(a, b *Entry) bool {
 }
 
 func TestOpenLaneIsRefused(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Lanes: 1, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
+	lane := s.NewShard()
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
@@ -174,19 +174,19 @@ func TestOpenLaneIsRefused(t *testing.T) {
 }
 
 func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Lanes: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
-	one := func(l *Lane, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
+	lane := s.NewShard()
+	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
 	for name, err := range map[string]error{
 		"no key":          one(lane, 0),
 		"key too short":   one(lane, 4),
 		"key too long":    commit(lane, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
-		"a lane too many": one(s.Lane(), 3),
+		"a lane too many": one(s.NewShard(), 3),
 		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
-		"no regions":      second(NewSorter(Options{Lanes: 1})),
+		"no regions":      second(NewSorter(Options{Shards: 1})),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
@@ -222,7 +222,7 @@ func second(_ *Sorter, err error) error { return err }
 
 func TestRegionsCanBeReadAgain(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(5, 5)), 5000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Lanes: 2}
+	o := Options{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	sortPlainly(entries)
 	half, err := sorted.Region(1)
@@ -261,7 +261,7 @@ func TestSkewedKeys(t *testing.T) {
 		entries = append(entries, Entry{Key: key, Position: Position{uint32(r.IntN(2)), int64(i)}})
 	}
 	for _, memory := range []int64{1 << 18, 1 << 26} {
-		o := Options{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Lanes: 2}
+		o := Options{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Shards: 2}
 		sorted := sortEntries(t, o, entries)
 		want := slices.Clone(entries)
 		sortPlainly(want)
@@ -270,12 +270,12 @@ func TestSkewedKeys(t *testing.T) {
 }
 
 func TestCommitAllocatesNothing(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t, "5"), Lanes: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t, "5"), Shards: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Discard() })
-	lane, payload, n := s.Lane(), make([]byte, 200), int64(0)
+	lane, payload, n := s.NewShard(), make([]byte, 200), int64(0)
 	commit := func() {
 		b := strconv.AppendInt(lane.Buffer(), 1_000_000+n*7919%1_000_000, 10)
 		if err := commit(lane, append(b, payload...), 7, Position{0, n}); err != nil {
@@ -299,7 +299,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 
 func TestNextAllocatesNothing(t *testing.T) {
 	for _, memory := range []int64{1 << 19, 1 << 26} {
-		sorted := sortEntries(t, Options{Regions: regions(t), Lanes: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
+		sorted := sortEntries(t, Options{Regions: regions(t), Shards: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
 		run, err := sorted.Region(0)
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +315,6 @@ func TestNextAllocatesNothing(t *testing.T) {
 }
 
 // commit adds an entry whose key is a row.
-func commit(l *Lane, entry []byte, keyLen int, pos Position) error {
+func commit(l *Shard, entry []byte, keyLen int, pos Position) error {
 	return l.Commit(entry, keyLen, keyLen, pos)
 }

@@ -13,7 +13,7 @@ type Sorted struct {
 	regions *Regions
 	memory  []*memoryRun
 	runs    []*spilledRun
-	cuts    cuts
+	sample  splitSample
 	stats   Stats
 	folder  *folder
 
@@ -36,16 +36,16 @@ type Stats struct {
 func (s *Sorted) Stats() Stats { return s.stats }
 
 // Region reads region i's entries in order of key, then of position.
-func (s *Sorted) Region(i int) (*Run, error) { return s.read(Slice{Region: i}) }
+func (s *Sorted) Region(i int) (*RunReader, error) { return s.read(Slice{Region: i}) }
 
-func (s *Sorted) read(part Slice) (*Run, error) {
+func (s *Sorted) read(part Slice) (*RunReader, error) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
 		return nil, errors.New("the sorted entries are closed")
 	}
-	r := &Run{sorted: s, end: part.End}
+	r := &RunReader{sorted: s, end: part.End}
 	cursors, room := s.cursors(r, part)
 	r.stored = s.buffer(room)
 	r.tree.cursors = cursors
@@ -60,7 +60,7 @@ func (s *Sorted) read(part Slice) (*Run, error) {
 
 // cursors are those of a slice's part of every run, before their first entries or a little earlier, and how much room a
 // stored block can take.
-func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
+func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
 			cursors = append(cursors, cursor{arena: m.arena, index: ix})
@@ -69,7 +69,7 @@ func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
 	for _, f := range s.runs {
 		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
 			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
-			room = max(room, f.room())
+			room = max(room, f.bufferSize())
 		}
 	}
 	return cursors, room
@@ -79,7 +79,7 @@ func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
 func (s *Sorted) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.folder.drop(s.runs)
+	err := s.folder.release(s.runs)
 	s.memory, s.runs, s.free, s.closed = nil, nil, nil, true
 	return errors.Join(err, s.folder.remove())
 }
@@ -99,8 +99,8 @@ func (s *Sorted) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// giveBack takes buffers for the next run.
-func (s *Sorted) giveBack(buffers ...[]byte) {
+// putBuffer takes buffers for the next run.
+func (s *Sorted) putBuffer(buffers ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range buffers {
@@ -110,8 +110,8 @@ func (s *Sorted) giveBack(buffers ...[]byte) {
 	}
 }
 
-// Run is the sorted entries of a region or a slice of it. It belongs to one goroutine.
-type Run struct {
+// RunReader is the sorted entries of a region or a slice of it. It belongs to one goroutine.
+type RunReader struct {
 	sorted  *Sorted
 	tree    tree
 	stored  []byte // room for blocks as they are stored
@@ -126,7 +126,7 @@ var errRunClosed = errors.New("the sorted run is closed")
 
 // Next is the next entry, valid until the next call but one, so that an entry can be compared with the one before it;
 // io.EOF behind the last. An error sticks.
-func (r *Run) Next() (*Entry, error) {
+func (r *RunReader) Next() (*Entry, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -149,15 +149,15 @@ func (r *Run) Next() (*Entry, error) {
 }
 
 // Close gives the run's buffers back.
-func (r *Run) Close() error {
+func (r *RunReader) Close() error {
 	if errors.Is(r.err, errRunClosed) {
 		return nil
 	}
 	for i := range r.tree.cursors {
 		b := &r.tree.cursors[i].buffers
-		r.sorted.giveBack(b[0], b[1])
+		r.sorted.putBuffer(b[0], b[1])
 	}
-	r.sorted.giveBack(r.stored)
+	r.sorted.putBuffer(r.stored)
 	r.tree, r.stored, r.err = tree{}, nil, errRunClosed
 	return nil
 }

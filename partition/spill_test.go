@@ -18,7 +18,7 @@ import (
 func spilled(t *testing.T, workDir string) *Sorted {
 	t.Helper()
 	entries := randomEntries(rand.New(rand.NewPCG(2, 2)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: workDir, Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: workDir, Shards: 1}, entries)
 	if len(sorted.runs) < 2 {
 		t.Fatalf("%d runs were spilled", len(sorted.runs))
 	}
@@ -27,7 +27,7 @@ func spilled(t *testing.T, workDir string) *Sorted {
 
 func TestManyRunsAreMergedInSteps(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Lanes: 2}
+	o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	if st := sorted.Stats(); st.Runs < 100 || len(sorted.runs) > 8 || len(sorted.memory) > 0 {
 		t.Fatalf("%d runs were spilled and %d are left: nothing was merged in steps", st.Runs, len(sorted.runs))
@@ -41,7 +41,7 @@ func TestManyRunsAreMergedInSteps(t *testing.T) {
 
 func TestMemoryKeepsWhatFits(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.memory) != 1 || len(sorted.runs) == 0 {
 		t.Errorf("%d runs in memory beside %d spilled ones", len(sorted.memory), len(sorted.runs))
 	}
@@ -50,13 +50,13 @@ func TestMemoryKeepsWhatFits(t *testing.T) {
 // TestBudgetIsKept watches the heap while far more than the memory goes through the sort.
 func TestBudgetIsKept(t *testing.T) {
 	const memory = 8 << 20
-	s, err := NewSorter(Options{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Lanes: 2})
+	s, err := NewSorter(Options{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Discard() })
 	before, most := liveHeap(), uint64(0)
-	lanes, payload := []*Lane{s.Lane(), s.Lane()}, bytes.Repeat([]byte("payload "), 30)
+	lanes, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
 		b := fmt.Appendf(lanes[i%2].Buffer(), "%08x", uint32(i)*2654435761)
 		if err := commit(lanes[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
@@ -148,11 +148,11 @@ func readToEnd(sorted *Sorted) error {
 func TestEntriesOfABlockAreHeldToItsEnd(t *testing.T) {
 	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), Position: Position{1 << 31, 1 << 50}})
 	var e Entry
-	if rest := cutEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Position != (Position{1 << 31, 1 << 50}) {
+	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Position != (Position{1 << 31, 1 << 50}) {
 		t.Errorf("%+v, rest %v", e, rest)
 	}
 	for n := range block {
-		if cutEntry(block[:n:n], &e) != nil {
+		if decodeEntry(block[:n:n], &e) != nil {
 			t.Errorf("an entry was read from its first %d bytes", n)
 		}
 	}
@@ -163,11 +163,11 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: file, Lanes: 1})
+	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: file, Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
+	lane := s.NewShard()
 	if err = fill(lane); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
@@ -180,7 +180,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 }
 
 // fill commits entries until the lane fails.
-func fill(lane *Lane) error {
+func fill(lane *Shard) error {
 	for i := range 100_000 {
 		if err := commit(lane, append(lane.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
 			return err
@@ -235,11 +235,11 @@ func TestSpilledFilesArePrivate(t *testing.T) {
 
 func TestDiscardLeavesNothing(t *testing.T) {
 	work := t.TempDir()
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Lanes: 2})
+	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
+	lane := s.NewShard()
 	if err := fill(lane); err != nil {
 		t.Fatal(err)
 	}

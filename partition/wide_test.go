@@ -22,14 +22,14 @@ func TestWideRowsAreNotCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lanes, entries = 2, 60_000
-	s, err := NewSorter(Options{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Lanes: lanes})
+	s, err := NewSorter(Options{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Shards: lanes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[int][]string{}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range lanes {
-		l := s.Lane()
+		l := s.NewShard()
 		for i := range entries / lanes {
 			row := []byte(fmt.Sprint(r.IntN(1000)))
 			if r.IntN(2) == 0 {

@@ -142,7 +142,7 @@ func RemoveFinished(workDir string, outputs []string) error {
 		return err
 	}
 	info, err := os.Lstat(k.dir)
-	if err != nil || partition.Private(info) != nil {
+	if err != nil || partition.CheckPrivateDir(info) != nil {
 		return nil // usually there are none, and another user's don't concern us
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
@@ -173,7 +173,7 @@ func (k *Store) openExisting() error {
 	if err != nil {
 		return nil // if it is more than a missing folder, the first spill reports it
 	}
-	if err = partition.Private(info); err != nil {
+	if err = partition.CheckPrivateDir(info); err != nil {
 		return failure.Refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
@@ -341,7 +341,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 		if !strings.HasPrefix(e.Name(), Prefix) {
 			continue
 		}
-		if info, err := os.Lstat(dir); err != nil || partition.Private(info) != nil {
+		if info, err := os.Lstat(dir); err != nil || partition.CheckPrivateDir(info) != nil {
 			continue // another user's, and the work folder may be public
 		}
 		touched := filepath.Join(dir, JournalName)
@@ -380,8 +380,8 @@ func (k *Store) Add(c *Checkpoint) error {
 
 // PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
 // the new run before the old ones are deleted.
-func (k *Store) PersistentRuns(output int) *partition.Kept {
-	return &partition.Kept{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
+func (k *Store) PersistentRuns(output int) *partition.PersistentRuns {
+	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
 		k.options.Failpoint.Reached(failpoint.Merged)
 		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
 			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
@@ -450,7 +450,7 @@ func (k *Store) closeFiles() error {
 // them: it finished, the disk is full of them, or they are damaged or have produced wrong output. Otherwise they
 // stay.
 func (k *Store) Close(ctx context.Context, failed error) error {
-	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrKept) || failure.KindOf(failed) == failure.Differs
+	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrStaleRuns) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

@@ -232,11 +232,11 @@ func (e *encoding) replay() (all int64, err error) {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Lanes: 1})
+	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Shards: 1})
 	if err != nil {
 		return 0, err
 	}
-	lane := sorter.Lane()
+	lane := sorter.NewShard()
 	var sum digest.Sum
 	for i := range e.sample.Len() {
 		// The sample is sorted, a run's rows are not.

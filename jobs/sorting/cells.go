@@ -18,7 +18,7 @@ const AllFamilies = -1
 type Cells struct {
 	target *target.Target
 	family int // the family whose cells to return, or AllFamilies
-	run    *partition.Run
+	run    *partition.RunReader
 	next   *partition.Entry // read ahead; nil at the end
 	values []values.Value
 	row    []byte
@@ -41,7 +41,7 @@ func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice,
 }
 
 // nextEntry returns nil at the end.
-func nextEntry(run *partition.Run) (*partition.Entry, error) {
+func nextEntry(run *partition.RunReader) (*partition.Entry, error) {
 	entry, err := run.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil

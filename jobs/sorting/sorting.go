@@ -102,10 +102,10 @@ func (s *Stage) newSorters(o options.Options, lanes int) error {
 		if out.Target == nil {
 			continue
 		}
-		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
-			Plain: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
+		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: lanes,
+			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
-			options.Kept = s.Checkpoints.PersistentRuns(i)
+			options.Persistent = s.Checkpoints.PersistentRuns(i)
 		}
 		var err error
 		if out.sorter, err = partition.NewSorter(options); err != nil {
@@ -213,7 +213,7 @@ func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.
 func (s *Stage) finishShards(feeders []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
-		fits = fits && (out.sorter == nil || out.sorter.Fits())
+		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
 	}
 	var group errgroup.Group
 	for _, f := range feeders {

@@ -123,9 +123,9 @@ func (f *sortWorker) add(r *ingest.Record) error {
 type outputShard struct {
 	key          entry.Key
 	target       *target.Target
-	shard        *partition.Lane // nil: no rows are needed
-	multiple     bool            // the job has several outputs
-	accepted     bool            // the filter accepts the current record
+	shard        *partition.Shard // nil: no rows are needed
+	multiple     bool             // the job has several outputs
+	accepted     bool             // the filter accepts the current record
 	regions      []books.Region
 	files        books.Contents // of the input since the last checkpoint
 	checkpointed books.Contents // at the checkpoints of this process
@@ -137,7 +137,7 @@ type outputShard struct {
 func newOutputShard(o *Output) *outputShard {
 	f := &outputShard{key: entry.NewKey(o.Job), target: o.Target, files: books.Contents{}, checkpointed: books.Contents{}}
 	if o.sorter != nil {
-		f.shard = o.sorter.Lane()
+		f.shard = o.sorter.NewShard()
 		f.regions = make([]books.Region, o.Target.Regions.Len())
 	}
 	return f

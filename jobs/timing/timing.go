@@ -104,7 +104,7 @@ func (w clockedWriter) Close() error {
 type ReadTimes struct {
 	Total   time.Duration // from the openings of their splits to the ends
 	File    Clock
-	Sorting time.Duration // of total, what the sort did now and then: see partition.Lane.Busy
+	Sorting time.Duration // of total, what the sort did now and then: see partition.Shard.Busy
 	Parse   time.Duration // of the records looked at
 	Visit   time.Duration // likewise: their keys, digests and packing
 }

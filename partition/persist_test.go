@@ -26,8 +26,8 @@ type keeper struct {
 
 var errKilled = errors.New("killed")
 
-func (k *keeper) kept() *Kept {
-	return &Kept{Store: k.store, Runs: slices.Clone(k.runs), Replace: func(from []string, to RunFile) error {
+func (k *keeper) kept() *PersistentRuns {
+	return &PersistentRuns{Store: k.store, Runs: slices.Clone(k.runs), Replace: func(from []string, to RunFile) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.failing == 0 {
@@ -44,15 +44,15 @@ func (k *keeper) kept() *Kept {
 // killed one has mostly finished a run that nobody has taken account of.
 func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*Sorted, error) {
 	t.Helper()
-	o.Kept = k.kept()
+	o.Persistent = k.kept()
 	s, err := NewSorter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lanes []*Lane
-	since := make([][]int, o.Lanes)
-	for range o.Lanes {
-		lanes = append(lanes, s.Lane())
+	var lanes []*Shard
+	since := make([][]int, o.Shards)
+	for range o.Shards {
+		lanes = append(lanes, s.NewShard())
 	}
 	checkpoint := func(i int) {
 		run, err := lanes[i].Spill()
@@ -81,16 +81,16 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 			return nil, errors.Join(errKilled, s.Discard())
 		}
 		killed--
-		e, lane := &entries[n], lanes[n%o.Lanes]
+		e, lane := &entries[n], lanes[n%o.Shards]
 		if err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
 			t.Fatal(err)
 		}
-		since[n%o.Lanes] = append(since[n%o.Lanes], n)
+		since[n%o.Shards] = append(since[n%o.Shards], n)
 		if lane.Full() {
-			checkpoint(n % o.Lanes)
+			checkpoint(n % o.Shards)
 		}
 	}
-	if !s.Fits() {
+	if !s.CanMerge() {
 		for i := range lanes {
 			checkpoint(i)
 		}
@@ -117,8 +117,8 @@ func TestKilledSortsGoOn(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 9))
 		entries := randomEntries(r, 2000+r.IntN(30_000), []int{1000, 300_000}[r.IntN(2)])
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Lanes: 1, WorkDir: t.TempDir()}
-		plain := sortEntries(t, Options{Regions: o.Regions, Memory: 1 << 30, Lanes: 1}, entries)
+		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Shards: 1, WorkDir: t.TempDir()}
+		plain := sortEntries(t, Options{Regions: o.Regions, Memory: 1 << 30, Shards: 1}, entries)
 		k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 		var sorted *Sorted
 		lives := 0
@@ -126,7 +126,7 @@ func TestKilledSortsGoOn(t *testing.T) {
 			if lives++; lives > 30 {
 				t.Fatalf("seed %d: no end after %d lives", seed, lives)
 			}
-			o.Memory, o.Lanes = 1<<(16+r.IntN(6)), 1+r.IntN(3)
+			o.Memory, o.Shards = 1<<(16+r.IntN(6)), 1+r.IntN(3)
 			killed, before := 1+r.IntN(len(entries)), len(k.covered)
 			k.failing = r.IntN(3)
 			if lives > 4 {
@@ -176,7 +176,7 @@ func checkKept(t *testing.T, k *keeper) {
 // keptRuns are some runs of a killed sort.
 func keptRuns(t *testing.T) (*keeper, Options) {
 	t.Helper()
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 16, Lanes: 1}
+	o := Options{Regions: regions(t, "5"), Memory: 1 << 16, Shards: 1}
 	k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 	if _, err := k.live(t, o, randomEntries(rand.New(rand.NewPCG(1, 1)), 5000, 1000), 4000); !errors.Is(err, errKilled) || len(k.runs) < 3 {
 		t.Fatalf("%d runs, %v", len(k.runs), err)
@@ -207,9 +207,9 @@ func TestChangedKeptRunsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o.Kept = k.kept()
+		o.Persistent = k.kept()
 		s, err := NewSorter(o)
-		if good := what == "whole"; good != (err == nil) || !good && !(errors.Is(err, ErrKept) && strings.Contains(err.Error(), k.runs[1].Name)) {
+		if good := what == "whole"; good != (err == nil) || !good && !(errors.Is(err, ErrStaleRuns) && strings.Contains(err.Error(), k.runs[1].Name)) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if err := s.Discard(); err != nil {
@@ -217,12 +217,12 @@ func TestChangedKeptRunsAreRefused(t *testing.T) {
 		}
 	}
 	o.Regions = regions(t, "5", "6")
-	if _, err := NewSorter(o); !errors.Is(err, ErrKept) {
+	if _, err := NewSorter(o); !errors.Is(err, ErrStaleRuns) {
 		t.Errorf("with other regions: %v", err)
 	}
-	o.Regions, o.Kept = regions(t, "5"), k.kept()
-	o.Kept.Runs[0].Name = "../kept/" + o.Kept.Runs[0].Name
-	if _, err := NewSorter(o); !errors.Is(err, ErrKept) {
+	o.Regions, o.Persistent = regions(t, "5"), k.kept()
+	o.Persistent.Runs[0].Name = "../kept/" + o.Persistent.Runs[0].Name
+	if _, err := NewSorter(o); !errors.Is(err, ErrStaleRuns) {
 		t.Errorf("a run elsewhere: %v", err)
 	}
 }
@@ -235,7 +235,7 @@ func TestDamagedKeptRunIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := len(whole) - k.runs[1].Tail
+	blocks := len(whole) - k.runs[1].FooterLen
 	o.Memory = 1 << 24 // nothing is merged before
 	for _, at := range []int{0, 5, 9, 100, blocks / 2, blocks - 1} {
 		broken := bytes.Clone(whole)
@@ -243,7 +243,7 @@ func TestDamagedKeptRunIsFound(t *testing.T) {
 		if err := os.WriteFile(name, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o.Kept = k.kept()
+		o.Persistent = k.kept()
 		s, err := NewSorter(o)
 		if err != nil {
 			t.Fatal(err)
@@ -278,16 +278,16 @@ func readRegions(sorted *Sorted) error {
 func TestSortEndsWithItsContext(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
 	for _, keep := range []bool{false, true} {
-		o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Lanes: 1}
+		o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 1}
 		k := &keeper{store: Folder(filepath.Join(o.WorkDir, "kept")), covered: map[int]bool{}, failing: -1}
 		if keep {
-			o.Kept = k.kept()
+			o.Persistent = k.kept()
 		}
 		s, err := NewSorter(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lane := s.Lane()
+		lane := s.NewShard()
 		for i := range entries {
 			e := &entries[i]
 			err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
@@ -352,13 +352,13 @@ func FuzzTail(f *testing.F) {
 	f.Add([]byte(`{"starts":[0,10,20],"largest":100,"packed":50,"counts":[1,2],"cuts":["YQ=="],"places":[{"at":10,"key":"YQ=="}]}`), int64(20))
 	f.Add([]byte(`{"starts":[0,-10,20],"counts":[-1,2]}`), int64(20))
 	f.Fuzz(func(t *testing.T, text []byte, size int64) {
-		tail, err := parseTail(text, RunFile{Size: size, Entries: 3}, 2)
+		tail, err := parseFooter(text, RunFile{Size: size, Entries: 3}, 2)
 		if err != nil {
 			return
 		}
-		p, c := tail.places(), tail.cuts()
-		c.tidy()
-		if at := p.before([]byte("m")); at < 0 || at > size {
+		p, c := tail.index(), tail.sample()
+		c.compact()
+		if at := p.seek([]byte("m")); at < 0 || at > size {
 			t.Fatalf("a place at %d of %d", at, size)
 		}
 		if again, err := json.Marshal(tail); err != nil || len(again) == 0 {

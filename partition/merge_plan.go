@@ -14,13 +14,13 @@ import (
 // maxOpen bounds the spilled runs that are read at once: each is an open file.
 const maxOpen = 512
 
-// Fits tells whether what the lanes hold can stay in memory while the regions are merged. Where it is false the lanes of
+// CanMerge tells whether what the lanes hold can stay in memory while the regions are merged. Where it is false the lanes of
 // a sort that keeps its runs must be spilled before Sort. No lane may be in use.
-func (s *Sorter) Fits() bool {
+func (s *Sorter) CanMerge() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var arenas int64
-	for _, l := range s.given {
+	for _, l := range s.issued {
 		if l.arena != nil && len(l.arena.index) > 0 {
 			arenas += l.arena.bytes - int64(len(l.arena.free)*l.arena.chunkSize)
 		}
@@ -28,30 +28,30 @@ func (s *Sorter) Fits() bool {
 	for _, m := range s.memRun {
 		arenas += m.arena.bytes
 	}
-	return s.fits(arenas)
+	return s.canMerge(arenas)
 }
 
-func (s *Sorter) fits(arenas int64) bool {
+func (s *Sorter) canMerge(arenas int64) bool {
 	return len(s.runs) <= maxOpen && arenas+s.mergeMemory(s.runs) <= s.memory
 }
 
-// fit sees to it that the regions can be merged within the memory: where the arenas leave too little they are spilled,
+// planMerge sees to it that the regions can be merged within the memory: where the arenas leave too little they are spilled,
 // and where there are too many runs, some are merged into larger ones. The lock is held, and no lane is open.
-func (s *Sorter) fit(ctx context.Context) error {
+func (s *Sorter) planMerge(ctx context.Context) error {
 	var arenas int64
 	for _, m := range s.memRun {
 		arenas += m.arena.bytes
 	}
-	if s.fits(arenas) {
+	if s.canMerge(arenas) {
 		return nil
 	}
-	if s.kept != nil && len(s.memRun) > 0 {
+	if s.persistent != nil && len(s.memRun) > 0 {
 		return errors.New("sort: the lanes hold more than fits in memory beside the kept runs, and were not spilled")
 	}
 	if err := s.spillArenas(ctx); err != nil {
 		return err
 	}
-	return s.reduceRuns(ctx)
+	return s.mergeSmallest(ctx)
 }
 
 // mergeMemory is what reading these runs takes: two blocks of each, and one as it is stored, for as many regions as are
@@ -59,16 +59,16 @@ func (s *Sorter) fit(ctx context.Context) error {
 func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
 	sum, most := 0, 0
 	for _, r := range runs {
-		sum += 2 * r.room()
-		most = max(most, r.room())
+		sum += 2 * r.bufferSize()
+		most = max(most, r.bufferSize())
 	}
-	return int64(sum+most) * int64(max(2, s.lanes))
+	return int64(sum+most) * int64(max(2, s.shards))
 }
 
 // spillArenas writes what is in memory, side by side.
 func (s *Sorter) spillArenas(ctx context.Context) error {
 	written := make([]*spilledRun, len(s.memRun))
-	err := s.atOnce(len(s.memRun), len(s.memRun), func(i int) (err error) {
+	err := s.parallel(len(s.memRun), len(s.memRun), func(i int) (err error) {
 		m := s.memRun[i]
 		w := s.newWriter()
 		written[i], err = w.writeArena(ctx, m.arena, nil)
@@ -84,8 +84,8 @@ func (s *Sorter) spillArenas(ctx context.Context) error {
 	return err
 }
 
-// atOnce does n things, so many at once at most, and takes their time into the books.
-func (s *Sorter) atOnce(n, most int, do func(i int) error) error {
+// parallel does n things, so many at once at most, and takes their time into the books.
+func (s *Sorter) parallel(n, most int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(most)
 	took := make([]time.Duration, n)
@@ -103,8 +103,8 @@ func (s *Sorter) atOnce(n, most int, do func(i int) error) error {
 	return err
 }
 
-// reduceRuns merges the smallest runs until those that are left can be read at once.
-func (s *Sorter) reduceRuns(ctx context.Context) error {
+// mergeSmallest merges the smallest runs until those that are left can be read at once.
+func (s *Sorter) mergeSmallest(ctx context.Context) error {
 	for {
 		slices.SortFunc(s.runs, func(a, b *spilledRun) int { return cmp.Compare(b.size(), a.size()) })
 		keep := 1
@@ -123,8 +123,8 @@ func (s *Sorter) reduceRuns(ctx context.Context) error {
 // mergeRuns merges some of the smallest runs, so that keep are left, or as far as one pass comes: a group of at most keep
 // (two at least) makes one run, and groups are merged side by side.
 func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
-	large, groups := groupRuns(s.runs, keep, s.lanes)
-	most := s.lanes
+	large, groups := groupRuns(s.runs, keep, s.shards)
+	most := s.shards
 	if len(groups[0]) > maxOpen/4 { // files
 		most = min(most, 2)
 	}
@@ -132,7 +132,7 @@ func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 		most = 1
 	}
 	merged := make([]*spilledRun, len(groups))
-	err := s.atOnce(len(groups), most, func(i int) (err error) {
+	err := s.parallel(len(groups), most, func(i int) (err error) {
 		merged[i], err = s.mergeGroup(ctx, groups[i])
 		return err
 	})
@@ -176,7 +176,7 @@ func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRu
 		size += r.size()
 	}
 	w := s.newWriter()
-	found, err := s.cutsOf(from)
+	found, err := s.sampleOf(from)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (w *runWriter) copyRegion(ctx context.Context, sorted *Sorted, region int) 
 		if e, err = in.Next(); err != nil {
 			break
 		}
-		if err = w.add(e); err == nil && n%lookEvery == 0 {
+		if err = w.add(e); err == nil && n%checkEvery == 0 {
 			err = ctx.Err()
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole keys.
 func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
 	k := &keeper{store: Folder(t.TempDir() + "/kept"), failing: -1}
-	o := Options{Regions: regions(t), Memory: 256 << 10, Lanes: 1}
+	o := Options{Regions: regions(t), Memory: 256 << 10, Shards: 1}
 	first := sortWide(t, k, o, 20_000)
 	if len(first.runs) == len(k.runs) && first.Stats().Runs == len(k.runs) {
 		t.Fatal("nothing was merged")
@@ -29,12 +29,12 @@ func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
 // sortWide sorts entries of 300 rows, which all go to kept runs, and what is kept already.
 func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
 	t.Helper()
-	o.Kept = k.kept()
+	o.Persistent = k.kept()
 	s, err := NewSorter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
+	lane := s.NewShard()
 	for i := range entries {
 		key := sortentry.AppendRow(lane.Buffer(), fmt.Appendf(nil, "row%03d", i*7919%300))
 		rowLen := len(key)
