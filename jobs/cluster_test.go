@@ -247,14 +247,14 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if _, err := Run(ctx, j, l.options()); err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("a run without its table: %v", err)
 	}
-	planned, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true})
+	planned, err := plan.Run(ctx, j, l.options(), plan.Options{Create: true})
 	if err != nil || !planned.Created || len(planned.Splits) != 9 || planned.Rows != 2000 {
 		t.Fatalf("plan with create: %+v, %v", planned, err)
 	}
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	if _, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
+	if _, err := plan.Run(ctx, j, l.options(), plan.Options{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
 		t.Errorf("creating it again: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {

@@ -157,7 +157,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("rejects %s, %v; want %s", rejects, err, c.rejects)
 			}
 			wantVerified(t, j, s)
-			plan, err := plan.Make(context.Background(), j, options.Options{}, plan.Options{})
+			plan, err := plan.Run(context.Background(), j, options.Options{}, plan.Options{})
 			if err != nil || plan.Rejected != c.books.Rejected || plan.Filtered != c.books.Filtered || plan.Rows != c.books.Written+c.books.Duplicates {
 				t.Errorf("plan: %d rows, %d rejected, %d filtered, %v", plan.Rows, plan.Rejected, plan.Filtered, err)
 			}

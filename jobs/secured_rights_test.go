@@ -213,7 +213,7 @@ func TestSecuredRightToCreate(t *testing.T) {
 	s.deliver(t, date, 500, 0o700)
 	s.execute(t, append(documented(t, "HDFS", "reach a folder"), documented(t, "HDFS", "read the input")...))
 	create := func(o options.Options) (*plan.Report, error) {
-		return plan.Make(t.Context(), s.job(t, date), o, plan.Options{Create: true})
+		return plan.Run(t.Context(), s.job(t, date), o, plan.Options{Create: true})
 	}
 	if _, err := create(s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "grant '"+s.name+"', 'C', '@default'") {
 		t.Errorf("kind %v: %v", failure.KindOf(err), err)

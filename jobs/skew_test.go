@@ -400,7 +400,7 @@ func TestLimitOfFilesChanges(t *testing.T) {
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
 	plan := func(j *jobfile.Job, limit string) *plan.Report {
-		r, err := plan.Make(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
+		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -153,7 +153,7 @@ func writeWeighed(w io.Writer, p *stats.Report) {
 			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
-		line(w, "a day", "%s", day(&p.A, p.Sample))
+		line(w, "a day", "%s", day(&p.Daily, p.Sample))
 	}
 }
 

@@ -57,8 +57,8 @@ type loggedReject struct {
 }
 
 // NewRejectLog passes the rejects of one goroutine on to sink. If k is nil, nothing is copied.
-func NewRejectLog(k *Store, sink entry.Rejects, lane int) *RejectLog {
-	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", lane)}
+func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
+	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
 }
 
 // Add passes a reject on and copies it.

@@ -18,20 +18,20 @@ import (
 	"bulkload/values"
 )
 
-// encoding makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
+// trialEncoder makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
 // and how long it takes, how fast a run is.
-type encoding struct {
+type trialEncoder struct {
 	*candidate
 	sample *stats.Sample
 	values []values.Value
-	sorted work // digest, sort
-	took   work // encoding, compression
-	read   work // files read back
+	sorted stopwatch // digest, sort
+	took   stopwatch // encoding, compression
+	read   stopwatch // files read back
 	sizes  []familySize
 }
 
-// work is how long something took, of so many bytes.
-type work struct {
+// stopwatch is how long something took, of so many bytes.
+type stopwatch struct {
 	bytes int64
 	took  time.Duration
 }
@@ -43,7 +43,7 @@ const (
 )
 
 // measure does something, which gives how many bytes it worked on, until enough work was measured.
-func (w *work) measure(do func() (int64, error)) error {
+func (w *stopwatch) measure(do func() (int64, error)) error {
 	for range mostTimes {
 		begun := time.Now()
 		n, err := do()
@@ -57,7 +57,7 @@ func (w *work) measure(do func() (int64, error)) error {
 	return nil
 }
 
-func (w work) rate() float64 { return rate(w.bytes, w.took) }
+func (w stopwatch) rate() float64 { return rate(w.bytes, w.took) }
 
 // familySize is what encoding one family's sampled cells gave.
 type familySize struct {
@@ -71,7 +71,7 @@ type familySize struct {
 
 // estimate fills in how large the HFiles will be.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
+	e := &trialEncoder{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
 	report := &c.report.HFiles
 	report.Families = []stats.FamilyEstimate{}
 	if e.sample.Len() == 0 {
@@ -82,7 +82,7 @@ func (c *candidate) estimate(unique float64) error {
 	if c.report.Sample {
 		scatter = e.sample.Scatter(float64(c.report.Rows))
 	}
-	report.Scattered = scatter < scattered
+	report.Scattered = scatter < minScattered
 	if err := e.sorted.measure(e.replay); err != nil {
 		return fmt.Errorf("sort a sample: %w", err)
 	}
@@ -136,8 +136,8 @@ func (s *familySize) of(raw float64, files int) float64 {
 	return slope*raw + own*float64(files)
 }
 
-// scattered is the part of query keys from which on down they are told to lie scattered over the input.
-const scattered = 0.9
+// minScattered is the part of query keys from which on down they are told to lie scattered over the input.
+const minScattered = 0.9
 
 // scatteredSlope is the size of a byte of KeyValues where the sample has fewer rows of a query key than the input. The
 // first row of a query key and the others are as large as in the sample, but the first ones are a smaller part of all.
@@ -149,7 +149,7 @@ func (s *familySize) scatteredSlope(own float64) float64 {
 }
 
 // encode writes one family of the sample.
-func (e *encoding) encode(i int, scatter float64) error {
+func (e *trialEncoder) encode(i int, scatter float64) error {
 	size := familySize{scatter: scatter}
 	err := e.took.measure(func() (raw int64, err error) {
 		size.bytes, size.raw, err = e.write(i, e.sample.Len(), nil, io.Discard)
@@ -163,7 +163,7 @@ func (e *encoding) encode(i int, scatter float64) error {
 			return err
 		}
 	}
-	if scatter < scattered {
+	if scatter < minScattered {
 		if size.firstBytes, size.firstRaw, err = e.write(i, e.sample.Len(), e.sample.Firsts(), io.Discard); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (e *encoding) encode(i int, scatter float64) error {
 
 // write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
 // where there is no cell. Rows that only does not have are left out, unless it is nil.
-func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
+func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
 	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
@@ -210,7 +210,7 @@ func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int
 }
 
 // append writes the cells of one family of a record, whose values are unpacked.
-func (e *encoding) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
+func (e *trialEncoder) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
 	if !e.target.Layout.Wide {
 		return w.AppendRow(family.Columns, key, timestamp, e.values[family.First:family.Last])
 	}
@@ -227,7 +227,7 @@ func (e *encoding) append(w *hfilewriter.Writer, family *entry.Family, key []byt
 }
 
 // replay sorts the sample as a run would, and gives how many bytes it sorted.
-func (e *encoding) replay() (all int64, err error) {
+func (e *trialEncoder) replay() (all int64, err error) {
 	for i := range e.sample.Len() {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
@@ -262,7 +262,7 @@ func (e *encoding) replay() (all int64, err error) {
 const readBack = 8 << 20
 
 // measure turns times into rates.
-func (e *encoding) measure() error {
+func (e *trialEncoder) measure() error {
 	e.rates.Cores, e.rates.Sort, e.rates.Write = parallel.Workers(), e.sorted.rate(), e.took.rate()
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer

@@ -44,7 +44,7 @@ func (c *candidate) keyFindings() []stats.Finding {
 		case keys.FindingCycle:
 			continue
 		case keys.FindingReversedUnfixed:
-			if slices.ContainsFunc(c.reversed(), stats.Widths.Vary) {
+			if slices.ContainsFunc(c.reversed(), stats.KeyWidths.Vary) {
 				continue
 			}
 			severity = stats.Note
@@ -55,8 +55,8 @@ func (c *candidate) keyFindings() []stats.Finding {
 }
 
 // reversed are the widths found in the columns that the key turns round without filling them up first.
-func (c *candidate) reversed() []stats.Widths {
-	var found []stats.Widths
+func (c *candidate) reversed() []stats.KeyWidths {
+	var found []stats.KeyWidths
 	for _, p := range c.job.RowKey.Parts() {
 		if p.Width.Fixed() || c.report.Rows == 0 {
 			continue
@@ -69,15 +69,15 @@ func (c *candidate) reversed() []stats.Widths {
 }
 
 // beyond are the columns of which desc can't be taken.
-func (c *candidate) beyond() []stats.Beyond {
-	var found []stats.Beyond
+func (c *candidate) beyond() []stats.OutOfRange {
+	var found []stats.OutOfRange
 	for i, rows := range c.stats.counts.beyond {
 		switch {
 		case rows == 0:
 		case i < len(c.job.Columns):
-			found = append(found, stats.Beyond{Column: c.job.Columns[i].Name, Rows: rows})
+			found = append(found, stats.OutOfRange{Column: c.job.Columns[i].Name, Rows: rows})
 		default:
-			found = append(found, stats.Beyond{Column: "the row key", Rows: rows})
+			found = append(found, stats.OutOfRange{Column: "the row key", Rows: rows})
 		}
 	}
 	return found

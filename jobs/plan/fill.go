@@ -41,7 +41,7 @@ func (p *planner) fill(c *candidate) error {
 	if err := c.estimate(unique); err != nil {
 		return err
 	}
-	p.suggest(c)
+	p.propose(c)
 	if err := c.reopen(); err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (c *candidate) keyBytes(rows int64) stats.KeyBytes {
 	return k
 }
 
-// suggest says how many regions there should be, and where they begin.
-func (p *planner) suggest(c *candidate) {
-	wanted := stats.Wanted{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+// propose says how many regions there should be, and where they begin.
+func (p *planner) propose(c *candidate) {
+	wanted := stats.RegionInput{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
 		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
 	}
-	c.report.Suggestion = stats.Suggest(wanted, c.stats.keys, printable.Bytes)
+	c.report.Suggestion = stats.ProposeRegions(wanted, c.stats.keys, printable.Bytes)
 }
 
 // maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
@@ -175,17 +175,17 @@ func (c *candidate) fillQueries() {
 		r.Query = q
 	}
 	for _, a := range s.asks {
-		asked := stats.AskedFor{Columns: a.Columns, PerDay: a.PerDay}
+		asked := stats.WeightedQuery{Columns: a.Columns, PerDay: a.PerDay}
 		asked.Returned, asked.Read = a.paths.Means()
 		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
 		rows := r.Rows
 		if r.Sample { // rows returned can only be counted among those read, so rows read are those, too
 			rows = r.RowsRead - r.Rejected - r.Filtered
 		}
-		weighed := stats.Weigh(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
+		weighed := stats.WeighQuery(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
 		weighed.InSample = r.Sample
 		r.Queries = append(r.Queries, weighed)
-		r.A.Add(weighed.A)
+		r.Daily.Add(weighed.Daily)
 	}
 }
 

@@ -46,9 +46,9 @@ type Options struct {
 	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
 }
 
-// Make reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
+// Run reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
 // and settings that it shows, and writes the files that are asked for.
-func Make(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
+func Run(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
 	report := newPlanReport(j)
 	err := p.plan(ctx, j, o, report)
 	if err == nil && p.Job != nil {
@@ -67,7 +67,7 @@ func Make(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*R
 
 func newPlanReport(j *jobfile.Job) *Report {
 	return &Report{Outcome: outcome.New(), Run: j.Info(), Report: stats.Report{
-		Rejects: []stats.RejectReason{}, Queries: []stats.Asked{}, Regions: []stats.Region{}, Splits: []string{},
+		Rejects: []stats.RejectReason{}, Queries: []stats.QueryLoad{}, Regions: []stats.Region{}, Splits: []string{},
 		Families: []string{}, Checks: []stats.Finding{}}}
 }
 
@@ -108,7 +108,7 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 // other plans the job to compare with, which makes and writes nothing.
 func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
 	quiet := Options{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
-	report, err := Make(ctx, p.Job, o, quiet)
+	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
 	}
@@ -148,7 +148,7 @@ type candidate struct {
 	table     *load.Table // nil: it is not there, or nobody asked
 	target    *target.Target
 	open      bool // the regions are suggestions, and may follow from what is read
-	beginning beginning
+	beginning leadingPart
 	stats     *planStatistics
 	rates     stats.Rates
 	measured  []float64 // seconds of work that the rates rest on, without Read

@@ -25,7 +25,7 @@ const (
 	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
 	smallestPlace = 64 << 10 // bytes of the input that a place represents, at least
 	rejectedShown = 10       // reasons
-	rejectedLanes = 1000     // different reasons that are counted by themselves
+	maxReasons    = 1000     // different reasons that are counted by themselves
 	batchedSeen   = 512      // row keys that are compared at a time
 	frequentKept  = 4096     // counters for the most frequent query keys
 	frequentShown = 10
@@ -129,7 +129,7 @@ func (p *planner) read(ctx context.Context) error {
 		return nil
 	})
 	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
-		lane := p.newLane()
+		lane := p.newWorker()
 		group.Go(func() error {
 			var err error
 			for piece := range pieces {
@@ -144,21 +144,21 @@ func (p *planner) read(ctx context.Context) error {
 	return group.Wait()
 }
 
-// planLane is one goroutine of the reading.
-type planLane struct {
+// planWorker is one goroutine of the reading.
+type planWorker struct {
 	*planner
 	records entry.Reader
 	rejects planRejects
-	tables  []*tableLane
+	tables  []*tableWorker
 	bytes   int64 // of the input that the records read take
 }
 
-func (p *planner) newLane() *planLane {
-	l := &planLane{planner: p}
+func (p *planner) newWorker() *planWorker {
+	l := &planWorker{planner: p}
 	l.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	l.records = entry.NewReader(p.job.Input.Form, p.source.FS, &l.rejects, p.meter)
 	for _, c := range p.candidates {
-		l.tables = append(l.tables, newTableLane(c, p.timedEvery()))
+		l.tables = append(l.tables, newTableWorker(c, p.timedEvery()))
 	}
 	return l
 }
@@ -171,7 +171,7 @@ func (p *planner) timedEvery() int64 {
 	return timing.SampleEvery
 }
 
-func (l *planLane) read(ctx context.Context, piece planPiece) error {
+func (l *planWorker) read(ctx context.Context, piece planPiece) error {
 	for _, t := range l.tables {
 		t.beginPiece(piece.place)
 	}
@@ -184,7 +184,7 @@ func (l *planLane) read(ctx context.Context, piece planPiece) error {
 }
 
 // readPlace reads the rows of a place, and lets them stand for all of its stretch.
-func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
+func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 	before := l.bytes
 	if err := l.readFirst(ctx, piece); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
 }
 
 // readFirst counts the first rows of a split, and how many of its bytes they take.
-func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
+func (l *planWorker) readFirst(ctx context.Context, piece planPiece) (err error) {
 	in, err := l.records.Form.Open(l.records.FS, piece.split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
@@ -259,7 +259,7 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 
 // add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
 // compared has no say.
-func (l *planLane) add(r *ingest.Record) error {
+func (l *planWorker) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		err := t.begin(r)
 		if err != nil && t.proposed {
@@ -284,7 +284,7 @@ func (l *planLane) add(r *ingest.Record) error {
 	return nil
 }
 
-func (l *planLane) close() {
+func (l *planWorker) close() {
 	r := &l.reading
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,7 +309,7 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 	reason := rejectReason{bad.Column, bad.Reason}
 	known := p.reasons[reason]
 	if known == nil {
-		if len(p.reasons) >= rejectedLanes {
+		if len(p.reasons) >= maxReasons {
 			return nil
 		}
 		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Location()}
@@ -327,7 +327,7 @@ func mergeReasons(into, from map[rejectReason]*stats.RejectReason) {
 		if known := into[reason]; known != nil {
 			known.Rows += r.Rows
 			known.First = min(known.First, r.First)
-		} else if len(into) < rejectedLanes {
+		} else if len(into) < maxReasons {
 			into[reason] = r
 		}
 	}

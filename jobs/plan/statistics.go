@@ -22,11 +22,11 @@ import (
 type planStatistics struct {
 	rows     *stats.Sample // to encode
 	keys     *stats.Sample // to cut into regions
-	groups   *stats.Groups
-	seen     *stats.Seen
-	distinct stats.Distinct  // query keys
-	frequent *stats.Frequent // likewise
-	asks     []*ask
+	groups   *stats.GroupCounts
+	seen     *stats.DuplicateSketch
+	distinct stats.HyperLogLog   // query keys
+	frequent *stats.HeavyHitters // likewise
+	asks     []*weighedQuery
 
 	// What follows the lanes add to at their ends, with the reading's lock.
 	counts   tableCounts
@@ -35,11 +35,11 @@ type planStatistics struct {
 	rejects  map[rejectReason]*stats.RejectReason
 }
 
-// ask is a query of the job's list as the key meets it.
-type ask struct {
+// weighedQuery is a query of the job's list as the key meets it.
+type weighedQuery struct {
 	jobfile.Query
 	keyPath
-	paths *stats.Paths
+	paths *stats.QueryCost
 }
 
 // tableCounts are what is added up without a question.
@@ -53,8 +53,8 @@ type tableCounts struct {
 	keys     int64 // bytes
 	entries  int64 // bytes of keys and packed columns
 	order    stats.Order
-	widths   []stats.Widths // an input column each
-	beyond   []int64        // records whose key was refused for a number beyond desc's base: a column each, and all others
+	widths   []stats.KeyWidths // an input column each
+	beyond   []int64           // records whose key was refused for a number beyond desc's base: a column each, and all others
 	oldest   int64
 	newest   int64
 	keyTime  time.Duration // of one record in timing.SampleEvery
@@ -66,9 +66,9 @@ type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
 	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
-		shortest: math.MaxInt, widths: make([]stats.Widths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
+		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
 	for i := range counts.widths {
-		counts.widths[i] = stats.Widths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
+		counts.widths[i] = stats.KeyWidths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
 	}
 	return counts
 }
@@ -126,25 +126,25 @@ func (t *tableCounts) scale(by float64) {
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
 		rows: stats.NewSample(int(memory / 16)), keys: stats.NewSample(int(min(memory/64, target.KeySampleBytes))),
-		groups: stats.NewGroups(groupsKept), seen: stats.NewSeen(memory / 4), frequent: stats.NewFrequent(frequentKept),
+		groups: stats.NewGroupCounts(groupsKept), seen: stats.NewDuplicateSketch(memory / 4), frequent: stats.NewHeavyHitters(frequentKept),
 		counts: newTableCounts(c), rejects: map[rejectReason]*stats.RejectReason{},
 	}
 	for _, q := range c.job.Queries {
-		s.asks = append(s.asks, &ask{Query: q, keyPath: pathOf(c.job, q.Columns), paths: stats.NewPaths(groupsKept)})
+		s.asks = append(s.asks, &weighedQuery{Query: q, keyPath: pathOf(c.job, q.Columns), paths: stats.NewQueryCost(groupsKept)})
 	}
 	return s
 }
 
-// tableLane is what one goroutine adds to a table's statistics.
-type tableLane struct {
+// tableWorker is what one goroutine adds to a table's statistics.
+type tableWorker struct {
 	*candidate
 	key      entry.Key
 	counts   tableCounts
 	places   tableCounts // of the places of a sample that have been read, each with its weight
 	place    int
-	frequent *stats.Frequent
-	distinct stats.Distinct
-	asks     []*askLane
+	frequent *stats.HeavyHitters
+	distinct stats.HyperLogLog
+	asks     []*queryWorker
 	rejects  planRejects
 
 	usable   bool   // the present record has a key
@@ -166,22 +166,22 @@ type tableLane struct {
 	hash    uint64
 	run     int64 // records that have them
 
-	seen []stats.SeenRow
+	seen []stats.SketchRow
 }
 
-type askLane struct {
-	*ask
+type queryWorker struct {
+	*weighedQuery
 	columns   []int
 	evaluator *keys.Evaluator
 }
 
-func newTableLane(c *candidate, timedEvery int64) *tableLane {
-	t := &tableLane{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewFrequent(frequentKept),
+func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
+	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
 		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
-		seen: make([]stats.SeenRow, 0, batchedSeen)}
+		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
-		lane := &askLane{ask: a, columns: columnsOf(c.job, a.Columns)}
+		lane := &queryWorker{weighedQuery: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {
 			lane.evaluator = a.prefix.Evaluator()
 		}
@@ -200,17 +200,17 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 	return out
 }
 
-func (t *tableLane) beginPiece(place int) { t.place, t.fresh = place, true }
+func (t *tableWorker) beginPiece(place int) { t.place, t.fresh = place, true }
 
 // endPlace counts a place of a sample, each of whose rows stands for so many of the input.
-func (t *tableLane) endPlace(stands float64) {
+func (t *tableWorker) endPlace(stands float64) {
 	t.counts.scale(stands)
 	t.places.add(&t.counts)
 	t.counts = newTableCounts(t.candidate)
 }
 
 // begin makes the record's key; the error is an *ingest.BadRecord where that can't be done.
-func (t *tableLane) begin(r *ingest.Record) error {
+func (t *tableWorker) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
 	begun := timing.NowIf(timed)
@@ -238,10 +238,10 @@ func columnOrRest(column, n int) int {
 	return column
 }
 
-func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // which never fails
+func (t *tableWorker) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // which never fails
 
 // commit counts the record whose key was made.
-func (t *tableLane) commit(r *ingest.Record) {
+func (t *tableWorker) commit(r *ingest.Record) {
 	n := len(t.key.Key)
 	t.entry = t.target.Layout.Pack(t.key.Key, t.key.Values, t.key.Timestamp)
 	payload := t.entry[n:]
@@ -271,7 +271,7 @@ func (t *tableLane) commit(r *ingest.Record) {
 }
 
 // count adds up the record's cells, and gives their KeyValue bytes.
-func (t *tableLane) count(payload []byte) int64 {
+func (t *tableWorker) count(payload []byte) int64 {
 	c, layout, row, named := &t.counts, t.target.Layout, t.key.Row, len(t.key.Named())
 	if _, err := layout.Unpack(payload, t.values); err != nil {
 		return 0 // it was packed a moment ago
@@ -310,13 +310,13 @@ func (t *tableLane) count(payload []byte) int64 {
 	return raw
 }
 
-// beginning is the part of the key that decides to which region a row goes: the first that is not the same in every key.
-type beginning struct {
+// leadingPart is the part of the key that decides to which region a row goes: the first that is not the same in every key.
+type leadingPart struct {
 	bytes   int   // of the key up to its end; -1: not always as many
 	columns []int // that it rests on
 }
 
-func beginningOf(e *keys.Expr) (b beginning) {
+func leadingPartOf(e *keys.Expr) (b leadingPart) {
 	for _, p := range e.Parts() {
 		if b.columns = p.Columns; !p.Width.Fixed() {
 			b.bytes = -1
@@ -331,7 +331,7 @@ func beginningOf(e *keys.Expr) (b beginning) {
 
 // follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
 // keys are compared, of records in which its columns differ.
-func (t *tableLane) follow(fields []values.Value) {
+func (t *tableWorker) follow(fields []values.Value) {
 	row := t.key.Row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
@@ -354,8 +354,8 @@ func (t *tableLane) follow(fields []values.Value) {
 }
 
 // compare looks for the row key among those seen, a batch at a time.
-func (t *tableLane) compare(hash uint64, payload []byte) {
-	t.seen = append(t.seen, stats.SeenRow{Key: hash, Content: uint32(stats.Hash(payload))})
+func (t *tableWorker) compare(hash uint64, payload []byte) {
+	t.seen = append(t.seen, stats.SketchRow{Key: hash, Content: uint32(stats.Hash(payload))})
 	if len(t.seen) == cap(t.seen) {
 		t.stats.seen.Add(t.seen)
 		t.seen = t.seen[:0]
@@ -363,7 +363,7 @@ func (t *tableLane) compare(hash uint64, payload []byte) {
 }
 
 // ask counts the record for its query key. Records of one query key often come one behind the other.
-func (t *tableLane) ask(fields []values.Value) {
+func (t *tableWorker) ask(fields []values.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
 		t.run++
@@ -374,7 +374,7 @@ func (t *tableLane) ask(fields []values.Value) {
 	t.hash, t.run = stats.Hash(t.present), 1
 }
 
-func (t *tableLane) endRun() {
+func (t *tableWorker) endRun() {
 	if t.run > 0 {
 		t.distinct.Add(t.hash)
 		t.frequent.Add(t.hash, t.present, t.run)
@@ -418,7 +418,7 @@ func showFields(b []byte) string {
 }
 
 // add counts the record for a query of the job's list.
-func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
+func (a *queryWorker) add(fields []values.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	values := stats.Hash(b)
 	prefix := values
@@ -440,7 +440,7 @@ func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 }
 
 // close hands over what the lane holds; the reading's lock is held.
-func (t *tableLane) close() {
+func (t *tableWorker) close() {
 	t.endRun()
 	s := t.stats
 	s.seen.Add(t.seen)

@@ -55,7 +55,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		suggested.HFile = suggestedHFile(j.HFile)
 		table = nil
 	}
-	c.beginning = beginningOf(j.RowKey)
+	c.beginning = leadingPartOf(j.RowKey)
 	var err error
 	c.target, err = target.New(&suggested, p.site, table)
 	return err

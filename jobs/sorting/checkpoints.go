@@ -18,8 +18,8 @@ type checkpointer struct {
 	filtered []int64 // likewise
 }
 
-func (s *Stage) newCheckpointer(lane int) checkpointer {
-	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, lane), filtered: make([]int64, len(s.Outputs))}
+func (s *Stage) newCheckpointer(number int) checkpointer {
+	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, number), filtered: make([]int64, len(s.Outputs))}
 	for i := range s.Outputs {
 		c.regions = append(c.regions, make([]books.Region, s.Outputs[i].regions()))
 	}

@@ -71,7 +71,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 // contentReader is one goroutine that reads splits for their content.
 type contentReader struct {
 	records entry.Reader
-	feeds   []*outputShard // of all outputs: each may reject a record
+	shards  []*outputShard // of all outputs: each may reject a record
 	own     int            // the output whose cells count
 	found   books.Contents
 	buffer  []byte
@@ -85,7 +85,7 @@ func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Reject
 		if err != nil {
 			return nil, err
 		}
-		r.feeds = append(r.feeds, &outputShard{key: entry.NewKey(out), target: &target.Target{Layout: l}})
+		r.shards = append(r.shards, &outputShard{key: entry.NewKey(out), target: &target.Target{Layout: l}})
 		if out == own {
 			r.own = i
 		}
@@ -108,12 +108,12 @@ func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) err
 }
 
 func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
-	for _, f := range r.feeds {
+	for _, f := range r.shards {
 		if err := f.begin(record); err != nil {
 			return r.records.Reject(err)
 		}
 	}
-	f := r.feeds[r.own]
+	f := r.shards[r.own]
 	if !f.accepted {
 		into.Filtered++
 		return nil

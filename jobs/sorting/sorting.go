@@ -64,12 +64,12 @@ func (o *Output) regions() int {
 // Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
 // on failure only the counts. The rejects are closed in any case.
 func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
-	lanes := parallel.Workers()
-	if err := s.newSorters(o, lanes); err != nil {
+	workers := parallel.Workers()
+	if err := s.newSorters(o, workers); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.Rejects.Close(0)))
 	}
 	s.meter = progress.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
-	rows, err := s.readAll(ctx, lanes)
+	rows, err := s.readAll(ctx, workers)
 	err = s.closeRejects(err, rows[0].Read)
 	for _, r := range rows {
 		r.Rejected = s.Rejects.Count()
@@ -92,7 +92,7 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 
 // newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
 // roughly predicts their bytes.
-func (s *Stage) newSorters(o options.Options, lanes int) error {
+func (s *Stage) newSorters(o options.Options, shards int) error {
 	var all int64
 	for i := range s.Outputs {
 		all += s.Outputs[i].weight()
@@ -102,7 +102,7 @@ func (s *Stage) newSorters(o options.Options, lanes int) error {
 		if out.Target == nil {
 			continue
 		}
-		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: lanes,
+		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
 			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
 			options.Persistent = s.Checkpoints.PersistentRuns(i)
@@ -152,22 +152,22 @@ func (s *Stage) closeRejects(err error, read int64) error {
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
 // readAll sorts the remaining input.
-func (s *Stage) readAll(ctx context.Context, lanes int) ([]*Rows, error) {
-	feeders := make([]*sortWorker, lanes)
-	for i := range feeders {
-		feeders[i] = s.newSortWorker(i)
+func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
+	workers := make([]*sortWorker, n)
+	for i := range workers {
+		workers[i] = s.newSortWorker(i)
 	}
 	pieces, err := s.remainingPieces()
 	if err == nil {
-		err = runWorkers(ctx, feeders, pieces)
+		err = runWorkers(ctx, workers, pieces)
 	}
 	if err == nil {
-		err = s.finishShards(feeders)
+		err = s.finishShards(workers)
 	}
-	for _, f := range feeders {
+	for _, f := range workers {
 		err = errors.Join(err, f.checkpointer.rejects.CloseFile())
 	}
-	return s.totals(feeders), err
+	return s.totals(workers), err
 }
 
 // remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
@@ -188,7 +188,7 @@ func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
 }
 
 // runWorkers reads the pieces in parallel.
-func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.Piece) error {
+func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan checkpoint.Piece)
 	group.Go(func() error {
@@ -202,7 +202,7 @@ func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.
 		}
 		return nil
 	})
-	for _, f := range feeders {
+	for _, f := range workers {
 		group.Go(func() error { return f.run(ctx, next) })
 	}
 	return group.Wait()
@@ -210,13 +210,13 @@ func runWorkers(ctx context.Context, feeders []*sortWorker, pieces []checkpoint.
 
 // finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
 // checkpoint, so that a kill during the write stage costs no reading.
-func (s *Stage) finishShards(feeders []*sortWorker) error {
+func (s *Stage) finishShards(workers []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
 		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
 	}
 	var group errgroup.Group
-	for _, f := range feeders {
+	for _, f := range workers {
 		group.Go(func() error {
 			if s.Checkpoints != nil && !fits {
 				if err := f.checkpoint(); err != nil {
@@ -230,11 +230,11 @@ func (s *Stage) finishShards(feeders []*sortWorker) error {
 }
 
 // totals adds up the counts of the goroutines and of earlier processes.
-func (s *Stage) totals(feeders []*sortWorker) []*Rows {
+func (s *Stage) totals(workers []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
 		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
-		for _, f := range feeders {
+		for _, f := range workers {
 			rows.Read += f.records.Read
 			rows.Filtered += f.outputs[i].filtered
 			rows.Times.Add(f.records.Times)

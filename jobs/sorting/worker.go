@@ -27,8 +27,8 @@ type sortWorker struct {
 	checkpointer checkpointer
 }
 
-func (s *Stage) newSortWorker(lane int) *sortWorker {
-	f := &sortWorker{checkpointer: s.newCheckpointer(lane)}
+func (s *Stage) newSortWorker(number int) *sortWorker {
+	f := &sortWorker{checkpointer: s.newCheckpointer(number)}
 	f.records = entry.NewReader(s.Input.Form, s.Source.FS, f.checkpointer.rejects, s.meter)
 	f.records.Busy = f.busy
 	for i := range s.Outputs {

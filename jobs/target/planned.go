@@ -80,7 +80,7 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 		return nil, fmt.Errorf("plan regions: %w", err)
 	}
 	sample.Sort()
-	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+	return stats.ProposeRegions(stats.RegionInput{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
 // splitWorker is one goroutine that reads for planSplits.

@@ -35,8 +35,8 @@ type Facts struct {
 	FromKey        []Finding     // what the expression alone tells
 	Cycle          time.Duration // after which the key's first part repeats itself; 0: it is no part of a calendar
 	Order          Order
-	Reversed       []Widths      // of the columns that the key reverses without a width
-	Beyond         []Beyond      // what desc can't be taken of
+	Reversed       []KeyWidths   // of the columns that the key reverses without a width
+	Beyond         []OutOfRange  // what desc can't be taken of
 	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
@@ -46,20 +46,20 @@ type Facts struct {
 // Order says how the first part of the key changed from one record to the next.
 type Order struct{ Up, Down int64 }
 
-// Widths are how long a column's values are.
-type Widths struct {
+// KeyWidths are how long a column's values are.
+type KeyWidths struct {
 	Column            string
 	Shortest, Longest int
 }
 
-// Beyond is a column with numbers that desc can't count down to from its base.
-type Beyond struct {
+// OutOfRange is a column with numbers that desc can't count down to from its base.
+type OutOfRange struct {
 	Column string
 	Rows   int64 // of those read
 }
 
 // Vary tells whether they are not all as long.
-func (w Widths) Vary() bool { return w.Shortest != w.Longest }
+func (w KeyWidths) Vary() bool { return w.Shortest != w.Longest }
 
 // check looks at one thing; nil where it is well.
 type check struct {
@@ -473,11 +473,11 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
 }
 
-// muchSkew is the largest region over the mean from which on it is told.
-const muchSkew = 1.5
+// maxSkew is the largest region over the mean from which on it is told.
+const maxSkew = 1.5
 
 func checkSkew(r *Report, _ *Facts) []Finding {
-	if r.Skew <= muchSkew || r.Rows < 1000 {
+	if r.Skew <= maxSkew || r.Rows < 1000 {
 		return nil
 	}
 	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
@@ -499,7 +499,7 @@ func checkTableEmpty(r *Report, _ *Facts) []Finding {
 }
 
 func checkTableSkew(r *Report, _ *Facts) []Finding {
-	if r.Live == nil || r.Live.Skew <= muchSkew {
+	if r.Live == nil || r.Live.Skew <= maxSkew {
 		return nil
 	}
 	return one(Warning, "split the large ones, or a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)

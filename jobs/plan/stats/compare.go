@@ -49,13 +49,13 @@ func Compare(a, b *Report) []Compared {
 		})
 	}
 	if len(a.Queries) > 0 && len(b.Queries) > 0 {
-		add("scans a day", a.A.Scans, b.A.Scans, number)
+		add("scans a day", a.Daily.Scans, b.Daily.Scans, number)
 		where := ""
 		if a.Sample || b.Sample {
 			where = ", in the sample"
 		}
-		add("rows read a day"+where, a.A.Rows, b.A.Rows, number)
-		add("bytes read a day"+where, a.A.Bytes, b.A.Bytes, size)
+		add("rows read a day"+where, a.Daily.Rows, b.Daily.Rows, number)
+		add("bytes read a day"+where, a.Daily.Bytes, b.Daily.Bytes, size)
 	}
 	add(a.Unique()+" that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
 	for _, s := range []Severity{Problem, Warning, Note} {

@@ -117,7 +117,7 @@ func regionChart(r *Report) *Chart {
 	}
 	mean := all / float64(len(values))
 	for i := range values {
-		if values[i].size > muchSkew*mean {
+		if values[i].size > maxSkew*mean {
 			values[i].class = "hot"
 		}
 	}

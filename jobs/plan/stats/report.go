@@ -25,19 +25,19 @@ type Report struct {
 	HFiles   Estimate   `json:"hfiles"`
 	Repeats  Repeats    `json:"repeats"`
 
-	Query   *Query  `json:"query,omitempty"` // nil where the job names no query columns
-	Queries []Asked `json:"queries"`         // the job's list, weighed
-	A       Day     `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
+	Query   *Query      `json:"query,omitempty"` // nil where the job names no query columns
+	Queries []QueryLoad `json:"queries"`         // the job's list, weighed
+	Daily   Day         `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
 
-	Regions    []Region   `json:"regions"`
-	Skew       float64    `json:"skew"` // largest region over the mean, by raw bytes
-	Suggestion Suggestion `json:"suggestion"`
-	Families   []string   `json:"families"`
-	TableFound bool       `json:"table_found"`
-	Live       *Live      `json:"live,omitempty"`
-	Created    bool       `json:"created"`
-	Splits     []string   `json:"splits"`
-	Create     string     `json:"create"` // as HBase's shell takes it
+	Regions    []Region `json:"regions"`
+	Skew       float64  `json:"skew"` // largest region over the mean, by raw bytes
+	Suggestion Proposal `json:"suggestion"`
+	Families   []string `json:"families"`
+	TableFound bool     `json:"table_found"`
+	Live       *Live    `json:"live,omitempty"`
+	Created    bool     `json:"created"`
+	Splits     []string `json:"splits"`
+	Create     string   `json:"create"` // as HBase's shell takes it
 
 	Forecast Forecast  `json:"forecast"`
 	Checks   []Finding `json:"checks"`
@@ -138,8 +138,8 @@ type Query struct {
 	InSample bool `json:"in_sample"` // Keys, Rows and Top are those of the rows read, not of the whole input
 }
 
-// Asked is a query of the job's list, and what the row key makes of it.
-type Asked struct {
+// QueryLoad is a query of the job's list, and what the row key makes of it.
+type QueryLoad struct {
 	Columns  []string `json:"columns"`
 	PerDay   int64    `json:"per_day"`
 	Prefix   string   `json:"prefix"`
@@ -148,7 +148,7 @@ type Asked struct {
 	Returned float64  `json:"rows_returned"` // by one query, on average over the query keys
 	Read     float64  `json:"rows_read"`     // by the server for one query
 	Bytes    float64  `json:"bytes_read"`    // KeyValues, for one query
-	A        Day      `json:"a_day"`
+	Daily    Day      `json:"a_day"`
 	InSample bool     `json:"in_sample"` // rows and bytes are those of the rows read, not of the whole input
 }
 

@@ -12,15 +12,15 @@ const (
 	DistinctError = 1.04 / 128
 )
 
-// Distinct counts different values by their 64-bit hashes in 16 KiB: HyperLogLog with Ertl's estimator ("New cardinality
+// HyperLogLog counts different values by their 64-bit hashes in 16 KiB: HyperLogLog with Ertl's estimator ("New cardinality
 // estimation algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs no correction for small counts. The
 // zero Distinct has seen nothing.
-type Distinct struct {
+type HyperLogLog struct {
 	registers [distinctRegisters]uint8
 }
 
 // Add counts a value by its hash, whose bits must all be of use.
-func (d *Distinct) Add(hash uint64) {
+func (d *HyperLogLog) Add(hash uint64) {
 	zeros := uint8(bits.LeadingZeros64(hash<<distinctBits|1<<(distinctBits-1))) + 1
 	if r := &d.registers[hash>>(64-distinctBits)]; zeros > *r {
 		*r = zeros
@@ -28,14 +28,14 @@ func (d *Distinct) Add(hash uint64) {
 }
 
 // Merge adds what another one has seen.
-func (d *Distinct) Merge(o *Distinct) {
+func (d *HyperLogLog) Merge(o *HyperLogLog) {
 	for i, r := range o.registers {
 		d.registers[i] = max(d.registers[i], r)
 	}
 }
 
 // Count is how many different values there were, about.
-func (d *Distinct) Count() int64 {
+func (d *HyperLogLog) Count() int64 {
 	const most = 64 - distinctBits + 1
 	var with [most + 1]float64 // registers that hold each value
 	for _, r := range d.registers {

@@ -27,8 +27,8 @@ func RegionsFor(size int64) RegionRange {
 	return RegionRange{size, least, max(int(size/LeastRegion), least)}
 }
 
-// Suggestion is how many regions a table should have, and where they begin.
-type Suggestion struct {
+// Proposal is how many regions a table should have, and where they begin.
+type Proposal struct {
 	BySource RegionRange `json:"by_source"`
 	ByHFiles RegionRange `json:"by_hfiles"`
 	Regions  int         `json:"regions"`
@@ -40,8 +40,8 @@ type Suggestion struct {
 	Keys [][]byte `json:"-"` // the splits
 }
 
-// Wanted is what decides how many regions there should be.
-type Wanted struct {
+// RegionInput is what decides how many regions there should be.
+type RegionInput struct {
 	Source, HFiles int64 // bytes
 	Compressed     bool  // Source is about what the input's text has, by the usual growth of compressed files
 	Servers        int   // RegionServers; 0: not known
@@ -51,9 +51,9 @@ type Wanted struct {
 	FromKey func(regions int) ([][]byte, error)
 }
 
-// Suggest applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh their bytes.
-func Suggest(w Wanted, keys *Sample, show func([]byte) string) Suggestion {
-	s := Suggestion{BySource: RegionsFor(w.Source), ByHFiles: RegionsFor(w.HFiles), Splits: []string{}}
+// ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh their bytes.
+func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
+	s := Proposal{BySource: RegionsFor(w.Source), ByHFiles: RegionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
 	text := "source"
 	if w.Compressed {
@@ -81,13 +81,13 @@ func Suggest(w Wanted, keys *Sample, show func([]byte) string) Suggestion {
 }
 
 // choose takes the splits that follow from the expression, unless the keys say that others are clearly better.
-func choose(keys *Sample, regions int, w Wanted) (splits [][]byte, from string) {
+func choose(keys *Sample, regions int, w RegionInput) (splits [][]byte, from string) {
 	sampled, from := cut(keys, regions, w.Salts)
 	even, err := w.FromKey(regions)
 	if err != nil {
 		return sampled, from
 	}
-	if skew := skewOf(keys, even); skew > muchSkew && skew > 1.2*skewOf(keys, sampled) {
+	if skew := skewOf(keys, even); skew > maxSkew && skew > 1.2*skewOf(keys, sampled) {
 		return sampled, from
 	}
 	return even, "key"

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// Seen finds row keys that come more than once, in bounded memory. It knows keys by 64-bit hashes. While they fit it keeps
+// DuplicateSketch finds row keys that come more than once, in bounded memory. It knows keys by 64-bit hashes. While they fit it keeps
 // all of them; each time they don't it goes on with half, chosen by hash, so that a key that is kept has all its rows
 // counted. It is safe for concurrent use; what it holds does not depend on the order.
-type Seen struct {
+type DuplicateSketch struct {
 	mu    sync.Mutex
 	level uint32
 	most  int // slots
 	used  int
-	slots []seenKey
+	slots []sketchKey
 }
 
-type seenKey struct {
+type sketchKey struct {
 	hash    uint64 // 0: free
 	content uint32 // a hash of the first row's cells
 	more    uint32 // rows behind the first; the highest bit is set where one of them differs
@@ -24,23 +24,23 @@ type seenKey struct {
 
 const differs = 1 << 31
 
-// SeenRow is one row for Seen.Add.
-type SeenRow struct {
+// SketchRow is one row for Seen.Add.
+type SketchRow struct {
 	Key     uint64 // hash of the row key
 	Content uint32 // hash of the rest
 }
 
-// NewSeen makes one that takes at most that many bytes.
-func NewSeen(memory int64) *Seen {
+// NewDuplicateSketch makes one that takes at most that many bytes.
+func NewDuplicateSketch(memory int64) *DuplicateSketch {
 	most := 1 << 10
 	for int64(most)*2*16 <= memory {
 		most *= 2
 	}
-	return &Seen{most: most, slots: make([]seenKey, min(most, 1<<10))}
+	return &DuplicateSketch{most: most, slots: make([]sketchKey, min(most, 1<<10))}
 }
 
 // Add takes rows, best many at a time.
-func (s *Seen) Add(rows []SeenRow) {
+func (s *DuplicateSketch) Add(rows []SketchRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range rows {
@@ -50,7 +50,7 @@ func (s *Seen) Add(rows []SeenRow) {
 	}
 }
 
-func (s *Seen) add(r SeenRow) {
+func (s *DuplicateSketch) add(r SketchRow) {
 	if r.Key == 0 {
 		r.Key = 1
 	}
@@ -64,15 +64,15 @@ func (s *Seen) add(r SeenRow) {
 		}
 		return
 	}
-	s.slots[at] = seenKey{hash: r.Key, content: r.Content}
+	s.slots[at] = sketchKey{hash: r.Key, content: r.Content}
 	if s.used++; s.used > len(s.slots)/4*3 {
-		s.makeRoom()
+		s.grow()
 	}
 }
 
 // find is a key's slot, or the free one where it belongs. The low bits of the hash choose it: the high ones are all zero
 // when the level has risen.
-func (s *Seen) find(hash uint64) int {
+func (s *DuplicateSketch) find(hash uint64) int {
 	mask := len(s.slots) - 1
 	at := int(hash) & mask
 	for s.slots[at].hash != 0 && s.slots[at].hash != hash {
@@ -81,8 +81,8 @@ func (s *Seen) find(hash uint64) int {
 	return at
 }
 
-// makeRoom doubles the slots, or gives up half of the keys.
-func (s *Seen) makeRoom() {
+// grow doubles the slots, or gives up half of the keys.
+func (s *DuplicateSketch) grow() {
 	size := 2 * len(s.slots)
 	for size > s.most || s.used > size/4*3 {
 		size = len(s.slots)
@@ -98,7 +98,7 @@ func (s *Seen) makeRoom() {
 		}
 	}
 	old := s.slots
-	s.slots = make([]seenKey, size)
+	s.slots = make([]sketchKey, size)
 	for _, k := range old {
 		if k.hash != 0 && chosen(k.hash, s.level) {
 			s.slots[s.find(k.hash)] = k
@@ -119,7 +119,7 @@ type Repeats struct {
 func (r *Repeats) Missed(keys int64) float64 { return math.Pow(1-r.Share, float64(keys)) }
 
 // Repeats counts.
-func (s *Seen) Repeats() Repeats {
+func (s *DuplicateSketch) Repeats() Repeats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := Repeats{Keys: int64(s.used), Share: math.Pow(0.5, float64(s.level))}

@@ -9,9 +9,9 @@ import (
 // longestKept is how many bytes of a frequent key are kept to show it.
 const longestKept = 200
 
-// Frequent finds the keys that most rows have, with a fixed number of counters: the space-saving algorithm (Metwally,
+// HeavyHitters finds the keys that most rows have, with a fixed number of counters: the space-saving algorithm (Metwally,
 // Agrawal, El Abbadi, 2005). A key with more than rows/counters rows is certainly among them.
-type Frequent struct {
+type HeavyHitters struct {
 	counters []counter      // a heap: the smallest count first
 	places   map[uint64]int // of a key's counter
 	most     int
@@ -30,15 +30,15 @@ type Frequency struct {
 	Over int64  `json:"over"`
 }
 
-// NewFrequent makes one with that many counters.
-func NewFrequent(counters int) *Frequent {
-	return &Frequent{places: make(map[uint64]int, counters), most: max(counters, 1)}
+// NewHeavyHitters makes one with that many counters.
+func NewHeavyHitters(counters int) *HeavyHitters {
+	return &HeavyHitters{places: make(map[uint64]int, counters), most: max(counters, 1)}
 }
 
 // Add counts n rows of a key, known by its hash. The key is copied where it is kept.
-func (f *Frequent) Add(hash uint64, key []byte, n int64) { f.add(hash, key, n, 0) }
+func (f *HeavyHitters) Add(hash uint64, key []byte, n int64) { f.add(hash, key, n, 0) }
 
-func (f *Frequent) add(hash uint64, key []byte, n, over int64) {
+func (f *HeavyHitters) add(hash uint64, key []byte, n, over int64) {
 	if at, ok := f.places[hash]; ok {
 		f.counters[at].count += n
 		f.counters[at].over += over
@@ -62,12 +62,12 @@ func (f *Frequent) add(hash uint64, key []byte, n, over int64) {
 	f.sink(0)
 }
 
-func (f *Frequent) swap(i, j int) {
+func (f *HeavyHitters) swap(i, j int) {
 	f.counters[i], f.counters[j] = f.counters[j], f.counters[i]
 	f.places[f.counters[i].hash], f.places[f.counters[j].hash] = i, j
 }
 
-func (f *Frequent) rise(i int) {
+func (f *HeavyHitters) rise(i int) {
 	for i > 0 {
 		above := (i - 1) / 2
 		if f.counters[above].count <= f.counters[i].count {
@@ -78,7 +78,7 @@ func (f *Frequent) rise(i int) {
 	}
 }
 
-func (f *Frequent) sink(i int) {
+func (f *HeavyHitters) sink(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(f.counters); child++ {
@@ -96,7 +96,7 @@ func (f *Frequent) sink(i int) {
 
 // Merge adds what another one with as many counters has seen. A key that one of them has no counter for may have had as
 // many rows there as its smallest counter.
-func (f *Frequent) Merge(o *Frequent) {
+func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	mine, theirs := f.unseen(), o.unseen()
 	all := make(map[uint64]counter, len(f.counters)+len(o.counters))
 	for _, c := range f.counters {
@@ -124,7 +124,7 @@ func (f *Frequent) Merge(o *Frequent) {
 }
 
 // unseen is how many rows a key without a counter can have had.
-func (f *Frequent) unseen() int64 {
+func (f *HeavyHitters) unseen() int64 {
 	if len(f.counters) < f.most {
 		return 0
 	}
@@ -140,7 +140,7 @@ func mostFirst(a, b counter) int {
 
 // Top lists the keys that have the most rows for certain, at most n, as show writes them. exact tells how many rows a key
 // really has, where that is known.
-func (f *Frequent) Top(n int, exact func(hash uint64) (int64, bool), show func([]byte) string) []Frequency {
+func (f *HeavyHitters) Top(n int, exact func(hash uint64) (int64, bool), show func([]byte) string) []Frequency {
 	sorted := slices.Clone(f.counters)
 	for i := range sorted {
 		if rows, known := exact(sorted[i].hash); known {

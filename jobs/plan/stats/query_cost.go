@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Paths says how many rows queries return and how many they read: those that have the query's values, and all those that
+// QueryCost says how many rows queries return and how many they read: those that have the query's values, and all those that
 // have the prefix of the row key which the values determine. It counts exactly up to a number of values and of prefixes,
 // and beyond that for a part of them, chosen by hash. It is safe for concurrent use.
-type Paths struct {
-	prefixes *Groups
+type QueryCost struct {
+	prefixes *GroupCounts
 
 	mu     sync.Mutex
 	most   int
@@ -22,13 +22,13 @@ type path struct {
 	rows   int64
 }
 
-// NewPaths makes one that keeps at most so many values, and as many prefixes.
-func NewPaths(most int) *Paths {
-	return &Paths{prefixes: NewGroups(most), most: most, values: map[uint64]path{}}
+// NewQueryCost makes one that keeps at most so many values, and as many prefixes.
+func NewQueryCost(most int) *QueryCost {
+	return &QueryCost{prefixes: NewGroupCounts(most), most: most, values: map[uint64]path{}}
 }
 
 // Add counts a row by the hashes of its values and of its prefix.
-func (p *Paths) Add(values, prefix uint64) {
+func (p *QueryCost) Add(values, prefix uint64) {
 	p.prefixes.Add(prefix, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *Paths) Add(values, prefix uint64) {
 }
 
 // Means are how many rows a query returns and reads, on average over all different values; 0 where there are none.
-func (p *Paths) Means() (returned, read float64) {
+func (p *QueryCost) Means() (returned, read float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var rows, under, known int64

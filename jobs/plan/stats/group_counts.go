@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Groups counts the rows of each key of a part of the keys, chosen by their hashes, so that whatever key is chosen has all
+// GroupCounts counts the rows of each key of a part of the keys, chosen by their hashes, so that whatever key is chosen has all
 // its rows counted. While there are few keys that part is all of them; each time they become too many it is halved. It is
 // safe for concurrent use, and what it holds does not depend on the order in which rows came.
-type Groups struct {
+type GroupCounts struct {
 	most  int
 	level atomic.Uint32 // keys are kept whose hash begins with so many zero bits
 	mu    sync.Mutex
 	rows  map[uint64]int64
 }
 
-// NewGroups makes one that keeps at most that many keys.
-func NewGroups(most int) *Groups { return &Groups{most: most, rows: map[uint64]int64{}} }
+// NewGroupCounts makes one that keeps at most that many keys.
+func NewGroupCounts(most int) *GroupCounts { return &GroupCounts{most: most, rows: map[uint64]int64{}} }
 
 // chosen tells whether a hash is in the part that a level leaves.
 func chosen(hash uint64, level uint32) bool { return hash>>(63-level)>>1 == 0 }
 
 // Add counts n rows of a key.
-func (g *Groups) Add(hash uint64, n int64) {
+func (g *GroupCounts) Add(hash uint64, n int64) {
 	if !chosen(hash, g.level.Load()) {
 		return
 	}
@@ -45,7 +45,7 @@ func (g *Groups) Add(hash uint64, n int64) {
 }
 
 // Rows is how many rows a key has; false where it is not among those that are counted.
-func (g *Groups) Rows(hash uint64) (int64, bool) {
+func (g *GroupCounts) Rows(hash uint64) (int64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rows, known := g.rows[hash]
@@ -79,7 +79,7 @@ const RowLimit = 50
 var bucketEnds = []int64{1, 2, 5, 10, 20, RowLimit, 100, 1000, 10_000, 100_000, math.MaxInt64}
 
 // Distribution is that of the counted keys.
-func (g *Groups) Distribution() Distribution {
+func (g *GroupCounts) Distribution() Distribution {
 	counts := make([]int64, 0, len(g.rows))
 	var all int64
 	for _, n := range g.rows {
