@@ -22,8 +22,8 @@ var ErrNoKDC = errors.New("no answer of any KDC")
 // maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
 const maxReply = 1 << 20
 
-// kdcPatience is how long one KDC may take at most before the next is asked.
-const kdcPatience = 5 * time.Second
+// kdcTimeout is how long one KDC may take at most before the next is asked.
+const kdcTimeout = 5 * time.Second
 
 // ask sends a request to the realm's KDCs, one after the other until one answers, and first to the one that answered
 // last. It gives the address of the one that did. An answer may be a messages.KRBError.
@@ -38,7 +38,7 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 	addrs = first(addrs, c.answered[realm])
 	var failures []string
 	for i, addr := range addrs {
-		reply, err := askOne(ctx, addr, patience(ctx, len(addrs)-i), request)
+		reply, err := askOne(ctx, addr, timeoutShare(ctx, len(addrs)-i), request)
 		if err == nil {
 			refused := krbError(reply)
 			if !unavailable(refused) {
@@ -64,13 +64,13 @@ func first(addrs []string, addr string) []string {
 	return append([]string{addr}, slices.Delete(slices.Clone(addrs), i, i+1)...)
 }
 
-// patience is how long the next of some KDCs may take: each has its share of the time that is left.
-func patience(ctx context.Context, kdcs int) time.Duration {
+// timeoutShare is how long the next of some KDCs may take: each has its share of the time that is left.
+func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return kdcPatience
+		return kdcTimeout
 	}
-	return min(kdcPatience, time.Until(deadline)/time.Duration(kdcs))
+	return min(kdcTimeout, time.Until(deadline)/time.Duration(kdcs))
 }
 
 // unavailable tells whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).

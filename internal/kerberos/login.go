@@ -213,7 +213,7 @@ func (l *Login) renewed(ctx context.Context, service string, old credential, get
 	}
 	part, cancel := ctx, context.CancelFunc(func() {})
 	if valid {
-		part, cancel = context.WithTimeout(ctx, patience(ctx, 2))
+		part, cancel = context.WithTimeout(ctx, timeoutShare(ctx, 2))
 	}
 	defer cancel()
 	cred, err := get(part)

@@ -26,7 +26,7 @@ type hdfsFS struct {
 	user        string // the full name
 	names       *rpcClient
 	blocks      *transfers
-	patience    patience
+	timeouts    timeouts
 	replication int
 	blockSize   int64
 	umask       fs.FileMode
@@ -36,7 +36,7 @@ type hdfsFS struct {
 }
 
 // connectHDFS connects to the active one of the NameNodes at addresses.
-func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who Identity, p patience) (*hdfsFS, error) {
+func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who Identity, p timeouts) (*hdfsFS, error) {
 	secured, err := readSecurity(conf)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	if secured.kerberos && secured.transfer != nil {
 		blocks.dial = p.tokens()
 	}
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, patience: p, replicas: &replicas{}}
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, timeouts: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
@@ -106,10 +106,10 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 		if refused := h.names.refusal(); refused != nil {
 			return &fs.PathError{Op: "connect", Path: h.uri, Err: refused}
 		}
-		if time.Since(begun) >= h.patience.start {
+		if time.Since(begun) >= h.timeouts.start {
 			return h.explain("connect", h.uri, err)
 		}
-		time.Sleep(min(time.Second, h.patience.start))
+		time.Sleep(min(time.Second, h.timeouts.start))
 	}
 }
 

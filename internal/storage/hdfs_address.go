@@ -33,7 +33,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, strin
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}
-	fsys, err := connectHDFS(conf, authority, addresses, who, patient(conf))
+	fsys, err := connectHDFS(conf, authority, addresses, who, hdfsTimeouts(conf))
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}

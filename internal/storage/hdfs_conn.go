@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// patience is how long HDFS may take. The client library itself waits for ever.
-type patience struct {
+// timeouts is how long HDFS may take. The client library itself waits for ever.
+type timeouts struct {
 	dial     time.Duration // to connect
 	nameNode time.Duration // for the NameNode to take or send something
 	dataNode time.Duration // the same for a DataNode
@@ -20,13 +20,13 @@ type patience struct {
 	complete time.Duration // for a closed file's last block to be replicated
 }
 
-// patient gives the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
-func patient(conf *siteconf.Conf) patience {
+// hdfsTimeouts gives the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
+func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 	dataNode := time.Minute // dfs.client.socket-timeout's default
 	if ms, err := strconv.Atoi(conf.Get("dfs.client.socket-timeout", "")); err == nil && ms > 0 {
 		dataNode = time.Duration(ms) * time.Millisecond
 	}
-	return patience{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
+	return timeouts{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
 }
 
@@ -83,12 +83,12 @@ func (c *packetConn) Read(p []byte) (int, error) { return c.small.Read(p) }
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // dialer connects within p.dial and gives what is said over the connection the time wait.
-func (p patience) dialer(wait time.Duration) dialFunc {
+func (p timeouts) dialer(wait time.Duration) dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return &timedConn{c, wait} })
 }
 
 // packets is dialer for DataNodes.
-func (p patience) packets() dialFunc {
+func (p timeouts) packets() dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, smallReads) })
 }
 
@@ -96,11 +96,11 @@ func (p patience) packets() dialFunc {
 const protectedReads = 64 << 10
 
 // tokens is dialer for DataNodes whose connections are protected.
-func (p patience) tokens() dialFunc {
+func (p timeouts) tokens() dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, protectedReads) })
 }
 
-func (p patience) connect(wrap func(net.Conn) net.Conn) dialFunc {
+func (p timeouts) connect(wrap func(net.Conn) net.Conn) dialFunc {
 	d := &net.Dialer{Timeout: p.dial, KeepAlive: 30 * time.Second}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, address)

@@ -103,7 +103,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 		case isBlock && f.acceptBare(blocked):
 			// It was not a failure.
 		// The first time, the library may have asked only those DataNodes that it had not asked for earlier bytes.
-		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.patience.retry:
+		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.timeouts.retry:
 			return 0, f.fs.explain("read", f.name, err)
 		default:
 			time.Sleep(pause)

@@ -272,7 +272,7 @@ func securedDamageOf(conf *siteconf.Conf, s *secured) func(t *testing.T) {
 		d := &damaged{Cluster: s.Cluster, conf: conf}
 		d.fsys, d.root = s.folder(t, conf, Identity{Login: s.loader})
 		Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
-		d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+		d.fsys.(*hdfsFS).timeouts.retry = 3 * time.Second
 		name, content, replicas := d.file(t, 300_000, 2)
 		flip(t, replicas[0].Data, 150_000)
 		for range 3 { // both DataNodes are asked

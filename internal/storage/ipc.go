@@ -138,7 +138,7 @@ type remoteError struct{ class, message string }
 func (e *remoteError) Error() string { return remoteText(e.class, e.message) }
 
 // later tells whether the NameNode says that it did nothing and may do it later, or that another one may.
-func (e *remoteError) later() bool { return notNow[e.class] }
+func (e *remoteError) later() bool { return retryableExceptions[e.class] }
 
 // parseReply reads a frame that a NameNode sent.
 func parseReply(frame []byte) (response, error) {
