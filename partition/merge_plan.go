@@ -14,8 +14,8 @@ import (
 // maxOpen bounds the spilled runs that are read at once: each is an open file.
 const maxOpen = 512
 
-// CanMerge tells whether what the lanes hold can stay in memory while the regions are merged. Where it is false the lanes of
-// a sort that keeps its runs must be spilled before Sort. No lane may be in use.
+// CanMerge reports whether what the shards hold can stay in memory while the regions are merged. If not, the shards
+// of a sort with persistent runs must be spilled before Sort. No shard may be in use.
 func (s *Sorter) CanMerge() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,8 +35,9 @@ func (s *Sorter) canMerge(arenas int64) bool {
 	return len(s.runs) <= maxOpen && arenas+s.mergeMemory(s.runs) <= s.memory
 }
 
-// planMerge sees to it that the regions can be merged within the memory: where the arenas leave too little they are spilled,
-// and where there are too many runs, some are merged into larger ones. The lock is held, and no lane is open.
+// planMerge ensures that the regions can be merged within the memory: if the arenas leave too little, they are
+// spilled, and if there are too many runs, some are merged into larger ones. The lock must be held, and no shard
+// open.
 func (s *Sorter) planMerge(ctx context.Context) error {
 	var arenas int64
 	for _, m := range s.memRun {
@@ -54,8 +55,8 @@ func (s *Sorter) planMerge(ctx context.Context) error {
 	return s.mergeSmallest(ctx)
 }
 
-// mergeMemory is what reading these runs takes: two blocks of each, and one as it is stored, for as many regions as are
-// read at once.
+// mergeMemory is the memory to read these runs: two blocks of each, and a stored one, for as many regions as are read
+// at once.
 func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
 	sum, most := 0, 0
 	for _, r := range runs {
@@ -65,7 +66,7 @@ func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
 	return int64(sum+most) * int64(max(2, s.shards))
 }
 
-// spillArenas writes what is in memory, side by side.
+// spillArenas spills what is in memory, in parallel.
 func (s *Sorter) spillArenas(ctx context.Context) error {
 	written := make([]*spilledRun, len(s.memRun))
 	err := s.parallel(len(s.memRun), len(s.memRun), func(i int) (err error) {
@@ -84,7 +85,7 @@ func (s *Sorter) spillArenas(ctx context.Context) error {
 	return err
 }
 
-// parallel does n things, so many at once at most, and takes their time into the books.
+// parallel does n things, at most so many at a time, and adds their time to the stats.
 func (s *Sorter) parallel(n, most int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(most)
@@ -103,7 +104,7 @@ func (s *Sorter) parallel(n, most int, do func(i int) error) error {
 	return err
 }
 
-// mergeSmallest merges the smallest runs until those that are left can be read at once.
+// mergeSmallest merges the smallest runs until the remaining ones can be read at once.
 func (s *Sorter) mergeSmallest(ctx context.Context) error {
 	for {
 		slices.SortFunc(s.runs, func(a, b *spilledRun) int { return cmp.Compare(b.size(), a.size()) })
@@ -120,8 +121,8 @@ func (s *Sorter) mergeSmallest(ctx context.Context) error {
 	}
 }
 
-// mergeRuns merges some of the smallest runs, so that keep are left, or as far as one pass comes: a group of at most keep
-// (two at least) makes one run, and groups are merged side by side.
+// mergeRuns merges some of the smallest runs until keep are left, or one pass over them is done: a group of at most
+// keep (at least two) becomes one run, and groups are merged in parallel.
 func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 	large, groups := groupRuns(s.runs, keep, s.shards)
 	most := s.shards
@@ -146,11 +147,11 @@ func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 	return err
 }
 
-// groupRuns deals the last of the runs, which are more than keep, into groups: as few as suffice, though as many as lanes
-// if that can be.
+// groupRuns distributes the last of the runs, which are more than keep, over groups: as few as suffice, but as many
+// as shards if possible.
 func groupRuns(runs []*spilledRun, keep, lanes int) (large []*spilledRun, groups [][]*spilledRun) {
 	fan, excess := max(keep, 2), len(runs)-keep
-	n := max((excess+fan-2)/(fan-1), min(lanes, excess)) // a group of m runs makes them m-1 less
+	n := max((excess+fan-2)/(fan-1), min(lanes, excess)) // a group of m runs reduces them by m-1
 	dealt := excess + n
 	if dealt > len(runs) {
 		n, dealt = (len(runs)+fan-1)/fan, len(runs)
@@ -163,7 +164,10 @@ func groupRuns(runs []*spilledRun, keep, lanes int) (large []*spilledRun, groups
 	return large, groups
 }
 
-// mergeGroup merges some runs into one that takes their place. One alone stays as it is: nil.
+// mergeGroup merges some runs into one that replaces them. A single run stays as it is: nil.
+//
+// The order keeps every entry in exactly one run that counts: the new run is complete, then replace records it, then
+// the old runs are deleted. A kill before the record leaves the old runs in force, after it the new one.
 func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRun, error) {
 	if len(from) < 2 {
 		return nil, ctx.Err()

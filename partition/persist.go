@@ -10,38 +10,50 @@ import (
 	"slices"
 )
 
-// PersistentRuns makes spilled runs outlive the process, so that a sort of the same entries into the same regions can begin with
-// those that an earlier one has finished. Who calls keeps account of what the runs hold: a lane's run holds what the lane
-// took since the one before.
+// PersistentRuns makes spilled runs outlive the process, so that a sort of the same entries into the same regions can
+// begin with the runs of an earlier one. The caller records what the runs contain: a shard's run holds what was
+// committed to the shard since its run before.
 type PersistentRuns struct {
-	// Store holds the runs of this sort alone. What is in it and not among Runs is deleted when the sort begins. The rest is
-	// the caller's to delete.
+	// Store holds the runs of this sort only. Everything in it that is not in Runs is deleted when the sort begins:
+	// without the caller's record nobody knows which input it holds. The caller deletes the rest.
 	Store Store
-	// Runs are those that an earlier sort has left.
+	// Runs are those of an earlier sort.
 	Runs []RunFile
-	// Replace records that a run has come in the place of others, which are deleted when it returns. It is called
-	// from several goroutines.
+	// Replace records that a run has replaced others, which are deleted when it returns. It is called from several
+	// goroutines. If the process is killed before it returns, the old runs count and the new one is deleted at the
+	// next start; after it, the other way round. So each entry is in exactly one run that counts.
 	Replace func(from []string, to RunFile) error
 }
 
 // RunFile is a run in a store, by its name there.
 type RunFile struct {
 	Name      string `json:"name"`
-	Size      int64  `json:"size"` // of the run
-	FooterLen int    `json:"tail"` // bytes of its description, at its end
-	FooterSum uint32 `json:"sum"`  // CRC32C of these
+	Size      int64  `json:"size"` // bytes, of blocks and footer
+	FooterLen int    `json:"tail"` // bytes of the footer, at the end
+	FooterSum uint32 `json:"sum"`  // CRC32C of the footer
 	Entries   int64  `json:"entries"`
 }
 
-// ErrStaleRuns says that kept runs are not what they were: one is missing, or has changed.
+// ErrStaleRuns says that a persistent run is missing or has changed.
 var ErrStaleRuns = errors.New("the sorted runs that were kept can't be used")
 
-// runFooter describes a kept run. It stands behind the blocks.
+// runFooter is the JSON at the end of a persistent run, after its blocks. Its length and checksum are in RunFile,
+// that is, in the caller's record: a footer that belongs to another run does not match.
+//
+//	starts       offset of each region, and the end of the blocks
+//	largest      maximum length of a block's entries
+//	packed       maximum length of a stored block
+//	counts       entries of each region
+//	data         bytes of keys and payloads
+//	zeros, cuts  the split sample: its level and candidates
+//	step, places the sparse index: its step, and offset and first key of some blocks
+//
+// The JSON names are older than the fields' names, and frozen.
 type runFooter struct {
 	Starts     []int64     `json:"starts"`
 	Largest    int         `json:"largest"`
 	Packed     int         `json:"packed"`
-	Counts     []int64     `json:"counts"` // entries a region
+	Counts     []int64     `json:"counts"` // entries of each region
 	Data       int64       `json:"data"`   // bytes of keys and payloads
 	Level      int         `json:"zeros"`
 	Candidates [][]byte    `json:"cuts"`
@@ -54,8 +66,9 @@ type indexMark struct {
 	Key []byte `json:"key"`
 }
 
-// writeFooter describes the run behind its blocks. On a local disk it is not forced there: that would make the sort wait for it, and
-// what a process has written is there when it dies. Only a machine that goes down loses some, which CheckRun finds.
+// writeFooter writes the footer after the blocks. On a local disk nothing is synced: that would make the sort wait
+// for the disk, and the kernel has everything that a killed process wrote. Only a crash of the machine loses some of
+// it, which CheckRun finds.
 func (w *runWriter) writeFooter(c *splitSample) error {
 	c.compact()
 	run := w.run
@@ -98,11 +111,11 @@ func (s *Sorter) restore() error {
 	return nil
 }
 
-// clear deletes what is in the caller's store besides some runs: what a killed sort has left half done.
+// clear deletes everything but the given runs from the caller's store: what a killed sort left half written.
 func (f *folder) clear(runs []RunFile) error {
 	names, err := f.persistent.List()
 	if len(runs) == 0 && err != nil {
-		return nil // mostly it is not there; where more is wrong, the first spill says so
+		return nil // usually it does not exist; if there is another problem, the first spill reports it
 	}
 	if err != nil {
 		return err
@@ -126,8 +139,8 @@ func (f *folder) clear(runs []RunFile) error {
 	return nil
 }
 
-// CheckRun says what is wrong with a run of a sort into so many regions. Of one that may not have come to the disk all
-// blocks are read.
+// CheckRun returns what is wrong with a run of a sort with so many regions. blocks: all blocks are read too, for a
+// run that may not have reached the disk.
 func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	r, _, err := openPersistent(store, f, regions)
 	if err != nil {
@@ -146,7 +159,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	return errors.Join(err, r.close())
 }
 
-// openPersistent reads a kept run's description. Its blocks have checksums of their own.
+// openPersistent reads a persistent run's footer. The blocks have checksums of their own.
 func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
 	if f.Name != filepath.Base(f.Name) || f.FooterLen < 0 || int64(f.FooterLen) > f.Size {
 		return nil, nil, errors.New("its record makes no sense")
@@ -178,7 +191,8 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}, t, nil
 }
 
-// parseFooter reads a description and holds it against what the run can be.
+// parseFooter parses a footer and checks it against the run's size and the number of regions. Offsets are
+// checked here, the blocks as they are read.
 func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	t := new(runFooter)
 	if err := json.Unmarshal(text, t); err != nil {
@@ -223,7 +237,7 @@ func (t *runFooter) sample() *splitSample {
 	return c
 }
 
-// replace records that a kept run has come in the place of others.
+// replace records that a persistent run has replaced others.
 func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	if s.persistent == nil {
 		return nil
@@ -235,8 +249,8 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	return s.persistent.Replace(names, to.file())
 }
 
-// sampleOf joins the candidates for cuts of kept runs, as their descriptions have them: which part of a key is the row, only
-// the lanes know.
+// sampleOf merges the split samples of persistent runs, from their footers: only the shards know which part of a key
+// is the row.
 func (s *Sorter) sampleOf(runs []*spilledRun) (*splitSample, error) {
 	all := new(splitSample)
 	if s.persistent == nil {

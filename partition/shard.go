@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Shard is one goroutine's way into the sort.
+// Shard is one goroutine's part of the sort.
 type Shard struct {
 	sorter  *Sorter
 	arena   *arena
 	writer  *runWriter // made at the first spill
-	reserve int        // bytes to have ready for an entry; grows with what comes
+	reserve int        // bytes to have ready for an entry; adapts to the entries
 	sample  splitSample
 	times   times
 	full    bool  // another entry would go over the arena's limit
-	err     error // ends the lane
+	err     error // ends the shard
 	closed  bool
 }
 
 var errShardClosed = errors.New("the sort's lane is closed")
 
-// Buffer is an empty slice in the arena to append one entry to: its key, then its payload. It holds until Commit or the
-// next Buffer call.
+// Buffer returns an empty slice in the arena to which one entry can be appended: its key, then its payload. It is
+// valid until Commit or the next call of Buffer.
 func (l *Shard) Buffer() []byte {
 	if l.err != nil || l.closed {
 		return nil
@@ -35,10 +35,10 @@ func (l *Shard) Buffer() []byte {
 	return tail[headerLen:headerLen:len(tail)]
 }
 
-// Commit adds the entry that was appended to the slice that Buffer gave: a key of keyLen bytes, MaxKey at most, of which the
-// first rowLen are a row, then the payload. A row's entries are never in two slices: a key that is more than its row has the row
-// as sortentry.AppendRow writes it. Commit may sort and spill the lane's arena; where runs are kept it leaves that to Spill. After an error
-// the lane refuses every further entry.
+// Commit adds the entry that was appended to Buffer's slice: a key of keyLen bytes, at most MaxKey, which begins with
+// a row of rowLen bytes, then the payload. A row's entries are never in two slices; a key that is longer than its row
+// has the row as encoded by sortentry.AppendRow. Commit may sort and spill the shard's arena; with persistent runs it
+// leaves that to Spill. After an error the shard refuses every further entry.
 func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 	switch {
 	case l.err != nil:
@@ -55,7 +55,7 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 			return l.err
 		}
 	}
-	if !l.arena.growIndex(l.full) { // makeRoom has seen to it, except for the first entry of all
+	if !l.arena.growIndex(l.full) { // spillIfFull has ensured it, except for the very first entry
 		return errors.New("sort: no room for the index")
 	}
 	l.arena.add(keyLen, len(entry)-keyLen, pos)
@@ -65,13 +65,14 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 	return l.err
 }
 
-// isInArena tells whether the entry stands where Buffer put it, and was not moved by an append that outgrew the chunk.
+// isInArena reports whether the entry is still in Buffer's slice, and was not moved by an append that outgrew the
+// chunk.
 func (l *Shard) isInArena(entry []byte) bool {
 	tail := l.arena.tail()
 	return len(tail) >= headerLen+len(entry) && &tail[headerLen:][0] == &entry[0]
 }
 
-// copyIn copies an entry that outgrew its chunk into another one.
+// copyIn copies an entry that outgrew its chunk into a new one.
 func (l *Shard) copyIn(entry []byte) error {
 	need := headerLen + len(entry)
 	if len(l.arena.index) > 0 && !l.arena.fits(need) && l.sorter.persistent == nil {
@@ -84,7 +85,8 @@ func (l *Shard) copyIn(entry []byte) error {
 	return nil
 }
 
-// spillIfFull spills the arena where it could not take another entry.
+// spillIfFull spills the arena if it could not hold another entry. With persistent runs it only sets full: the caller
+// decides when to spill, since its record must describe exactly the entries of the run.
 func (l *Shard) spillIfFull() error {
 	a := l.arena
 	need := headerLen + l.reserve
@@ -99,11 +101,12 @@ func (l *Shard) spillIfFull() error {
 	return err
 }
 
-// Full tells whether it is time to spill: each entry more goes over the lane's share of the memory. It is never so where
-// runs are not kept.
+// Full reports whether it is time to spill: every further entry exceeds the shard's share of the memory. Without
+// persistent runs it is always false.
 func (l *Shard) Full() bool { return l.full }
 
-// Spill writes what the lane holds as a kept run: what was committed since the last Spill. The RunFile has no name where that is nothing. After an error the lane takes no more.
+// Spill writes the entries committed since the last Spill as a persistent run, and returns the zero RunFile if there
+// were none. After an error the shard refuses every further entry.
 func (l *Shard) Spill() (RunFile, error) {
 	switch {
 	case l.err != nil:
@@ -142,14 +145,14 @@ func (l *Shard) spill() (*spilledRun, error) {
 	return run, nil
 }
 
-// times are what a lane's goroutine did besides taking entries.
+// times are the times that a shard's goroutine spent on anything but accepting entries.
 type times struct{ sort, spill time.Duration }
 
-// Busy is how long the lane has been sorting its arena and writing it so far: all that Commit does now and then. It
-// belongs to the lane's goroutine.
+// Busy is how long the shard has been sorting and writing its arena so far: everything that Commit does only now and
+// then. It belongs to the shard's goroutine.
 func (l *Shard) Busy() time.Duration { return l.times.sort + l.times.spill }
 
-// Close ends the lane; what it still holds is sorted here, in the lane's goroutine. Closing again does nothing.
+// Close ends the shard. What it still holds is sorted here, in its goroutine. A second Close does nothing.
 func (l *Shard) Close() error {
 	if l.closed || l.arena == nil {
 		return nil

@@ -2,15 +2,15 @@ package partition
 
 import "bytes"
 
-// Slice is a part of a region: its rows from Start on, before End. No row is in two slices.
+// Slice is a part of a region: its rows from Start to before End. No row is in two slices.
 type Slice struct {
 	Region int
 	Start  []byte // empty: the region's first row
-	End    []byte // empty: behind the region's last row
+	End    []byte // empty: after the region's last row
 }
 
-// Slices cuts a region into n parts of about as many rows each, or fewer where it has not enough rows to choose from. The
-// cuts depend on the entries and on n alone.
+// Slices cuts a region into n parts with about the same number of rows, or fewer if it has not enough rows to choose
+// from. The cuts depend only on the entries and on n.
 func (s *Sorted) Slices(region, n int) []Slice {
 	from := s.sample.between(s.regions.Start(region), s.regions.End(region))
 	whole := Slice{Region: region}

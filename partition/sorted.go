@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Sorted holds all entries, region by region. Regions may be read side by side, and more than once.
+// Sorted holds all entries, region by region. Regions may be read in parallel, and more than once.
 type Sorted struct {
 	regions *Regions
 	memory  []*memoryRun
@@ -18,7 +18,7 @@ type Sorted struct {
 	folder  *folder
 
 	mu     sync.Mutex // guards what follows
-	free   [][]byte   // buffers of closed runs
+	free   [][]byte   // buffers of closed readers
 	closed bool
 }
 
@@ -28,8 +28,8 @@ type Stats struct {
 	Bytes        int64         // of keys and payloads
 	Runs         int           // spilled runs
 	SpilledBytes int64         // on disk
-	SortTime     time.Duration // of all lanes together, as SpillTime
-	SpillTime    time.Duration // of writing runs, and of merging them into larger ones
+	SortTime     time.Duration // of all shards together, like SpillTime
+	SpillTime    time.Duration // for writing runs and merging them into larger ones
 }
 
 // Stats says what the sort did.
@@ -58,8 +58,8 @@ func (s *Sorted) read(part Slice) (*RunReader, error) {
 	return r, nil
 }
 
-// cursors are those of a slice's part of every run, before their first entries or a little earlier, and how much room a
-// stored block can take.
+// cursors returns cursors for a slice's part of every run, at or before their first entries, and the size of buffer
+// that a stored block needs.
 func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
@@ -75,7 +75,7 @@ func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) 
 	return cursors, room
 }
 
-// Close frees memory and deletes spilled files; kept ones stay. No region may be being read.
+// Close frees memory and deletes spilled files, except for persistent ones. No region may be being read.
 func (s *Sorted) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Sorted) Close() error {
 	return errors.Join(err, s.folder.remove())
 }
 
-// buffer gives n bytes, of those that a closed run gave back where they suffice.
+// buffer returns n bytes, from a buffer of a closed reader if one is large enough.
 func (s *Sorted) buffer(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Sorted) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// putBuffer takes buffers for the next run.
+// putBuffer takes buffers back for the next reader.
 func (s *Sorted) putBuffer(buffers ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,12 +110,12 @@ func (s *Sorted) putBuffer(buffers ...[]byte) {
 	}
 }
 
-// RunReader is the sorted entries of a region or a slice of it. It belongs to one goroutine.
+// RunReader reads the sorted entries of a region or a slice. It belongs to one goroutine.
 type RunReader struct {
 	sorted  *Sorted
 	tree    tree
 	stored  []byte // room for blocks as they are stored
-	end     []byte // the row behind the last; empty: the region's end
+	end     []byte // the row after the last; empty: the region's end
 	out     [2]Entry
 	present int
 	begun   bool
@@ -124,8 +124,8 @@ type RunReader struct {
 
 var errRunClosed = errors.New("the sorted run is closed")
 
-// Next is the next entry, valid until the next call but one, so that an entry can be compared with the one before it;
-// io.EOF behind the last. An error sticks.
+// Next returns the next entry, valid until the next call but one, so that an entry can be compared with the one
+// before it; io.EOF after the last. An error sticks.
 func (r *RunReader) Next() (*Entry, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -148,7 +148,7 @@ func (r *RunReader) Next() (*Entry, error) {
 	return e, nil
 }
 
-// Close gives the run's buffers back.
+// Close returns the reader's buffers.
 func (r *RunReader) Close() error {
 	if errors.Is(r.err, errRunClosed) {
 		return nil

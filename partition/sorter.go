@@ -11,11 +11,11 @@ import (
 // Options of a sort.
 type Options struct {
 	Regions      *Regions
-	Memory       int64           // bytes for arenas, and for the merge's buffers after them; at least 64 KiB a lane is used
-	WorkDir      string          // local folder for spilled runs; made if need be, mode 0700; "": the system's temporary folder
+	Memory       int64           // bytes for arenas, and for the merge's buffers after them; at least 64 KiB for each shard
+	WorkDir      string          // local folder for spilled runs; created if necessary, mode 0700; "": the system's temporary folder
 	Shards       int             // how many goroutines will add entries; each has its share of Memory
-	Uncompressed int64           // bytes of runs, the first ones, that are spilled uncompressed: less to compute, and two to three times the room in WorkDir
-	Persistent   *PersistentRuns // spilled runs outlive the sort; nil: they go with it. With it WorkDir is not used
+	Uncompressed int64           // bytes of runs, the first ones, to spill uncompressed: less computation, and two to three times the space in WorkDir
+	Persistent   *PersistentRuns // spilled runs outlive the sort; nil: they end with it. If set, WorkDir is not used
 }
 
 const (
@@ -24,22 +24,22 @@ const (
 	maxChunk  = 1 << 20
 	minBlock  = 4 << 10
 	maxBlock  = 64 << 10
-	inReserve = 8 // this part of the memory is kept for blocks
+	inReserve = 8 // one part in so many of the memory is reserved for blocks
 )
 
-// Sorter takes entries in any order. Close every lane, then call Sort.
+// Sorter accepts entries in any order. Close every shard, then call Sort.
 type Sorter struct {
 	regions      *Regions
 	memory       int64
 	shards       int
 	blockSize    int
 	folder       *folder
-	persistent   *PersistentRuns // nil: nothing is kept
+	persistent   *PersistentRuns // nil: none
 	uncompressed atomic.Int64    // bytes that may still be spilled uncompressed
 
 	mu     sync.Mutex // guards what follows
 	issued []*Shard
-	open   int  // lanes
+	open   int  // number of shards
 	ended  bool // by Sort or Discard
 	memRun []*memoryRun
 	runs   []*spilledRun
@@ -47,8 +47,8 @@ type Sorter struct {
 	stats  Stats
 }
 
-// NewSorter begins a sort. It touches no disk before memory is full, save where runs of an earlier sort are kept: then
-// these are looked at, and an error that is ErrStaleRuns says that they can't be used.
+// NewSorter begins a sort. It touches no disk before the memory is full, except for persistent runs of an earlier
+// sort: these are opened, and ErrStaleRuns says that they can't be used.
 func NewSorter(o Options) (*Sorter, error) {
 	switch {
 	case o.Regions == nil:
@@ -69,8 +69,8 @@ func NewSorter(o Options) (*Sorter, error) {
 	return s, nil
 }
 
-// NewShard gives the next of the Options' lanes. A lane belongs to one goroutine. A lane more than the Options have, or one
-// of a sort that has ended, refuses every entry.
+// NewShard returns the next of the Options' shards. A shard belongs to one goroutine. One shard too many, or one of a
+// sort that has ended, refuses every entry.
 func (s *Sorter) NewShard() *Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func newArena(limit int64) *arena {
 	return &arena{limit: limit, chunkSize: int(min(max(limit/16, minChunk), maxChunk))}
 }
 
-// Sort ends the adding. It fails when a lane is still open, and when the context ends. After a failure call Discard.
+// Sort ends the adding. It fails if a shard is still open, and when the context ends. After a failure call Discard.
 func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,8 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, sample: s.sample, stats: s.stats, folder: s.folder}, nil
 }
 
-// Discard frees memory and spilled files of a sort that will not be finished; kept ones stay. Its lanes must be at rest.
+// Discard frees memory and spilled files of a sort that will not be finished; persistent runs stay. No shard may be
+// in use.
 func (s *Sorter) Discard() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *Sorter) Discard() error {
 	return errors.Join(err, s.folder.remove())
 }
 
-// shardClosed takes over what a lane leaves.
+// shardClosed adopts what a shard leaves.
 func (s *Sorter) shardClosed(l *Shard, m *memoryRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,13 +142,13 @@ func (s *Sorter) shardClosed(l *Shard, m *memoryRun) {
 	}
 }
 
-// count adds an arena's entries to the totals; the lock is held.
+// count adds an arena's entries to the totals. The lock must be held.
 func (s *Sorter) count(a *arena) {
 	s.stats.Entries += int64(len(a.index))
 	s.stats.Bytes += a.data
 }
 
-// spilled takes over a run and its candidates; the lock is not held.
+// spilled adds a run and its candidates. The lock must not be held.
 func (s *Sorter) spilled(r *spilledRun, a *arena, cuts *splitSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Sorter) spilled(r *spilledRun, a *arena, cuts *splitSample) {
 	s.addRun(r)
 }
 
-// addRun takes a run into the books; the lock is held.
+// addRun adds a run to the list and the totals. The lock must be held.
 func (s *Sorter) addRun(r *spilledRun) {
 	s.runs = append(s.runs, r)
 	s.stats.Runs++

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	markEvery    = 256 << 10 // bytes of a run from one place to the next, at first
+	markEvery    = 256 << 10 // bytes of a run between two marks, at first
 	maxMarks     = 256       // of a run
-	maxMarkBytes = 64 << 10  // of their keys: 512 open runs have 32 MiB at most, and a hundredth of it with usual keys
+	maxMarkBytes = 64 << 10  // of their keys: at most 32 MiB for 512 open runs, and a hundredth of that with usual keys
 )
 
-// sparseIndex are a run's sparse index: where some of its blocks begin, and with which key. They lie twice as far apart as
-// soon as they are too many.
+// sparseIndex is a run's sparse index: offset and first key of some of its blocks, so that a slice can be read
+// without the blocks before it. When there are too many marks, their distance is doubled.
 type sparseIndex struct {
 	marks []blockMark
 	size  int   // of the keys
 	step  int64 // bytes from one to the next
-	next  int64 // offset from which on a block is noted
+	next  int64 // offset from which on the next block is marked
 }
 
 type blockMark struct {
@@ -25,7 +25,7 @@ type blockMark struct {
 	key []byte // of the block's first entry
 }
 
-// add takes a block that begins at an offset.
+// add offers a block that begins at an offset.
 func (p *sparseIndex) add(at int64, key []byte) {
 	if at < p.next {
 		return
@@ -38,7 +38,7 @@ func (p *sparseIndex) add(at int64, key []byte) {
 	p.next = at + max(p.step, markEvery)
 }
 
-// downsample drops every second place.
+// downsample drops every second mark.
 func (p *sparseIndex) downsample() {
 	p.step = 2 * max(p.step, markEvery)
 	p.size = 0
@@ -51,7 +51,8 @@ func (p *sparseIndex) downsample() {
 	p.marks = kept
 }
 
-// seek is the last noted offset whose block begins with a key before row; 0 where there is none.
+// seek returns the last marked offset whose block begins with a key before row; 0 if there is none. It may be far
+// before the row, never after it: a cursor skips entries before its start, but can't find any that it did not read.
 func (p *sparseIndex) seek(row []byte) int64 {
 	n := sort.Search(len(p.marks), func(i int) bool { return bytes.Compare(p.marks[i].key, row) >= 0 })
 	if n == 0 {

@@ -9,40 +9,44 @@ import (
 	"sync/atomic"
 )
 
-// writeBuffer is how many bytes of blocks are written at once.
+// writeBuffer is how many bytes of blocks are written at a time.
 const writeBuffer = 256 << 10
 
-// checkEvery is how many entries are written between two looks at whether to stop.
+// checkEvery is how many entries are written between two checks for cancellation.
 const checkEvery = 4096
 
-// Entries are fetched so many at a time, and so much of each: enough of them for all loads that a core can have under way.
+// Entries are prefetched so many at a time, and so many cache lines of each: enough for all the loads that a core can
+// have in flight.
 const (
 	prefetchEntries = 16
 	prefetchLines   = 4
 )
 
-// runWriter writes sorted entries as a run. Its buffers serve one run after the other.
+// runWriter writes sorted entries as a run. Its buffers are reused for the next run.
+//
+// A run exists once write has returned it. Until then its file is removed on any error; after a kill the next sort
+// removes it, because no record names it.
 type runWriter struct {
 	regions          *Regions
 	folder           *folder
 	blockSize        int
 	flushAt          int           // bytes of blocks
 	uncompressed     bool          // blocks are not compressed
-	uncompressedLeft *atomic.Int64 // of all writers together; nil: they are
+	uncompressedLeft *atomic.Int64 // of all writers together; nil: none
 
 	file    io.WriteCloser
 	run     *spilledRun
-	counts  []int64 // entries a region
+	counts  []int64 // entries of each region
 	region  int     // being written
-	end     []byte  // of it
-	block   []byte  // entries; of a plain block in its place in the buffer, unless one outgrew it
-	scratch []byte  // room for the block where it is to be compressed
+	end     []byte  // of that region
+	block   []byte  // entries; of an uncompressed block in its place in buffer, unless one outgrew it
+	scratch []byte  // entries of a block to be compressed
 	buffer  []byte  // blocks
-	written int64   // before the buffer
+	written int64   // bytes before buffer
 	data    int64   // bytes of keys and payloads
 }
 
-// newWriter makes a writer of the sort's runs.
+// newWriter returns a writer for the sort's runs.
 func (s *Sorter) newWriter() *runWriter {
 	w := newRunWriter(s.regions, s.folder, s.blockSize)
 	w.uncompressedLeft = &s.uncompressed
@@ -55,10 +59,10 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 	return w
 }
 
-// write makes a run of what fill adds: size bytes, as far as is known before. A kept one is described with the candidates
-// for cuts among its entries.
+// write makes a run of what fill adds: size bytes, as far as known before. A persistent run's footer has the
+// candidates for cuts among its entries.
 func (w *runWriter) write(size int64, c *splitSample, fill func() error) (*spilledRun, error) {
-	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0 // one that is too large ends it for those behind it, too
+	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0 // once a run exceeds the budget, all later runs are compressed
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
 	}
@@ -92,7 +96,7 @@ func (w *runWriter) begin() error {
 	return nil
 }
 
-// add takes the next entry.
+// add adds the next entry.
 func (w *runWriter) add(e *Entry) error {
 	for len(w.end) > 0 && bytes.Compare(e.Key, w.end) >= 0 {
 		if err := w.nextRegion(); err != nil {
@@ -141,7 +145,7 @@ func (w *runWriter) endBlock() error {
 	return nil
 }
 
-// beginBlock makes the block an empty one.
+// beginBlock begins an empty block.
 func (w *runWriter) beginBlock() {
 	if w.uncompressed {
 		at := len(w.buffer) + blockHeaderLen
@@ -154,7 +158,7 @@ func (w *runWriter) beginBlock() {
 	w.block = w.scratch
 }
 
-// resetBuffer makes a buffer of the usual size, in place of one that a large entry has left.
+// resetBuffer replaces a buffer that a large entry has enlarged by one of the usual size.
 func (w *runWriter) resetBuffer() {
 	if usual := w.flushAt + maxStoredLen(w.blockSize); cap(w.buffer) != usual {
 		w.buffer = make([]byte, 0, usual)
@@ -186,7 +190,7 @@ func (w *runWriter) fault(size int64, err error) error {
 		size, w.folder.where(), w.written, w.folder.free(), err)
 }
 
-// writeArena writes a sorted arena, whose candidates for cuts are c.
+// writeArena writes a sorted arena, with its candidates for cuts.
 func (w *runWriter) writeArena(ctx context.Context, a *arena, c *splitSample) (*spilledRun, error) {
 	return w.write(a.data, c, func() error {
 		var e Entry

@@ -8,20 +8,24 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Where a region may be cut follows from the rows alone: a row is a candidate where the hash of its key ends in enough
-// zero bits. How many are enough is the least number that leaves at most maxCandidates candidates, of maxCandidateBytes together, of
-// all rows of the sort. A lane sees a part of the rows, so it never needs more zero bits than the whole; what the lanes
-// have kept is then joined and reduced by the same rule, and comes out the same however the rows were shared out.
+// Where a region may be cut follows from the rows alone: a row is a candidate if the hash of its key ends in at least
+// level zero bits. The level is the smallest one that leaves at most maxCandidates candidates, of maxCandidateBytes
+// together, among all rows of the sort. A shard sees a part of the rows, so it never needs a higher level than the
+// whole. The shards' candidates are then merged and reduced by the same rule, so the result is the same however the
+// rows were distributed.
+//
+// That matters beyond balance: slices are the unit of resuming. If another memory size or a resumed run chose other
+// cuts, recorded slices would not fit together with new ones.
 const (
-	maxCandidates     = 4096    // of them a region with nine tenths of the rows has at least 115 for each of 16 slices
+	maxCandidates     = 4096    // enough for a region with nine tenths of the rows to have 115 for each of 16 slices
 	maxCandidateBytes = 1 << 20 // for keys of kilobytes
 )
 
-// splitSample are the rows at which regions may be cut.
+// splitSample holds the rows at which regions may be cut.
 type splitSample struct {
-	level      int         // bits at the end of a candidate's hash, at least
-	candidates []candidate // candidates, as they came
-	text       []byte      // their keys
+	level      int         // minimum number of zero bits at the end of a candidate's hash
+	candidates []candidate // in the order in which they were added
+	text       []byte      // the candidates' keys
 	spare      []byte      // for the next text
 }
 
@@ -31,10 +35,10 @@ type candidate struct {
 	level      uint8
 }
 
-// hashZeros is how many zero bits the hash of a key, XXH3, ends in.
+// hashZeros is the number of zero bits at the end of a key's XXH3.
 func hashZeros(key []byte) int { return bits.TrailingZeros64(xxh3.Hash(key)) }
 
-// offerKey takes the key of an entry.
+// offerKey adds the key of an entry if it is a candidate.
 func (c *splitSample) offerKey(key []byte) {
 	if zeros := hashZeros(key); zeros >= c.level {
 		c.add(key, uint8(zeros))
@@ -55,7 +59,7 @@ func (c *splitSample) add(key []byte, zeros uint8) {
 
 func (c *splitSample) key(m candidate) []byte { return c.text[m.start:m.end:m.end] }
 
-// compact sorts the candidates, keeps one of each, and asks for more zero bits while there are too many.
+// compact sorts the candidates, removes duplicates, and raises the level while there are too many.
 func (c *splitSample) compact() {
 	slices.SortFunc(c.candidates, func(a, b candidate) int { return bytes.Compare(c.key(a), c.key(b)) })
 	c.candidates = slices.CompactFunc(c.candidates, func(a, b candidate) bool { return bytes.Equal(c.key(a), c.key(b)) })
@@ -74,12 +78,12 @@ func (c *splitSample) tooMany() bool {
 	return len(c.candidates) > maxCandidates || size > maxCandidateBytes
 }
 
-// filter drops what has too few zero bits.
+// filter removes candidates below the level.
 func (c *splitSample) filter() {
 	c.candidates = slices.DeleteFunc(c.candidates, func(m candidate) bool { return int(m.level) < c.level })
 }
 
-// packKeys moves the keys that are left together.
+// packKeys moves the remaining keys together.
 func (c *splitSample) packKeys() {
 	text := c.spare[:0]
 	for i, m := range c.candidates {
@@ -90,7 +94,7 @@ func (c *splitSample) packKeys() {
 	c.text, c.spare = text, c.text
 }
 
-// merge takes over another lane's candidates.
+// merge adds another shard's candidates.
 func (c *splitSample) merge(d *splitSample) {
 	c.level = max(c.level, d.level)
 	c.filter()
@@ -102,12 +106,12 @@ func (c *splitSample) merge(d *splitSample) {
 	c.compact()
 }
 
-// reset drops the candidates and takes no new ones with less zero bits than some sort's.
+// reset removes the candidates, and accepts no new ones below the given level.
 func (c *splitSample) reset(zeros int) {
 	c.level, c.candidates, c.text = max(c.level, zeros), c.candidates[:0], c.text[:0]
 }
 
-// between are the candidates behind the row start, before the row end (none: the last), once tidied.
+// between returns the candidates after the row start and before the row end (empty: to the last one), after compact.
 func (c *splitSample) between(start, end []byte) []candidate {
 	find := func(row []byte) int {
 		at, _ := slices.BinarySearchFunc(c.candidates, row, func(m candidate, row []byte) int { return bytes.Compare(c.key(m), row) })
