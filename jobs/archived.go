@@ -14,8 +14,8 @@ import (
 	"bulkload/jobs/site"
 )
 
-// loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
-// the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input. s is the
+// loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
+// what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input. s is the
 // site as newRunner opened it.
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
 	r := &runner{job: j, options: o, site: s}
@@ -40,8 +40,8 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	return nil
 }
 
-// loadedBefore tells whether the manifests or the ledger say of all outputs that they were loaded. It opens the outputs
-// without locking them.
+// loadedBefore reports whether manifests or ledger say that all outputs were loaded. It opens the outputs without
+// locking them.
 func (r *runner) loadedBefore() (bool, error) {
 	for _, out := range r.job.Feeds() {
 		if !out.Load {
@@ -66,17 +66,17 @@ func (r *runner) loadedBefore() (bool, error) {
 	return true, nil
 }
 
-// mayBeArchived tells whether a run whose input is gone may have nothing to do.
+// mayBeArchived reports whether a run without input may have nothing to do.
 func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o.NoLoad && !o.Force }
 
-// wasLoaded is loadedBefore for a run that has opened no output yet. It is false where that can't be found out.
+// wasLoaded is loadedBefore for a run that has opened no output yet. It is false if that can't be determined.
 func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
 	r := &runner{job: j, options: o, site: s}
 	loaded, err := r.loadedBefore()
 	return errors.Join(err, r.close()) == nil && loaded
 }
 
-// checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
+// checkLoadedWithoutInput checks that the table serves what was loaded, and reports it.
 func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	if w.out.Manifest.State == manifest.Loaded {
 		if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {

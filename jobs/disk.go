@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputRatio is how many bytes of HFiles come of a byte of input, at least. The check table, of many short columns, takes
-// 11, 2.3, 1.6, 0.8 and 0.5 in this order; text in few columns takes less.
+// outputRatio is how many bytes of HFiles result from each byte of input, at least. The check table, of many short
+// columns, has 11, 2.3, 1.6, 0.8 and 0.5 in this order; text in few columns has less.
 func outputRatio(s *hfilewriter.Settings) float64 {
 	encoded := s.Encoding != hfilewriter.EncodeNone && s.Encoding != hfilewriter.EncodeRowIndexV1
 	switch {
@@ -30,7 +30,7 @@ func outputRatio(s *hfilewriter.Settings) float64 {
 	return 0.5
 }
 
-// diskNeed is the space that something needs somewhere, and what is free there.
+// diskNeed is the space that is needed on a disk, and what is free there.
 type diskNeed struct {
 	what, where string
 	fsys        storage.FS
@@ -46,8 +46,8 @@ func (r diskNeed) err() error {
 		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
 }
 
-// checkDisk refuses a run that the disks have no room for, before it begins. What is needed is estimated from the size
-// of the input, rather low than high. What comes of a compressed file is estimated, too: see compressed.ExpansionFactor.
+// checkDisk refuses a run for which the disks have too little space, before it begins. The need is estimated from the
+// size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
 func (r *runner) checkDisk(todo []*outputRun) error {
 	need := r.spillNeed(todo)
 	r.warnOfSpillsInMemory(need)
@@ -74,7 +74,7 @@ func (r *runner) checkDisk(todo []*outputRun) error {
 	return errors.Join(errs...)
 }
 
-// joinNeeds adds what is needed on a disk to what something else needs there, too.
+// joinNeeds adds up the needs on the same disk.
 func joinNeeds(rooms []diskNeed, r diskNeed) []diskNeed {
 	root := r.fsys.URI("/")
 	remote := root != storage.Local.URI("/")
@@ -88,7 +88,7 @@ func joinNeeds(rooms []diskNeed, r diskNeed) []diskNeed {
 	return append(rooms, r)
 }
 
-// spillDisk is the space for need bytes of sorted runs in the work folder. Where need is 0, the folder is not looked at.
+// spillDisk is the need for sorted runs in the work folder. If need is 0, the folder is not examined.
 func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
 	spill = diskNeed{what: "spilling sorted runs to", fsys: storage.Local, need: need}
 	if spill.need == 0 {
@@ -104,8 +104,8 @@ func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
 	return spill, nil
 }
 
-// warnOfSpillsInMemory reports a work folder whose files take memory, where need bytes are spilled to it. They come on top
-// of --memory, and a container that is sized by --memory ends the process.
+// warnOfSpillsInMemory warns of a work folder whose files use memory, if need bytes are spilled to it. They come on
+// top of --memory, and a container that is sized by --memory ends the process.
 func (r *runner) warnOfSpillsInMemory(need int64) {
 	if need == 0 {
 		return
@@ -116,7 +116,7 @@ func (r *runner) warnOfSpillsInMemory(need int64) {
 	}
 }
 
-// outputDisk is what the files take that are not written yet; false where what is free is not known.
+// outputDisk is the need of the files that are not written yet; false if the free space is unknown.
 func (w *outputRun) outputDisk() (diskNeed, bool) {
 	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
@@ -127,7 +127,7 @@ func (w *outputRun) outputDisk() (diskNeed, bool) {
 	return output, true
 }
 
-// outputNeed is what the files take that are not written yet.
+// outputNeed is the size of the files that are not written yet.
 func (w *outputRun) outputNeed(t *target.Target) int64 {
 	least := outputRatio(&t.Families[0].Settings)
 	for i := range t.Families {
@@ -140,7 +140,7 @@ func (w *outputRun) outputNeed(t *target.Target) int64 {
 	return max(need, 0)
 }
 
-// spillNeed is what the sorts write where the input does not fit in their memory; 0 where it does.
+// spillNeed is what the sorts spill if the input does not fit in their memory; 0 if it does.
 func (r *runner) spillNeed(todo []*outputRun) int64 {
 	var bytes float64
 	for _, w := range todo {

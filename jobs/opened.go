@@ -16,19 +16,19 @@ import (
 	"bulkload/load"
 )
 
-// runner is a job being run: what its outputs share, and the place of each.
+// runner runs a job: it has what the outputs share, and each output's directory.
 type runner struct {
 	job     *jobfile.Job
 	options options.Options
 	site    *site.Site
 	source  *source.Source
-	cluster *load.Cluster  // nil where the job needs none
-	ledger  *ledger.Ledger // nil where nothing is loaded
+	cluster *load.Cluster  // nil if the job needs none
+	ledger  *ledger.Ledger // nil if nothing is loaded
 	places  []*outputRun
 	keeper  *checkpoint.Store // from the sort on
 }
 
-// newRunner finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
+// newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
 func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
 	r = &runner{job: j, options: o}
 	defer func() {
@@ -69,7 +69,7 @@ func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func
 	return r, nil
 }
 
-// findInput finds the input, and waits for it where that is asked for; not for an input that was loaded and is archived.
+// findInput finds the input, and waits for it if requested, but not for an input that was loaded and archived.
 func (r *runner) findInput(ctx context.Context) (err error) {
 	j, o := r.job, r.options
 	r.source, err = source.Open(j, r.site)
@@ -91,7 +91,7 @@ func (r *runner) findInput(ctx context.Context) (err error) {
 	return err
 }
 
-// close gives everything back.
+// close closes everything.
 func (r *runner) close() error {
 	var errs []error
 	for _, w := range r.places {

@@ -30,11 +30,11 @@ import (
 	"bulkload/load"
 )
 
-// Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
-// too. Canceling the context stops it; the same call goes on then.
+// Run runs a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is returned on
+// failure too. Canceling the context stops it; the same call continues.
 //
-// Where one reading feeds several outputs, all of them are written, and their books closed, before the first is loaded.
-// They are loaded in the order of the job file.
+// If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
+// loaded in the order of the job file.
 func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
 	o, err := o.WithDefaults()
@@ -68,7 +68,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 // maxRewrites bounds how often a run writes files again that HBase took and does not serve.
 const maxRewrites = 3
 
-// runUntilServed runs, and again where the table does not serve files that it has taken: they are written and loaded again.
+// runUntilServed runs, and again if the table does not serve files that it took: they are written and loaded again.
 func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 	for rewrites := 0; ; rewrites++ {
 		err := r.run(ctx, summary)
@@ -77,14 +77,14 @@ func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 			return err
 		}
 		r.options.Warnf("%v: their rows are written and loaded again now", lost.Lost)
-		r.options.Force = false // what is there now is this run's own
+		r.options.Force = false // the output has this run's own files now
 		for _, w := range r.places {
 			w.out.Options.Force = false
 		}
 	}
 }
 
-// explainLock gives the reason of a failure where that is a lock which another run has taken.
+// explainLock replaces the error of a failure that is due to a lock which another run has taken over.
 func (r *runner) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 		finished, err := w.out.Resume(ctx)
 		if w.out.Manifest != nil {
 			w.out.Options = r.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
-			w.share = r.shareMemory(i)
+			w.share = r.shareOf(i)
 		}
 		if err == nil && !finished && w.out.IsEmpty() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
@@ -138,8 +138,8 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 	return nil
 }
 
-// inputFirst puts what is wrong with the input before the refusal of an output that holds another run: a job file that was
-// edited and does not fit its input has made another run, too, and that is not what is to be mended.
+// inputFirst reports what is wrong with the input before the refusal of an output with another run: a job file that
+// was edited and does not fit its input makes another run, too, but that is not the fault to correct.
 func (r *runner) inputFirst(ctx context.Context, err error) error {
 	var another *output.AnotherRunError
 	if !errors.As(err, &another) {
@@ -160,7 +160,7 @@ func (w *outputRun) reportWritten() {
 	}
 }
 
-// finishOutput loads an output that wants it and says how it ended.
+// finishOutput loads an output if required, and sets its final status.
 func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
 	wanted := w.out.WantsLoad()
 	w.report.Load.Requested = wanted
@@ -180,7 +180,7 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 		}
 		w.report.Status = outcome.Nothing
 	default:
-		if err := w.out.CheckLock(); err != nil { // what was written may be another run's by now
+		if err := w.out.CheckLock(); err != nil { // the files may be another run's by now
 			return err
 		}
 		w.report.Status = outcome.Done
@@ -191,7 +191,7 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 	return nil
 }
 
-// wrapOutput says of which output an error is, where there are several.
+// wrapOutput adds to an error which output it is about, if there are several.
 func (r *runner) wrapOutput(w *outputRun, err error) error {
 	if len(r.places) == 1 {
 		return err
@@ -202,7 +202,8 @@ func (r *runner) wrapOutput(w *outputRun, err error) error {
 	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
 }
 
-// write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
+// write performs the stages from the tables' plans to the finished manifests, for the outputs that are not written
+// yet.
 func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
@@ -224,7 +225,7 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
-		var wrongCount *sorting.RowsError // which another expect_rows mends
+		var wrongCount *sorting.RowsError // which another expect_rows corrects
 		r.keeper.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
@@ -233,7 +234,7 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	return errors.Join(err, sorting.CloseRows(rows))
 }
 
-// checkpointOutputs are the outputs as sorted runs are kept for them.
+// checkpointOutputs are the outputs for the checkpoint store.
 func (r *runner) checkpointOutputs() []checkpoint.Output {
 	var all []checkpoint.Output
 	for _, w := range r.places {
@@ -255,7 +256,7 @@ func (r *runner) uris() []string {
 	return all
 }
 
-// prepareOutputs looks for room, and begins the manifests.
+// prepareOutputs checks the disks, and begins the manifests.
 func (r *runner) prepareOutputs(todo []*outputRun) error {
 	if err := r.checkDisk(todo); err != nil {
 		return err
@@ -276,10 +277,10 @@ func (r *runner) prepareOutputs(todo []*outputRun) error {
 	return nil
 }
 
-// rejectsDir is the output that has the rejects: the first, whose table the others belong to.
+// rejectsDir is the output with the rejects: the first one.
 func (r *runner) rejectsDir() *outputRun { return r.places[0] }
 
-// sort reads the input into an output's rows each; none for those that are written.
+// sort reads the input and returns each output's rows; none for outputs that are written.
 func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
 	at := r.rejectsDir()
 	temps, err := at.out.TempFolder()
@@ -310,7 +311,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	return rows, nil
 }
 
-// countFailed says of a reading that failed how far it came: what was read until then, and what of it can't be used.
+// countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
 func (r *runner) countFailed(rows []*sorting.Rows) {
 	for i, w := range r.places {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
@@ -319,7 +320,7 @@ func (r *runner) countFailed(rows []*sorting.Rows) {
 	}
 }
 
-// writeAll writes one output after the other, and frees what is written of rows.
+// writeAll writes one output after another, and frees the rows that were written.
 func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
 	for i, w := range r.places {
 		if rows[i] == nil {
@@ -351,7 +352,7 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 	return nil
 }
 
-// write writes one output's files and closes its books.
+// write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
 	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
@@ -371,7 +372,7 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 	return w.out.Succeed()
 }
 
-// plan makes the target, for an output that it suits.
+// plan makes the output's target.
 func (w *outputRun) plan(ctx context.Context) error {
 	table, err := w.liveTable(ctx)
 	if err != nil {
@@ -390,13 +391,13 @@ func (w *outputRun) plan(ctx context.Context) error {
 	return w.checkStagingFS(ctx, table)
 }
 
-// begin gets the output ready for its files.
+// begin prepares the output for its files.
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
-		if err := w.out.Save(); err != nil { // before the files go: a manifest names files that exist
+		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
 			return err
 		}
 		if err := w.out.CleanFiles(&old); err != nil {
@@ -437,7 +438,7 @@ func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
 	return site.LookUp(ctx, w.loader.Cluster, w.out.Job.Table)
 }
 
-// checkStagingFS refuses an output from which the load would be refused in the end.
+// checkStagingFS refuses an output that the load would refuse in the end.
 func (w *outputRun) checkStagingFS(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.out.Job.Load || w.out.Options.NoLoad {
 		return nil
@@ -452,13 +453,13 @@ func (w *outputRun) checkStagingFS(ctx context.Context, table *load.Table) error
 	return w.loader.Cluster.CheckStagingFS(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
 }
 
-// outputRun is one output of a run: its directory, what loads it, and what it is made for.
+// outputRun is one output of a run: its directory, loader and target.
 type outputRun struct {
 	out    *output.Dir
 	loader *loading.Loader
-	target *target.Target // nil where the output is written
-	part   float64        // of the input's bytes that it takes, about
-	share  memoryShare    // of the whole run
+	target *target.Target // nil if the output is written
+	part   float64        // about its share of the input's bytes
+	share  progressShare  // its share of the run
 	report *OutputReport
 }
 
@@ -466,7 +467,7 @@ func newOutputRun(d *output.Dir) *outputRun {
 	return &outputRun{out: d, loader: &loading.Loader{Out: d}}
 }
 
-// load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
+// load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
 func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	w.out.Options.Watch = w.share.load
 	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
@@ -488,8 +489,8 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	return err
 }
 
-// keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
-// written then, and cut at the present boundaries.
+// keepSplits uses the boundaries that the run began with if some of its files are loaded: only what is missing is
+// written then, and cut at the current boundaries.
 func (w *outputRun) keepSplits() error {
 	m := w.out.Manifest
 	if len(m.LoadedBefore) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {

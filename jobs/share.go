@@ -2,19 +2,19 @@ package jobs
 
 import "bulkload/jobs/progress"
 
-// The parts of a run that its stages take, about, where all of them have something to do. They are for progress only.
+// The approximate shares of a run's stages, if all of them have something to do. They are for progress only.
 const (
 	sortShare = 0.55
-	loadShare = 0.1 // of all outputs together, with the look whether the table serves the files
+	loadShare = 0.1 // of all outputs together, including probes
 )
 
-// memoryShare is an output's part of a run: where the progress of its stages goes.
-type memoryShare struct {
+// progressShare is an output's share of a run, and where its stages report progress.
+type progressShare struct {
 	write, load func(progress.Progress)
 }
 
-// shareMemory gives the i-th output its part. Outputs are written one after the other, and then loaded.
-func (r *runner) shareMemory(i int) memoryShare {
+// shareOf returns the i-th output's share. Outputs are written one after another, and then loaded.
+func (r *runner) shareOf(i int) progressShare {
 	loads := 1.0
 	for _, w := range r.places {
 		if w.out.WantsLoad() {
@@ -25,5 +25,5 @@ func (r *runner) shareMemory(i int) memoryShare {
 		width := (to - from) / float64(len(r.places))
 		return progress.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
 	}
-	return memoryShare{write: between(sortShare, loads), load: between(loads, 1)}
+	return progressShare{write: between(sortShare, loads), load: between(loads, 1)}
 }

@@ -15,11 +15,11 @@ import (
 	"bulkload/jobs/jobfile"
 )
 
-// loginTime bounds a login, of which each KDC may take some seconds.
+// loginTime bounds a login, for which each KDC may need some seconds.
 const loginTime = time.Minute
 
-// logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches. The tokens of
-// the environment are read only where nobody is logged in: YARN and Oozie always give some.
+// logIn logs in if the site files require Kerberos. It is done once for everything that a job uses. The tokens of the
+// environment are used only without a login: YARN and Oozie always provide some.
 func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
@@ -56,7 +56,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	return nil
 }
 
-// loginError says why a login is needed, beside why it failed. A KDC that does not answer may do so later.
+// loginError adds to a failed login why it is needed. A KDC that does not answer may do so later.
 func loginError(property string, conf *siteconf.Conf, err error) error {
 	err = fmt.Errorf("%s is kerberos (in %s): %w", property, conf.Source(property), err)
 	if errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded) {
@@ -74,7 +74,7 @@ func (s *Site) announce(l *kerberos.Login) {
 	s.log.Infof("%s", text)
 }
 
-// wantsKerberos gives the property that asks for Kerberos; "" where none does.
+// wantsKerberos returns the property that requires Kerberos; "" if none does.
 func wantsKerberos(conf *siteconf.Conf) string {
 	for _, property := range []string{"hadoop.security.authentication", hbaseAuthentication} {
 		if isKerberos(conf, property) {

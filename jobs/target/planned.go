@@ -25,8 +25,8 @@ import (
 // LiveTable are the boundaries that a run was planned with.
 type LiveTable struct{ Splits [][]byte }
 
-// Of makes a job's target. With regions.from: plan its boundaries are the known ones, where the run has begun, or else
-// follow from the input, which is read for it.
+// Of makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun; otherwise
+// they are computed from the input, which is read for that.
 func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable, o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
 		return New(j, s, table)
@@ -45,8 +45,8 @@ func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, t
 	return New(&planned, s, table)
 }
 
-// planSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
-// and values count, and sampled keys say where. Both depend on the rows alone.
+// planSplits reads the whole input and returns the boundaries of as many regions as its rows fill by the rule: bytes
+// of keys and values count, and sampled keys are the boundaries. Both depend on the rows alone.
 func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
 	splits, err := source.Splits(&j.Input, src)
 	if err != nil {
@@ -58,7 +58,7 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	}
 	sample := stats.NewSample(KeySampleBytes)
 	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
-	rejects := &entry.CountedRejects{} // which nobody reads: the run says what it can't use
+	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
 	var size atomic.Int64
 	lanes := sync.Pool{New: func() any {
 		return &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
@@ -93,7 +93,7 @@ type splitWorker struct {
 	size    int64
 }
 
-// add takes a record's row key. What a run would reject or filter is passed over: the run says so.
+// add adds a record's row key. Rejected and filtered records are skipped: the run reports them.
 func (l *splitWorker) add(r *ingest.Record) error {
 	if err := l.key.Build(l.entry[:0], r); err != nil {
 		if errors.Is(err, entry.ErrFiltered) {
