@@ -2,7 +2,7 @@ package jobfile
 
 import "bulkload/jobs/filter"
 
-// readFilter reads which records are wanted.
+// readFilter reads the filter.
 func readFilter(j *Job, s *section) {
 	if !s.has("filter") {
 		return

@@ -10,10 +10,10 @@ import (
 	"bulkload/jobs/failure"
 )
 
-// errNoDate says that a job file needs the logical date and none was given.
+// errNoDate says that a job file needs the logical date, which was not given.
 var errNoDate = errors.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
-// variables are what ${…} in a job file may name.
+// variables are the variables for ${…} in a job file.
 type variables struct {
 	Date         time.Time // midnight UTC; zero: none was given
 	Environment  func(name string) (string, bool)
@@ -22,7 +22,7 @@ type variables struct {
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// namesDate tells whether a text needs the date.
+// namesDate reports whether a text needs the date.
 func namesDate(text string) bool {
 	return strings.Contains(text, "${date}") || strings.Contains(text, "${date:")
 }
@@ -66,7 +66,7 @@ func (v variables) value(name string) (string, error) {
 	return "", fmt.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT} and ${env.NAME}", name)
 }
 
-// ParseDate reads a logical date: YYYY-MM-DD, midnight UTC.
+// ParseDate parses a logical date: YYYY-MM-DD, midnight UTC.
 func ParseDate(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	switch {

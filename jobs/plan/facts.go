@@ -8,7 +8,7 @@ import (
 	"bulkload/keys"
 )
 
-// facts are what the checks need beside the report.
+// facts are what the checks need besides the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
 	f := &stats.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
@@ -31,8 +31,8 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 	return f
 }
 
-// keyFindings are those that follow from the expression alone. Of a calendar the checks say it with the table's TTL, and
-// of values that are turned round with their widths.
+// keyFindings are the findings of the expression alone. For dates the checks report them with the table's TTL, and
+// for reversed values with their widths.
 func (c *candidate) keyFindings() []stats.Finding {
 	var found []stats.Finding
 	for _, f := range c.job.RowKey.Findings(c.job.RowQuery()) {
@@ -54,7 +54,7 @@ func (c *candidate) keyFindings() []stats.Finding {
 	return found
 }
 
-// reversed are the widths found in the columns that the key turns round without filling them up first.
+// reversed are the widths found in the columns that the key reverses without padding them first.
 func (c *candidate) reversed() []stats.KeyWidths {
 	var found []stats.KeyWidths
 	for _, p := range c.job.RowKey.Parts() {
@@ -68,7 +68,7 @@ func (c *candidate) reversed() []stats.KeyWidths {
 	return found
 }
 
-// beyond are the columns of which desc can't be taken.
+// beyond are the columns with numbers that exceed the base of desc.
 func (c *candidate) beyond() []stats.OutOfRange {
 	var found []stats.OutOfRange
 	for i, rows := range c.stats.counts.beyond {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	samplePlaces  = 64       // where a sample is taken
-	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
-	smallestPlace = 64 << 10 // bytes of the input that a place represents, at least
+	samplePlaces  = 64       // positions at which a sample is taken
+	fewestPlaces  = 8        // below this number all of the input is read: a few positions say little about it
+	smallestPlace = 64 << 10 // bytes of the input that a position represents, at least
 	rejectedShown = 10       // reasons
-	maxReasons    = 1000     // different reasons that are counted by themselves
+	maxReasons    = 1000     // different reasons that are counted separately
 	batchedSeen   = 512      // row keys that are compared at a time
 	frequentKept  = 4096     // counters for the most frequent query keys
 	frequentShown = 10
@@ -37,18 +37,18 @@ type planPiece struct {
 	split   ingest.Split
 	rows    int64 // at most; 0: all
 	place   int   // of a sample
-	stretch int64 // bytes of the input that the place stands for
+	stretch int64 // bytes of the input that the position represents
 }
 
-// planReading is which part of the input is read, and what was found there whatever the key.
+// planReading is which part of the input is read, and what was found there for all keys.
 type planReading struct {
 	pieces []planPiece
 	sample bool
 	how    string
-	stands []float64 // for how many rows of the input a row of each place stands; of a sample
+	stands []float64 // of a sample: how many rows of the input each row of a position represents
 
 	mu       sync.Mutex
-	rows     int64 // records, rejected ones too
+	rows     int64 // records, including rejected ones
 	bytes    int64
 	rejected int64
 	rejects  map[rejectReason]*stats.RejectReason
@@ -57,7 +57,7 @@ type planReading struct {
 
 type rejectReason struct{ column, reason string }
 
-// choosePieces takes all splits, or with a sample the first rows of some that are spread over all of the input.
+// choosePieces selects all splits or, for a sample, the first rows of some that are distributed over the input.
 func (p *planner) choosePieces() error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectReason{}
@@ -86,8 +86,8 @@ func (p *planner) choosePieces() error {
 	return nil
 }
 
-// spread takes rows from splits that lie evenly over the input. Each place stands for the splits around it, and for
-// their part of the input's bytes: some formats count a split's length in rows.
+// spread selects splits at even distances. Each position represents the splits around it, and their share of the
+// input's bytes: some formats measure a split's length in rows.
 func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
 	var all int64
 	for _, s := range splits {
@@ -150,7 +150,7 @@ type planWorker struct {
 	records entry.Reader
 	rejects planRejects
 	tables  []*tableWorker
-	bytes   int64 // of the input that the records read take
+	bytes   int64 // of the input, for the records read
 }
 
 func (p *planner) newWorker() *planWorker {
@@ -163,7 +163,7 @@ func (p *planner) newWorker() *planWorker {
 	return l
 }
 
-// timedEvery is how many records there are for each that is timed: of a sample each one is.
+// timedEvery is how many records there are for each that is timed: in a sample every one is.
 func (p *planner) timedEvery() int64 {
 	if p.reading.sample {
 		return 1
@@ -183,7 +183,7 @@ func (l *planWorker) read(ctx context.Context, piece planPiece) error {
 	return err
 }
 
-// readPlace reads the rows of a place, and lets them stand for all of its stretch.
+// readPlace reads the rows of a position, with the weight of its whole stretch.
 func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 	before := l.bytes
 	if err := l.readFirst(ctx, piece); err != nil {
@@ -225,11 +225,11 @@ func (l *planWorker) readFirst(ctx context.Context, piece planPiece) (err error)
 	return errors.Join(err, ctx.Err())
 }
 
-// stepsRead is how many steps of reading ahead in a compressed file tell how many bytes its rows take.
+// stepsRead is how many steps of reading ahead in a compressed file suffice to estimate the length of its rows.
 const stepsRead = 8
 
-// bytesOf is how many bytes the records take that were read. A compressed file is read ahead in large steps: then it is
-// the rows between steps that tell, or those of the whole file.
+// bytesOf is how many bytes the records have that were read. A compressed file is read ahead in large steps: the
+// estimate is based on the rows between steps, or on those of the whole file.
 func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	begun, last := in.Bytes(), in.Bytes()
 	var first, step int64 // rows at the first step, and steps
@@ -257,8 +257,8 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	}
 }
 
-// add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
-// compared has no say.
+// add counts one record for each table. A record that one table can't use counts for none, as in a run; a key that is
+// only compared does not decide.
 func (l *planWorker) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		err := t.begin(r)

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// DuplicateSketch finds row keys that come more than once, in bounded memory. It knows keys by 64-bit hashes. While they fit it keeps
-// all of them; each time they don't it goes on with half, chosen by hash, so that a key that is kept has all its rows
-// counted. It is safe for concurrent use; what it holds does not depend on the order.
+// DuplicateSketch finds row keys that occur more than once, in bounded memory. It identifies keys by 64-bit hashes.
+// While they fit, it keeps all of them. Whenever they don't, it continues with half of them, selected by hash, so
+// that all rows of a key that is kept are counted. It is safe for concurrent use; its content does not depend on the
+// order of rows.
 type DuplicateSketch struct {
 	mu    sync.Mutex
 	level uint32
@@ -19,18 +20,18 @@ type DuplicateSketch struct {
 type sketchKey struct {
 	hash    uint64 // 0: free
 	content uint32 // a hash of the first row's cells
-	more    uint32 // rows behind the first; the highest bit is set where one of them differs
+	more    uint32 // rows after the first; the highest bit is set if one of them differs
 }
 
 const differs = 1 << 31
 
-// SketchRow is one row for Seen.Add.
+// SketchRow is one row for DuplicateSketch.Add.
 type SketchRow struct {
 	Key     uint64 // hash of the row key
 	Content uint32 // hash of the rest
 }
 
-// NewDuplicateSketch makes one that takes at most that many bytes.
+// NewDuplicateSketch returns one that uses at most that many bytes.
 func NewDuplicateSketch(memory int64) *DuplicateSketch {
 	most := 1 << 10
 	for int64(most)*2*16 <= memory {
@@ -39,7 +40,7 @@ func NewDuplicateSketch(memory int64) *DuplicateSketch {
 	return &DuplicateSketch{most: most, slots: make([]sketchKey, min(most, 1<<10))}
 }
 
-// Add takes rows, best many at a time.
+// Add adds rows, preferably many at a time.
 func (s *DuplicateSketch) Add(rows []SketchRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +71,8 @@ func (s *DuplicateSketch) add(r SketchRow) {
 	}
 }
 
-// find is a key's slot, or the free one where it belongs. The low bits of the hash choose it: the high ones are all zero
-// when the level has risen.
+// find is a key's slot, or the free one for it. The low bits of the hash select it: the high ones are all zero once
+// the level has risen.
 func (s *DuplicateSketch) find(hash uint64) int {
 	mask := len(s.slots) - 1
 	at := int(hash) & mask
@@ -81,7 +82,7 @@ func (s *DuplicateSketch) find(hash uint64) int {
 	return at
 }
 
-// grow doubles the slots, or gives up half of the keys.
+// grow doubles the slots, or drops half of the keys.
 func (s *DuplicateSketch) grow() {
 	size := 2 * len(s.slots)
 	for size > s.most || s.used > size/4*3 {
@@ -106,16 +107,16 @@ func (s *DuplicateSketch) grow() {
 	}
 }
 
-// Repeats says which row keys came more than once.
+// Repeats is which row keys occur more than once.
 type Repeats struct {
-	Keys      int64   `json:"keys"`      // different ones that were compared
-	Repeated  int64   `json:"repeated"`  // of them, that came more than once
-	Rows      int64   `json:"rows"`      // rows behind the first of them
+	Keys      int64   `json:"keys"`      // different ones compared
+	Repeated  int64   `json:"repeated"`  // those that occur more than once
+	Rows      int64   `json:"rows"`      // their rows after the first
 	Differing int64   `json:"differing"` // repeated keys whose rows are not all the same
 	Share     float64 `json:"share"`     // of all row keys that were compared: 1 is all
 }
 
-// Missed is the probability that keys that come twice were all overlooked, where there are that many of them.
+// Missed is the probability that all keys were overlooked, if that many occur twice.
 func (r *Repeats) Missed(keys int64) float64 { return math.Pow(1-r.Share, float64(keys)) }
 
 // Repeats counts.

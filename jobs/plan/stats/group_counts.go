@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// GroupCounts counts the rows of each key of a part of the keys, chosen by their hashes, so that whatever key is chosen has all
-// its rows counted. While there are few keys that part is all of them; each time they become too many it is halved. It is
-// safe for concurrent use, and what it holds does not depend on the order in which rows came.
+// GroupCounts counts the rows of each key, for a part of the keys selected by hash, so that all rows of a selected
+// key are counted. While there are few keys that part is all of them; whenever there are too many it is halved. It is
+// safe for concurrent use; its content does not depend on the order of rows.
 type GroupCounts struct {
 	most  int
-	level atomic.Uint32 // keys are kept whose hash begins with so many zero bits
+	level atomic.Uint32 // keys are kept if their hash begins with so many zero bits
 	mu    sync.Mutex
 	rows  map[uint64]int64
 }
 
-// NewGroupCounts makes one that keeps at most that many keys.
+// NewGroupCounts returns one that keeps at most that many keys.
 func NewGroupCounts(most int) *GroupCounts { return &GroupCounts{most: most, rows: map[uint64]int64{}} }
 
-// chosen tells whether a hash is in the part that a level leaves.
+// chosen reports whether a hash is in the part that a level selects.
 func chosen(hash uint64, level uint32) bool { return hash>>(63-level)>>1 == 0 }
 
 // Add counts n rows of a key.
@@ -44,7 +44,7 @@ func (g *GroupCounts) Add(hash uint64, n int64) {
 	}
 }
 
-// Rows is how many rows a key has; false where it is not among those that are counted.
+// Rows is how many rows a key has; false if it is not counted.
 func (g *GroupCounts) Rows(hash uint64) (int64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +52,7 @@ func (g *GroupCounts) Rows(hash uint64) (int64, bool) {
 	return rows, known
 }
 
-// Distribution says how many rows keys have.
+// Distribution is how many rows keys have.
 type Distribution struct {
 	Keys    int64    `json:"keys"`  // that were counted
 	Share   float64  `json:"share"` // of all keys: 1 where every key was counted
@@ -72,13 +72,13 @@ type Bucket struct {
 	Keys int64 `json:"keys"`
 }
 
-// RowLimit is how many rows an answer should have at most: beyond it plan warns. Nothing is ever cut.
+// RowLimit is how many rows an answer should have at most: plan warns of more. Nothing is ever cut.
 const RowLimit = 50
 
 // bucketEnds are the last counts of the buckets, RowLimit among them.
 var bucketEnds = []int64{1, 2, 5, 10, 20, RowLimit, 100, 1000, 10_000, 100_000, math.MaxInt64}
 
-// Distribution is that of the counted keys.
+// Distribution returns that of the counted keys.
 func (g *GroupCounts) Distribution() Distribution {
 	counts := make([]int64, 0, len(g.rows))
 	var all int64

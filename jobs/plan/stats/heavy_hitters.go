@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// longestKept is how many bytes of a frequent key are kept to show it.
+// longestKept is how many bytes of a frequent key are kept for display.
 const longestKept = 200
 
-// HeavyHitters finds the keys that most rows have, with a fixed number of counters: the space-saving algorithm (Metwally,
-// Agrawal, El Abbadi, 2005). A key with more than rows/counters rows is certainly among them.
+// HeavyHitters finds the most frequent keys with a fixed number of counters: the Space-Saving algorithm (Metwally,
+// Agrawal, El Abbadi, 2005). Every key with more than rows/counters rows is among them.
 type HeavyHitters struct {
 	counters []counter      // a heap: the smallest count first
 	places   map[uint64]int // of a key's counter
@@ -19,23 +19,23 @@ type HeavyHitters struct {
 
 type counter struct {
 	hash        uint64
-	count, over int64 // count is at most over too high
+	count, over int64 // count is too high by at most over
 	key         []byte
 }
 
-// Frequency is a key and how many rows have it: Rows at most, Rows - Over at least.
+// Frequency is a key and its number of rows: at most Rows, at least Rows - Over.
 type Frequency struct {
 	Key  string `json:"key"`
 	Rows int64  `json:"rows"`
 	Over int64  `json:"over"`
 }
 
-// NewHeavyHitters makes one with that many counters.
+// NewHeavyHitters returns one with that many counters.
 func NewHeavyHitters(counters int) *HeavyHitters {
 	return &HeavyHitters{places: make(map[uint64]int, counters), most: max(counters, 1)}
 }
 
-// Add counts n rows of a key, known by its hash. The key is copied where it is kept.
+// Add counts n rows of a key, identified by its hash. The key is copied if it is kept.
 func (f *HeavyHitters) Add(hash uint64, key []byte, n int64) { f.add(hash, key, n, 0) }
 
 func (f *HeavyHitters) add(hash uint64, key []byte, n, over int64) {
@@ -94,7 +94,7 @@ func (f *HeavyHitters) sink(i int) {
 	}
 }
 
-// Merge adds what another one with as many counters has seen. A key that one of them has no counter for may have had as
+// Merge adds the counts of another one with as many counters. A key without a counter in one of them may have had as
 // many rows there as its smallest counter.
 func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	mine, theirs := f.unseen(), o.unseen()
@@ -123,7 +123,7 @@ func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	}
 }
 
-// unseen is how many rows a key without a counter can have had.
+// unseen is how many rows a key without a counter may have had.
 func (f *HeavyHitters) unseen() int64 {
 	if len(f.counters) < f.most {
 		return 0
@@ -138,8 +138,8 @@ func mostFirst(a, b counter) int {
 	return bytes.Compare(a.key, b.key)
 }
 
-// Top lists the keys that have the most rows for certain, at most n, as show writes them. exact tells how many rows a key
-// really has, where that is known.
+// Top lists the keys that certainly have the most rows, at most n, as show formats them. exact returns a key's exact
+// number of rows, if known.
 func (f *HeavyHitters) Top(n int, exact func(hash uint64) (int64, bool), show func([]byte) string) []Frequency {
 	sorted := slices.Clone(f.counters)
 	for i := range sorted {

@@ -8,18 +8,18 @@ import (
 const (
 	distinctBits      = 14
 	distinctRegisters = 1 << distinctBits
-	// DistinctError is the standard error of Distinct.Count, as a part of the count: 1.04 / √registers.
+	// DistinctError is the standard error of HyperLogLog.Count, relative to the count: 1.04 / √registers.
 	DistinctError = 1.04 / 128
 )
 
-// HyperLogLog counts different values by their 64-bit hashes in 16 KiB: HyperLogLog with Ertl's estimator ("New cardinality
-// estimation algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs no correction for small counts. The
-// zero Distinct has seen nothing.
+// HyperLogLog counts different values by their 64-bit hashes in 16 KiB: HyperLogLog with Ertl's estimator ("New
+// cardinality estimation algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs no correction for
+// small counts. The zero HyperLogLog is empty.
 type HyperLogLog struct {
 	registers [distinctRegisters]uint8
 }
 
-// Add counts a value by its hash, whose bits must all be of use.
+// Add counts a value by its hash, all of whose bits must be random.
 func (d *HyperLogLog) Add(hash uint64) {
 	zeros := uint8(bits.LeadingZeros64(hash<<distinctBits|1<<(distinctBits-1))) + 1
 	if r := &d.registers[hash>>(64-distinctBits)]; zeros > *r {
@@ -27,17 +27,17 @@ func (d *HyperLogLog) Add(hash uint64) {
 	}
 }
 
-// Merge adds what another one has seen.
+// Merge adds the values of another one.
 func (d *HyperLogLog) Merge(o *HyperLogLog) {
 	for i, r := range o.registers {
 		d.registers[i] = max(d.registers[i], r)
 	}
 }
 
-// Count is how many different values there were, about.
+// Count is the approximate number of different values.
 func (d *HyperLogLog) Count() int64 {
 	const most = 64 - distinctBits + 1
-	var with [most + 1]float64 // registers that hold each value
+	var with [most + 1]float64 // registers with each value
 	for _, r := range d.registers {
 		with[r]++
 	}

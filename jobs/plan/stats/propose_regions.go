@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A region should hold 1 to 2 GB of data: below, a server keeps many regions for little; above, splits, compactions and
-// moves take long.
+// A region should hold 1 to 2 GB of data: with less, a server has many regions for little data; with more, splits,
+// compactions and moves take long.
 const (
 	LeastRegion = 1_000_000_000
 	MostRegion  = 2_000_000_000
 )
 
-// RegionRange is how many regions a number of bytes gives by the rule.
+// RegionRange is how many regions the rule gives for a number of bytes.
 type RegionRange struct {
 	Bytes int64 `json:"bytes"`
 	Least int   `json:"least"` // of 2 GB each: 11 GB gives 6, 100 GB 50
@@ -27,7 +27,7 @@ func RegionsFor(size int64) RegionRange {
 	return RegionRange{size, least, max(int(size/LeastRegion), least)}
 }
 
-// Proposal is how many regions a table should have, and where they begin.
+// Proposal is how many regions a table should have, and their boundaries.
 type Proposal struct {
 	BySource RegionRange `json:"by_source"`
 	ByHFiles RegionRange `json:"by_hfiles"`
