@@ -133,6 +133,7 @@ func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
 	if err := l.check(table, files); err != nil {
 		return err
 	}
+	// For the first round and the probes: they were just looked up.
 	l.regions = table.Regions
 	start := time.Now()
 	err = l.findServedBefore(ctx, table)
@@ -251,6 +252,7 @@ func (e *LostError) Unwrap() error { return ErrUnavailable }
 
 // check refuses, before anything is sent, files that can't be loaded.
 func (l *loadRun) check(table *Table, files []HFile) error {
+	// Two files of one name would overwrite each other in staging.
 	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {

@@ -236,6 +236,7 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 	pause := p.cluster.servers.backoff("asking for the rows of files")
 	progress := time.Now()
 	for len(left) > 0 {
+		// The first look at hbase:meta and the reads, then the second look.
 		answered, err := p.round(ctx, left)
 		if answered, err = p.confirm(ctx, answered, err); err != nil && !p.mayRetry(err) {
 			return nil, err
@@ -263,6 +264,7 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 // add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
 func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
+	// Serving's values are ordered from best to worst.
 	if q.serving >= f.Serving {
 		f.Serving, f.Why, f.Region = q.serving, q.why, q.region.String()
 	}

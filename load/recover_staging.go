@@ -103,6 +103,7 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 	if unclear {
 		markInDoubt(found.left)
 	}
+	// Files that are gone: only the table can tell.
 	loaded, lost, undecided := l.resolve(ctx, away)
 	if undecided != nil {
 		markInDoubt(away)
@@ -138,6 +139,7 @@ func (l *loadRun) waitQuiescent(ctx context.Context, files []*pendingFile) ([]lo
 	places, err := l.locateFiles(files)
 	for err == nil && slices.ContainsFunc(places, func(p location) bool { return p != gone }) {
 		select {
+		// One look shows a state, not its end: HBase moves a request's files one by one.
 		case <-time.After(l.cluster.limits.quiescence):
 		case <-ctx.Done():
 			return places, nil

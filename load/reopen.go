@@ -51,6 +51,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Fi
 	}
 	again, err := c.Probe(ctx, name, files)
 	for i := range again {
+		// The master's word that it moved the region is not enough: hbase:meta must show another opening.
 		again[i].Reopened = !again[i].sameOpenings(&before[i])
 	}
 	return append(result, again...), err
@@ -156,6 +157,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	if err != nil {
 		return nil, nil, err
 	}
+	// What the regions do not prove by themselves.
 	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")

@@ -168,9 +168,11 @@ func (l *loadRun) send(ctx context.Context, groups []group) <-chan outcome {
 // a second request would hide that. Then the sources are checked, and the output's lock (hooks.Before) comes last
 // before the request: a process that lost its lock while it waited here must not send.
 func (l *loadRun) attempt(ctx context.Context, g group) outcome {
+	// A part of the group is loaded or lost, so the rest is a new group for the next round.
 	if o, moved := l.recheckInDoubt(ctx, g); moved {
 		return o
 	}
+	// HBase answers a missing file like any other failure, so it is checked here, where the reason is known.
 	for _, f := range g.files {
 		if err := l.checkSource(f); err != nil {
 			return outcome{left: g.files, err: err}
@@ -203,6 +205,7 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	defer cancel()
 	watched, unwatch := l.withWatch(limited, &g.region)
 	defer unwatch()
+	// From here on the files may be moving, whatever is returned.
 	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
 		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) || !l.openedElsewhere(ctx, &g.region) {
@@ -266,11 +269,15 @@ func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.Cance
 // A clear no means that the server has moved the files back. Any lost answer means that it may still
 // be working on them: then recover waits, and what is left is in doubt.
 func (l *loadRun) resolveOutcome(ctx context.Context, g group, answer error) outcome {
+	// The only failure after which nothing can have moved.
 	if neverSent(answer) {
 		return outcome{left: g.files, transient: answer}
 	}
 	var lost *hbase.ConnError
+	// An answer from the server, even an exception, ends its work on the request. Without one it may still be
+	// working.
 	unclear := errors.As(answer, &lost)
+	// Errors of recover win over the answer: while it is unknown where files are, nothing else matters.
 	found, err := l.recover(ctx, g.files, unclear)
 	o := outcome{loaded: found.loaded, left: found.left, lost: found.lost}
 	if err != nil {

@@ -63,6 +63,7 @@ func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
 
 // Add passes a reject on and copies it.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
+	// First to the reject files: a limit that is exceeded ends the run, and then no copy is needed.
 	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
 	}
@@ -113,6 +114,7 @@ func (l *RejectLog) CutSpan() (*rejectSpan, error) {
 		return nil, nil
 	}
 	span := &rejectSpan{l.name, l.from, l.at, l.sum}
+	// The next span begins where this one ends, so no reject is in two spans.
 	l.from, l.sum = l.at, 0
 	return span, nil
 }
@@ -133,6 +135,7 @@ func (k *Store) checkRejects(span *rejectSpan) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	sum := crc32.New(castagnoli)
+	// A span that is too short is as bad as a changed one: the log may not have reached the disk.
 	n, err := io.Copy(sum, io.NewSectionReader(f, span.From, span.To-span.From))
 	if err == nil && (n != span.To-span.From || sum.Sum32() != span.Sum) {
 		err = fmt.Errorf("%s has changed", f.Name())

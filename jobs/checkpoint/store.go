@@ -228,6 +228,7 @@ func (k *Store) restore(head Header, texts [][]byte) error {
 		return err
 	}
 	boot := bootID(head, lines)
+	// The latest boot that any line confirms; a run that resumes after a reboot appends a line for its own boot.
 	blocks := boot == "" || boot != k.head.Boot
 	sound := k.validPrefix(lines, blocks)
 	if len(sound) == 0 {
@@ -235,6 +236,7 @@ func (k *Store) restore(head Header, texts [][]byte) error {
 	}
 	if len(sound) < len(lines) {
 		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		// Before anything is appended: a line after a gap would be found at the next start, and count.
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
@@ -266,6 +268,7 @@ func (k *Store) matches(head Header) (err error) {
 		if want.Outputs[i].Regions == "" {
 			want.Outputs[i].Regions = head.Outputs[i].Regions
 		}
+		// The same run with other regions: its runs are sorted by the old boundaries.
 		if head.Outputs[i].Run == want.Outputs[i].Run && head.Outputs[i] != want.Outputs[i] {
 			return errors.New("the table's regions have changed")
 		}
@@ -370,6 +373,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 
 // Add appends a checkpoint to the journal. Its runs and rejects must be completely written.
 func (k *Store) Add(c *Checkpoint) error {
+	// A kill here leaves runs that no line names: the next process deletes them and reads their input again.
 	k.options.Failpoint.Reached(failpoint.Spilled)
 	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
 		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)

@@ -39,6 +39,7 @@ func bootID(head Header, lines []Line) string {
 func (k *Store) validPrefix(lines []Line, blocks bool) []Line {
 	c := runCheck{store: k, blocks: blocks, checked: map[runName]error{}}
 	for {
+		// Runs that were replaced are deleted, and must not be required.
 		c.replaced = replacedRuns(lines)
 		bad := slices.IndexFunc(lines, func(line Line) bool { return !c.checkLine(line) })
 		if bad < 0 {

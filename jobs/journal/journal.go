@@ -66,6 +66,7 @@ func Open(name string) (*Journal, [][]byte, error) {
 	var lines [][]byte
 	if err == nil {
 		var whole int
+		// Only the bytes of whole lines stay.
 		if lines, whole, err = parseLines(content); err == nil {
 			err = f.Truncate(int64(whole))
 		}
@@ -94,8 +95,10 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 		switch {
 		case !ok:
 			bad = true
+		// A whole line after a bad one: not the trace of a kill.
 		case bad:
 			return nil, 0, ErrDamaged
+		// Each checksum is right, but lines are missing, doubled or exchanged.
 		case number != len(lines)+1:
 			return nil, 0, fmt.Errorf("%w: line %d is where line %d should be", ErrDamaged, number, len(lines)+1)
 		default:

@@ -19,6 +19,7 @@ func (w *Loader) CheckServed(ctx context.Context, name string) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
+	// Without a finished load there is no identity to compare: all files are probed.
 	identity := ""
 	if w.Out.Manifest.State == manifest.Loaded {
 		identity = w.Out.Manifest.Table

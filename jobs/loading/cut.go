@@ -70,6 +70,8 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
+	// A boundary equal to the first row does not cut the file: a region begins with its boundary. Hence the search
+	// for the row after the first.
 	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(h.FirstRow), 0), bytes.Compare)
 	to := from
 	for to < len(splits) && bytes.Compare(splits[to], h.LastRow) <= 0 {
@@ -84,12 +86,14 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	if err != nil {
 		return err
 	}
+	// Step 1. The file itself is not touched: an error here costs nothing.
 	c := &fileCutter{loader: w, of: *f, at: at, settings: settings}
 	if err := c.write(ctx); err != nil {
 		return errors.Join(err, c.abort())
 	}
 	record := manifest.Cut{Of: f.Path}
 	var sum digest.Sum
+	// Digests are read back from disk, not taken from the writer.
 	for _, p := range c.parts {
 		if err := p.ReadBack(ctx); err != nil {
 			return errors.Join(err, c.abort())
@@ -97,9 +101,11 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		sum.Add(p.Digest)
 		record.Parts = append(record.Parts, p.Summary)
 	}
+	// The digest does not depend on order or on files, so the sum over the parts must be the file's own.
 	if sum != f.Digest {
 		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
+	// Step 2. From here on the parts' names are known, and FinishCuts deletes parts that were renamed in vain.
 	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
 	if err := w.Out.Save(); err != nil {
 		return err
@@ -114,6 +120,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		}
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.PartsNamed)
+	// Step 4, after all parts have their names: the manifest must not list a file that does not exist.
 	w.Out.Manifest.ReplaceFile(record)
 	if err := w.Out.Save(); err != nil {
 		return err
@@ -183,6 +190,8 @@ func (c *fileCutter) nextPart(row []byte) error {
 	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
 		c.at = c.at[1:]
 	}
+	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
+	// killed cut are replaced.
 	name := hfile.PartName(c.of.Path, row)
 	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
 	instant := c.loader.Out.Manifest.Instant()

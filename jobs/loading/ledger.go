@@ -56,6 +56,7 @@ func (w *Loader) recordState(state string) error {
 	if w.Ledger == nil {
 		return nil
 	}
+	// A run that lost its lock must not overwrite what the new owner records.
 	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
@@ -79,6 +80,7 @@ func (w *Loader) recordUnserved(ctx context.Context, lost *load.LostError, run s
 	if err != nil {
 		return damagedRecord(err)
 	}
+	// Files whose region was opened since are served or do not exist: they can't appear any more.
 	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
 	for _, f := range lost.Files {
 		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
@@ -128,6 +130,8 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	switch {
+	// An interrupted load whose output is gone: some of its files may be in the table, and nothing here can tell
+	// which.
 	case e.State != ledger.Loaded:
 		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
@@ -200,6 +204,7 @@ func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells di
 		if err != nil {
 			return err
 		}
+		// The same cells with the same timestamps do no harm if they appear twice.
 		if u.Run == run || u.Digest == cells || opened(table, u) {
 			continue
 		}

@@ -29,6 +29,8 @@ import (
 // process knows where to look. "Loaded" is written only after every file was probed: it is never written on HBase's
 // word alone.
 func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, error) {
+	// First everything that can refuse the load without a trace: damaged files, files that the table lost, cells that
+	// may win over these later.
 	if err := w.VerifyBeforeLoad(ctx); err != nil {
 		return nil, err
 	}
@@ -43,16 +45,21 @@ func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, er
 		return nil, err
 	}
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loading, "", live.Identity()
+	// From here on a kill leaves a load to recover. The ledger is written before the manifest:
+	// it is found even if the output is deleted.
 	if err := w.recordState(ledger.Loading); err != nil {
 		return nil, err
 	}
 	if err := w.Out.Save(); err != nil {
 		return nil, err
 	}
+	// The manifest says "loading" on disk. Requests may follow.
 	report, err := w.loadAndCut(ctx, table)
 	if err != nil {
 		return report, w.describeFailure(ctx, err)
 	}
+	// A load without an error and with files left would be a fault of this program: better an error than a table that
+	// lacks rows.
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
 		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.FirstFew(missing))
 	}
@@ -84,6 +91,8 @@ const maxCuts = 10
 func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
 	w.watchLoads(len(w.Out.Manifest.NotLoaded()))
+	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
+	// regions that get the files.
 	for cuts := 0; len(w.Out.Manifest.NotLoaded()) > 0; cuts++ {
 		table, err := site.LookUp(ctx, w.Cluster, name)
 		if err != nil {
@@ -101,12 +110,15 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 		}
 		one, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.RecordLoad(len(files)))
 		report.Add(one)
+		// Save what is loaded, whatever LoadFrom returned: its error must not hide files that the table has.
 		if failed := w.saveLoaded(); failed != nil {
 			return report, errors.Join(err, failed)
 		}
 		if err == nil || !errors.Is(err, load.ErrStraddles) || cuts == maxCuts {
 			return report, err
 		}
+		// A region split during the load. Before the next pass every file must be at its source again or recorded as
+		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
 		if err := w.RecoverLoad(ctx, name); err != nil {
 			return report, err
 		}
@@ -121,6 +133,8 @@ func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load
 	if err != nil {
 		return nil, err
 	}
+	// Only missing files: cells that are deleted, expired or superseded are explained, and opening a region again
+	// would not bring them back.
 	missing := slices.DeleteFunc(slices.Clone(findings), func(f load.Finding) bool { return f.Serving != load.Missing })
 	if len(missing) == 0 {
 		return findings, nil
@@ -133,6 +147,7 @@ func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load
 	if len(lost) > 0 {
 		return nil, &load.LostError{Table: table, Files: lost}
 	}
+	// All files again: the reopened regions may serve others now, too.
 	return w.Cluster.Probe(ctx, table, files)
 }
 
@@ -156,6 +171,8 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
+	// The ledger first, as before the load: if the process is killed between the two, the next one finds the manifest
+	// loading, probes all files, and comes here again.
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loaded, "", table.Identity()
 	if err := w.recordState(ledger.Loaded); err != nil {
 		return err
@@ -182,12 +199,15 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
+					// It must be on disk before the first request: without the mark, a recovery would take the cells
+					// of an older load as proof that this file is loaded.
 					f.ServedBefore = true
 				}
 			}
 			return w.Out.Save()
 		},
 		Staging: func(folder string) error {
+			// Also before the first request: recovery could not find files in a folder that nobody knows.
 			w.Out.Manifest.Staging = folder
 			err := w.Out.Save()
 			w.Out.Options.Failpoint.Reached(failpoint.Staging)
@@ -204,6 +224,8 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 			}
 			w.countLoads(len(files))
 			var err error
+			// A save may be skipped, since a file that is marked only in memory is in doubt after a kill, and
+			// recovery probes for it.
 			if w.unsaved++; w.unsaved > n/maxSaves {
 				err = w.saveLoaded()
 			}
@@ -279,6 +301,8 @@ func (w *Loader) Replace(ctx context.Context) error {
 	if err := w.Out.Lock.Check(); err != nil {
 		return err
 	}
+	// Files of the old run in HBase's staging folder come back first. Otherwise HBase might load them after the
+	// output was cleaned.
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}

@@ -26,7 +26,10 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 		return err
 	}
 	w.Out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
+	// The manifest may not name a folder: the process was killed before the first request. Then no file can have
+	// moved, and all are at their source.
 	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
+	// n = 0 makes Done save at once. Loaded files are recorded even if others are lost or in doubt.
 	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}

@@ -44,10 +44,13 @@ func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 		gone[f.URI] = true
 	}
 	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return w.dropLost(r, gone) })
+	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
+	// written nor loaded twice.
 	m.State = manifest.Writing
 	if err := w.Out.Save(); err != nil {
 		return err
 	}
+	// Deletes the files that dropLost listed as cuts without parts.
 	if err := w.Out.FinishCuts(); err != nil {
 		return err
 	}

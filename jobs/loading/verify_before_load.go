@@ -19,6 +19,7 @@ import (
 func (w *Loader) VerifyBeforeLoad(ctx context.Context) error {
 	var doubtful []*hfile.Summary
 	for _, f := range w.Out.Manifest.Files() {
+		// Files that this process has written were read back by the write stage.
 		if !f.Loaded && (w.Out.VerifiedBefore == nil || w.Out.VerifiedBefore[f.Path]) {
 			doubtful = append(doubtful, f)
 		}
@@ -49,6 +50,7 @@ func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	if err != nil {
 		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.FS.URI(name), err)
 	}
+	// A sound HFile may still be the wrong one: size, rows and digest must be those of the manifest.
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
 		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
 			w.Out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)

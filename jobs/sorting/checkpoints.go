@@ -42,6 +42,7 @@ func (c *checkpointer) end(p checkpoint.Piece, bytes int64) {
 // the line was appended: after an error the run ends, and the next process reads the same records again.
 func (f *sortWorker) checkpoint() error {
 	c := &f.checkpointer
+	// Nothing was read since the last checkpoint, so the shards are empty, too.
 	if f.records.Read == c.read && c.ended == nil {
 		return nil
 	}
@@ -51,6 +52,7 @@ func (f *sortWorker) checkpoint() error {
 	line := &checkpoint.Checkpoint{Read: f.records.Read - c.read, Ended: c.ended}
 	if c.split >= 0 {
 		f.countFile()
+		// The record at this offset is in the shards already: resuming skips up to and including it.
 		line.Part = &checkpoint.SplitPart{Split: c.split, LastOffset: f.records.At, Bytes: f.records.In.Bytes()}
 	}
 	for i, out := range f.outputs {
@@ -70,6 +72,7 @@ func (f *sortWorker) checkpoint() error {
 	if err := c.store.Add(line); err != nil {
 		return err
 	}
+	// Only now, after the line was appended.
 	c.read, c.ended = f.records.Read, nil
 	for i, out := range f.outputs {
 		out.moveFiles(f.file)

@@ -218,6 +218,7 @@ func (s *Stage) finishShards(workers []*sortWorker) error {
 	var group errgroup.Group
 	for _, f := range workers {
 		group.Go(func() error {
+			// Each worker makes its last checkpoint itself: its counts and its shards belong to its goroutine.
 			if s.Checkpoints != nil && !fits {
 				if err := f.checkpoint(); err != nil {
 					return err
@@ -245,6 +246,7 @@ func (s *Stage) totals(workers []*sortWorker) []*Rows {
 			}
 		}
 		if s.Checkpoints != nil {
+			// Counts of this process and of earlier ones are disjoint: a checkpoint's records are never read again.
 			rows.Read += s.Checkpoints.State.Read
 			rows.Filtered += s.Checkpoints.State.Outputs[i].Filtered
 			rows.Files.Add(s.Checkpoints.State.Outputs[i].Files)

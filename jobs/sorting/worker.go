@@ -113,6 +113,7 @@ func (f *sortWorker) add(r *ingest.Record) error {
 			return fmt.Errorf("sort: %w", err)
 		}
 	}
+	// After all outputs have the record, never between two of them.
 	if f.full() {
 		return f.checkpoint()
 	}

@@ -228,6 +228,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
+	// From here on one slice at a time: the record and the check of the region's balance belong together.
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	r.stage.Times.Add(&r.times)
