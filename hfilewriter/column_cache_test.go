@@ -45,7 +45,7 @@ func tableCells(r *rand.Rand, rows, columns, holes int) []cell.Cell {
 	return cells
 }
 
-// decoded are a block's cells and the error behind them.
+// decoded are a block's cells and the error after them.
 func decoded(d *blockDecoder, payload []byte) (cells []string, err error) {
 	if err := d.begin(blockEncodedData, payload); err != nil {
 		return nil, err

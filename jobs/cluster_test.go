@@ -42,7 +42,7 @@ type live struct {
 }
 
 // newLive copies jobs/examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
-// a cluster run side by side: they mostly wait for its servers.
+// a cluster run in parallel: they mostly wait for its servers.
 func newLive(t *testing.T) *live {
 	t.Helper()
 	c := testcluster.Use(t)

@@ -37,7 +37,7 @@ hfile: {encoding: fast_diff}
 output: out
 `
 
-// readRuleJob makes a folder with a job of rules and its input. A rule in the place of a key of the job's replaces it.
+// readRuleJob makes a folder with a job of rules and its input. A rule instead of a key of the job's replaces it.
 func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
 	t.Helper()
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ outputs:
 	}
 }
 
-// TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that goes on.
+// TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that continues.
 func TestKilledSortOfFiltered(t *testing.T) {
 	manyProcesses(t)
 	job := checkJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"

@@ -101,7 +101,7 @@ func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 	l.wantAgain(t, night20)
 }
 
-// TestRegionsSplitDuringLoad: the load goes on with the files cut, and loads none twice.
+// TestRegionsSplitDuringLoad: the load continues with the files cut, and loads none twice.
 func TestRegionsSplitDuringLoad(t *testing.T) {
 	l := newLive(t)
 	l.table10(t)

@@ -155,7 +155,7 @@ func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 	}
 }
 
-// TestFullDisks: a disk that is full in the middle is told, nothing half done is left, and with room the same run goes on.
+// TestFullDisks: a disk that is full in the middle is told, nothing half done is left, and with room the same run continues.
 func TestFullDisks(t *testing.T) {
 	job := strings.Replace(checkJob, "input:\n", "input:\n  check_space: false\n", 1)
 	dir := sampleDir(t, job, spillingRows)
@@ -222,7 +222,7 @@ func TestWorkFolderThatCannotBeWritten(t *testing.T) {
 }
 
 // TestDamagedSpill: a spilled run that has changed on the disk is found, nothing of its region is written, and the same
-// command goes on.
+// command continues.
 func TestDamagedSpill(t *testing.T) {
 	dir := sampleDir(t, checkJob, spillingRows)
 	base, out, work := filepath.Join(dir, "base"), filepath.Join(dir, "out"), t.TempDir()

@@ -25,7 +25,7 @@ import (
 )
 
 // Go test's -update writes the golden files anew. What the outputs of before are known by is in them: they change only
-// where that is meant, and then TestOutputsOfEarlierVersions says whether the program still goes on with what an older one has left.
+// where that is meant, and then TestOutputsOfEarlierVersions reports whether the program still continues with what an older one has left.
 //
 //	go test ./jobs -run Golden -update
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -172,7 +172,7 @@ func TestGoldenRuns(t *testing.T) {
 	}
 }
 
-// TestOutputsOfEarlierVersions: what the program of an older commit has finished is finished, and what it left half done goes on: what
+// TestOutputsOfEarlierVersions: what the program of an older commit has finished is finished, and what it left half done continues: what
 // it had written stays, and the files are those of a run from the beginning.
 func TestOutputsOfEarlierVersions(t *testing.T) {
 	for _, name := range storedNames(t) {

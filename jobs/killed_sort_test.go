@@ -313,7 +313,7 @@ func TestKilledMerge(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and goes on with other memory.
+// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and continues with other memory.
 func TestKilledAtAnyTime(t *testing.T) {
 	rows, rounds := 150_000, 4
 	if testing.Short() {
@@ -351,7 +351,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	}
 }
 
-// TestKilledSortOfOutputs: the sorts of several outputs go on together, also when one of them is written.
+// TestKilledSortOfOutputs: the sorts of several outputs continue together, also when one of them is written.
 func TestKilledSortOfOutputs(t *testing.T) {
 	manyProcesses(t)
 	dir := ordersDir(t, ordersJob, 90_000)
@@ -575,7 +575,7 @@ func TestDamagedPersistentRun(t *testing.T) {
 }
 
 // TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
-// disk stopped go on; a folder that is locked or not one's own is left alone.
+// disk stopped continue; a folder that is locked or not one's own is left alone.
 func TestWhenCheckpointsAreUsed(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)

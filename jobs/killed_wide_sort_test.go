@@ -47,7 +47,7 @@ func TestKilledWideSort(t *testing.T) {
 	}
 }
 
-// largeNotes gives some records of a folder that wideDir made notes of 600 kB.
+// largeNotes returns some records of a folder that wideDir made notes of 600 kB.
 func largeNotes(t *testing.T, dir string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "in/*"))

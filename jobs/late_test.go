@@ -13,7 +13,7 @@ import (
 	"bulkload/jobs/outcome"
 )
 
-// stepClock is a clock that goes on only while somebody sleeps; at is called after each sleep with the time since the
+// stepClock is a clock that continues only while somebody sleeps; at is called after each sleep with the time since the
 // beginning.
 type stepClock struct {
 	passed time.Duration

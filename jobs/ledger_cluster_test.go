@@ -123,7 +123,7 @@ func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l.wantDigest(t, "with --force", night20)
 }
 
-// touch gives the night's input another time.
+// touch gives the night's input another modification time.
 func (l *live) touch(t *testing.T) {
 	t.Helper()
 	name := filepath.Join(l.dir, "in", night20, "part-m-00000")

@@ -163,7 +163,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row}
 output: out/${date}
 `
 
-// made writes rows id|user|city: id counts, a user has ten rows, one after the other.
+// made writes rows id|user|city: id counts, a user has ten rows, one after another.
 func made(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {

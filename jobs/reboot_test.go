@@ -47,7 +47,7 @@ func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 	sameRun(t, k, base.Out, want, mustRun(t, k.job(t), k.options()))
 }
 
-// bootsOf are the boots that a journal records behind its head.
+// bootsOf are the boots that a journal records after its head.
 func bootsOf(t *testing.T, kept string) (boots []string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), checkpoint.JournalName) // a copy: to open a journal is to write it

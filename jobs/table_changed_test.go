@@ -72,7 +72,7 @@ func TestTableIsNotTheOneItWas(t *testing.T) {
 	}
 }
 
-// TestTableChangesInTheMiddle: a load is stopped half-way, the table loses its rows, and the same command goes on.
+// TestTableChangesInTheMiddle: a load is stopped half-way, the table loses its rows, and the same command continues.
 func TestTableChangesInTheMiddle(t *testing.T) {
 	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
 		t.Run(what, func(t *testing.T) {

@@ -220,7 +220,7 @@ func noFilesIn(t *testing.T, what, dir string) {
 	}
 }
 
-// noGoroutines wants that no goroutine of this program goes on when the test is over. One may be about to end.
+// noGoroutines wants that no goroutine of this program continues when the test is over. One may be about to end.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	before := len(ourGoroutines())

@@ -65,7 +65,7 @@ type Hooks struct {
 // HBase moves the files: afterwards they are not at their sources. A file counts as loaded if a region server clearly
 // said so. After any other answer the open region is asked for the file's cells (see Probe), and files that it does
 // not serve are a *LostError at the end. If all went well, the caller must still Probe all files: see there. A file
-// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear beforehand that the load
+// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear before that the load
 // would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
 // rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
 // are given 20 seconds.

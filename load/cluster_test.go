@@ -617,7 +617,7 @@ func TestAnswerLost(t *testing.T) {
 	l.wantScan(table, "a f a of 1")
 }
 
-// deafProxy puts a connection in place of the one to a server that passes requests on, and breaks at the first answer.
+// deafProxy puts a connection instead of the one to a server that passes requests on, and breaks at the first answer.
 func deafProxy(t *testing.T, s *servers, addr string) (requests func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

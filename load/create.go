@@ -17,7 +17,7 @@ const createTimeout = 5 * time.Minute
 // pollEvery is the pause between two checks of a procedure.
 const pollEvery = 200 * time.Millisecond
 
-// Create makes a table with those families and splits through HBase's master, and its namespace where it is missing,
+// Create makes a table with those families and splits through HBase's master, and its namespace if it is missing,
 // and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
 // are set. Splits are in ascending order. A table that is there already is ErrExists.
 func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) error {

@@ -27,7 +27,7 @@ var remedies = map[string]remedy{
 	"UnknownScannerException":        reopenScanner, // its lease ran out, or the server was started again
 	"LeaseException":                 reopenScanner, // the same, within a call
 	"OutOfOrderScannerNextException": reopenScanner, // the answer before got lost
-	"ScannerResetException":          reopenScanner, // the server could not go on with it
+	"ScannerResetException":          reopenScanner, // the server could not continue with it
 
 	"CallDroppedException":      backOff,
 	"CallQueueTooBigException":  backOff,

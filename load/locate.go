@@ -26,7 +26,7 @@ type locations struct {
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
 }
 
-// find gives the region that holds a row, nil where it is not known.
+// find returns the region that holds a row, nil if it is not known.
 func (l *locations) find(table string, row []byte) *Region {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *locations) find(table string, row []byte) *Region {
 	return nil
 }
 
-// add remembers a region in place of those that share rows with it.
+// add remembers a region instead of those that share rows with it.
 func (l *locations) add(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -82,7 +82,7 @@ func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.
 // past its ZooKeeper session may wake up and answer for regions that are open elsewhere by now: it would see a file
 // that no reader can see. A file without probes is an error.
 //
-// It needs the permission to read. Deleted and expired cells are looked for too, so the result says whether rows can
+// It needs the permission to read. Deleted and expired cells are looked for too, so the result reports whether rows can
 // be read, not just whether they are stored.
 func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
 	p, err := c.newProber(ctx, name)

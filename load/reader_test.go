@@ -21,7 +21,7 @@ import (
 
 // These tests use a small server for what a real one does not do on demand.
 
-// script is a region server that answers the requests of scans one after the other, and notes them.
+// script is a region server that answers the requests of scans one after another, and notes them.
 type script struct {
 	*testing.T
 	server *hbasetest.Server
@@ -192,7 +192,7 @@ func TestScanGoesOn(t *testing.T) {
 	}
 }
 
-// TestScanGivesUp: what will not pass ends a scan at once; what a server goes on answering ends it after some tries.
+// TestScanGivesUp: what will not pass ends a scan at once; what a server keeps answering ends it after some tries.
 func TestScanGivesUp(t *testing.T) {
 	for class, want := range map[string]struct {
 		kind  error

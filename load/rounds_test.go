@@ -164,7 +164,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// A server goes on after its connection broke: the next round sees that, and sends only what is left.
+// A server continues after its connection broke: the next round sees that, and sends only what is left.
 func TestLoadedAfterTheConnectionWasLost(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer {
 		if b.requests.Load() == 1 {

@@ -44,7 +44,7 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// lookUps is how many rows are looked up side by side.
+// lookUps is how many rows are looked up in parallel.
 const lookUps = 16
 
 // CountPresent counts those of the rows that a table has.

@@ -60,7 +60,7 @@ func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, er
 	return &hbase.DelegationToken{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}, nil
 }
 
-// fetch gets a new token in place of one whose life is half over.
+// fetch gets a new token instead of one whose life is half over.
 func (d *delegation) fetch(ctx context.Context) error {
 	begun := time.Now()
 	t, err := d.fs.DelegationToken(ctx, d.user)

@@ -108,7 +108,7 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 }
 
 // TestKilledSortsGoOn: however often a sort is killed, while entries come and while runs are merged, and with whatever
-// memory and lanes it goes on, the same entries come out, and the regions are cut at the same rows.
+// memory and lanes it continues, the same entries come out, and the regions are cut at the same rows.
 func TestKilledSortsGoOn(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {

@@ -45,7 +45,7 @@ func randomEntries(r *rand.Rand, n, largest int) []Entry {
 	return entries
 }
 
-// sortEntries sorts through lanes that work side by side, entry i through lane i%lanes.
+// sortEntries sorts through lanes that work in parallel, entry i through lane i%lanes.
 func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	t.Helper()
 	s, err := NewSorter(o)
@@ -112,7 +112,7 @@ func sortPlainly(entries []Entry) {
 	})
 }
 
-// compareRegions reads all regions side by side.
+// compareRegions reads all regions in parallel.
 func compareRegions(t *testing.T, sorted *Sorted, regions *Regions, want []Entry) {
 	var wait sync.WaitGroup
 	for i := range regions.Len() {

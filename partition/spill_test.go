@@ -73,7 +73,7 @@ func TestBudgetIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 { // side by side
+	for i := range 2 { // in parallel
 		run, err := sorted.Region(i)
 		for n := 0; err == nil && n < 30_000; n++ {
 			_, err = run.Next()

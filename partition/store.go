@@ -76,7 +76,7 @@ func (f Folder) Open(name string) (StoredRun, error) {
 // Remove deletes a run's file.
 func (f Folder) Remove(name string) error { return os.Remove(f.Path(name)) }
 
-// List gives the names of all files in the folder.
+// List returns the names of all files in the folder.
 func (f Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -65,7 +65,7 @@ type testFile struct {
 	dir, text string
 }
 
-// has tells whether a test of the file has a sub-test: its name is in the file, or is a script's.
+// has reports whether a test of the file has a sub-test: its name is in the file, or is a script's.
 func (f *testFile) has(subtest string) bool {
 	if strings.Contains(f.text, `"`+strings.ReplaceAll(subtest, "_", " ")+`"`) {
 		return true
@@ -191,7 +191,7 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// TestReliabilityFindsWrongRows gives the check above rows that are wrong.
+// TestReliabilityFindsWrongRows runs the check above with rows that are wrong.
 func TestReliabilityFindsWrongRows(t *testing.T) {
 	s := &suite{map[string]*testFile{}, map[string]string{}}
 	s.add("jobs/crash_test.go", &testFile{".", "func TestA(t *testing.T) { t.Run(\"one thing\", nil) }\nfunc helper(t *testing.T) {}\n" +

@@ -246,7 +246,7 @@ func toFront(list []byte, place int) byte {
 	return b
 }
 
-// link undoes the transform: the n-th occurrence of a byte goes on where its n-th occurrence among the sorted ones is.
+// link undoes the transform: the n-th occurrence of a byte continues where its n-th occurrence among the sorted ones is.
 func (b *bzip2Block) link(n int) {
 	var starts [256]uint32
 	for _, l := range b.links[:n] {
@@ -264,7 +264,7 @@ func (b *bzip2Block) link(n int) {
 	}
 }
 
-// read gives text of the block; 0 behind its end. Behind four equal bytes stands how often it comes further.
+// read returns text of the block; 0 after its end. Behind four equal bytes stands how often it comes further.
 func (b *bzip2Block) read(p []byte) int {
 	n, sum := 0, b.sum
 	for n < len(p) {
@@ -336,7 +336,7 @@ type bitReader struct {
 	in     *bufio.Reader
 	kept   uint64
 	n      int // bits in kept
-	beyond int // of them behind the end of the file
+	beyond int // of them after the end of the file
 	err    error
 }
 

@@ -47,7 +47,7 @@ func (c Codec) Identity() string {
 	return c.String()
 }
 
-// Named gives the codec of a name; false where there is none.
+// Named returns the codec of a name; false if there is none.
 func Named(name string) (Codec, bool) {
 	for i, n := range codecNames {
 		if n == name {

@@ -14,7 +14,7 @@ import (
 // hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream): blocks, each with the length
 // of its text as four bytes, big-endian, then chunks until the text is complete, each with the length of its data before
 // it. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it takes files
-// that were put one behind another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block,
+// that were put one after another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block,
 // which is in memory, with a length known from its header.
 type hadoopReader struct {
 	in     *bufio.Reader
@@ -36,7 +36,7 @@ func newBlocks(in *bufio.Reader, size int64, decode decoder) *hadoopReader {
 	return &hadoopReader{in: in, left: size, decode: decode}
 }
 
-// hadoopHeader tells whether a file may begin with a block. That is no proof: there is no magic.
+// hadoopHeader reports whether a file may begin with a block. That is no proof: there is no magic.
 func hadoopHeader(head []byte) bool {
 	if len(head) == 4 {
 		return binary.BigEndian.Uint32(head) == 0
@@ -45,7 +45,7 @@ func hadoopHeader(head []byte) bool {
 		return false
 	}
 	text, chunk := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
-	if text == 0 { // an empty file, with another one behind it
+	if text == 0 { // an empty file, with another one after it
 		return hadoopHeader(head[4:])
 	}
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4

@@ -98,7 +98,7 @@ func compressZ(head []byte) bool {
 
 // openPGP tells a binary message that begins with a key that the rest is encrypted by: a packet of type 1 or 3 of
 // version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). None of these is UTF-8: its characters begin with
-// none of the first bytes but 0xc3, and go on with 0x80 or above then, which is longer than such a key of a password is.
+// none of the first bytes but 0xc3, and continue with 0x80 or above then, which is longer than such a key of a password is.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false

@@ -170,7 +170,7 @@ func TestCompressedRecords(t *testing.T) {
 	}
 }
 
-// A file that was cut short is an error behind the records that can be read, never the end of the input.
+// A file that was cut short is an error after the records that can be read, never the end of the input.
 func TestCompressedFileCutShort(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

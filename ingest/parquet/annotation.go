@@ -148,7 +148,7 @@ func readElements(c *compact) ([]element, error) {
 	return elements, nil
 }
 
-// readableByArrow tells whether v15 reads a file whose only column is e.
+// readableByArrow reports whether v15 reads a file whose only column is e.
 func readableByArrow(e *element) bool {
 	root := element{fields: []elementField{{elementName, typeBinary, []byte{1, 'm'}}, {elementChildren, typeI32, []byte{2}}}}
 	raw := []byte{typeI32, 2 * fieldVersion, 2, typeList, 2 * fieldSchema}

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// codecReadable says whether pages of a codec can be unpacked.
+// codecReadable reports whether pages of a codec can be unpacked.
 func codecReadable(c compress.Compression) bool {
 	switch c {
 	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd:

@@ -23,10 +23,10 @@ type cursor struct {
 	appendText formatFunc
 	buffer     decoded
 
-	levels []int16 // of the batch, 0 for a null; nil where there are none
+	levels []int16 // of the batch, 0 for a null; nil if there are none
 	at, n  int     // the next row in the batch, and its rows
 	value  int     // the next value in the batch
-	unread int     // rows of the page behind the batch
+	unread int     // rows of the page after the batch
 }
 
 func (c *cursor) init(u *unpacker, scratch *[]byte) {

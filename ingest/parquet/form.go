@@ -62,7 +62,7 @@ func (f *Form) Check() error {
 	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
 }
 
-// RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
+// RejectDelimiter follows each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
 // where a value has \x01, a newline or a backslash, a backslash is put before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
 
@@ -75,7 +75,7 @@ func (f *Form) RowOffsets() bool { return true }
 // Warnings has none: a file says by itself what it holds.
 func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
-// maxOpenFiles is how many files' footers are read side by side.
+// maxOpenFiles is how many files' footers are read in parallel.
 const maxOpenFiles = 8
 
 // Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all

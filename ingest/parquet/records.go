@@ -98,7 +98,7 @@ func (r *records) Next() (*ingest.Record, error) {
 	return &r.record, nil
 }
 
-// readRow appends the row's fields to line, each behind a separator, and says which is no proper value; -1: none.
+// readRow appends the row's fields to line, each after a separator, and says which is no proper value; -1: none.
 func (r *records) readRow() (bad int, problem string, err error) {
 	bad = -1
 	line := r.line[:0]
@@ -143,7 +143,7 @@ func (r *records) invalid() (bad int, problem string) {
 	return -1, ""
 }
 
-// cut makes the fields of the record views of line. What a reject would be is line as it is, save where values have the
+// cut makes the fields of the record views of line. What a reject would be is line as it is, except where values have the
 // characters that it is written with.
 func (r *records) cut() {
 	nulls := 0
@@ -184,7 +184,7 @@ func (r *records) escaped() []byte {
 	return raw
 }
 
-// fill gives a column its next batch. The decoders panic where they meet what they don't expect.
+// fill decodes a column's next batch. The decoders panic where they meet what they don't expect.
 func (r *records) fill(c *cursor) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -237,7 +237,7 @@ func (r *records) beginGroup() error {
 	return nil
 }
 
-// fileFor gives the file to read a chunk from.
+// fileFor returns the file to read a chunk from.
 func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
 	if at.end-at.start <= maxWholeChunk {
 		return r.file, nil
@@ -268,7 +268,7 @@ func (r *records) Bytes() int64 {
 	return min(at, all)
 }
 
-// Close gives the files back.
+// Close closes the files.
 func (r *records) Close() error {
 	r.err = errClosed
 	r.unpack.close()

@@ -45,7 +45,7 @@ func (v *decoded) make(t parquet.Type) {
 	}
 }
 
-// bind gives what reads the next n values of a column; nil for a reader of no known type.
+// bind returns what reads the next n values of a column; nil for a reader of no known type.
 func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
 	switch r := r.(type) {
 	case *file.BooleanColumnChunkReader:
@@ -71,7 +71,7 @@ func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (
 // formatFunc appends the text of a value of the batch, or says what is wrong with it.
 type formatFunc func(dst []byte, value int) (out []byte, problem string)
 
-// newFormat gives what shows a column's values. Text that is checked a row at a time is not checked here.
+// newFormat returns what shows a column's values. Text that is checked a row at a time is not checked here.
 func (c *cursor) newFormat(f *Form, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
 	var s formatFunc

@@ -25,7 +25,7 @@ const maxReply = 1 << 20
 // kdcTimeout is how long one KDC may take at most before the next is asked.
 const kdcTimeout = 5 * time.Second
 
-// ask sends a request to the realm's KDCs, one after the other until one answers, and first to the one that answered
+// ask sends a request to the realm's KDCs, one after another until one answers, and first to the one that answered
 // last. It gives the address of the one that did. An answer may be a messages.KRBError.
 func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
 	addrs := c.kdcs(realm)
@@ -73,7 +73,7 @@ func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	return min(kdcTimeout, time.Until(deadline)/time.Duration(kdcs))
 }
 
-// unavailable tells whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
+// unavailable reports whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
 func unavailable(err error) bool {
 	var refused messages.KRBError
 	return errors.As(err, &refused) && refused.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE
@@ -158,7 +158,7 @@ func byUDP(ctx context.Context, addr string, request []byte) ([]byte, error) {
 	return reply[:n], err
 }
 
-// krbError gives an answer that is an error as a messages.KRBError.
+// krbError returns an answer that is an error as a messages.KRBError.
 func krbError(reply []byte) error {
 	var e messages.KRBError
 	if parse(func() error { return e.Unmarshal(reply) }) == nil {

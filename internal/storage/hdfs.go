@@ -19,7 +19,7 @@ import (
 )
 
 // hdfsFS is HDFS as one user sees it. The library's client keeps one connection to the active NameNode, over which
-// calls go one after the other, and one connection to a DataNode for each open file.
+// calls go one after another, and one connection to a DataNode for each open file.
 type hdfsFS struct {
 	client      *hdfs.Client
 	uri         string // hdfs://authority, as the job or fs.defaultFS has it
@@ -113,7 +113,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	}
 }
 
-// newFiles gives replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
+// newFiles returns replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
 func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
 	replication, blockSize = defaults.Replication, defaults.BlockSize
 	if text := conf.Get("dfs.replication", ""); text != "" {

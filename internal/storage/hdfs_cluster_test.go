@@ -19,7 +19,7 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// onHDFS gives a new directory on a cluster's HDFS.
+// onHDFS returns a new directory on a cluster's HDFS.
 func onHDFS(t *testing.T, conf *siteconf.Conf) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///tests/storage-" + t.Name() + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)

@@ -15,12 +15,12 @@ type timeouts struct {
 	dial     time.Duration // to connect
 	nameNode time.Duration // for the NameNode to take or send something
 	dataNode time.Duration // the same for a DataNode
-	start    time.Duration // to go on trying to reach a NameNode at all
-	retry    time.Duration // to go on trying in a call, e.g. while NameNodes change places
+	start    time.Duration // to continue trying to reach a NameNode at all
+	retry    time.Duration // to continue trying in a call, e.g. while NameNodes change places
 	complete time.Duration // for a closed file's last block to be replicated
 }
 
-// hdfsTimeouts gives the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
+// hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
 func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 	dataNode := time.Minute // dfs.client.socket-timeout's default
 	if ms, err := strconv.Atoi(conf.Get("dfs.client.socket-timeout", "")); err == nil && ms > 0 {
@@ -30,7 +30,7 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
 }
 
-// timedConn gives each read and write a time. After a failure it is closed for good: what a late answer would belong to
+// timedConn gives each read and write a deadline. After a failure it is closed for good: what a late answer would belong to
 // can't be told any more, and the library, which keeps a connection whose read failed, hears of it at its next write.
 type timedConn struct {
 	net.Conn
@@ -63,7 +63,7 @@ func (c *timedConn) Write(p []byte) (int, error) {
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
 // smallReads is how much is read at once where less is asked for. A packet of a block begins with three small pieces, its
-// lengths, its header and its checksums; the data behind them are read past the buffer.
+// lengths, its header and its checksums; the data after them are read past the buffer.
 const smallReads = 4 << 10
 
 // packetConn is a connection to a DataNode.

@@ -126,7 +126,7 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	}
 }
 
-// unknownHosts says whether an address's host is one that no name server knows, of all of them.
+// unknownHosts reports whether an address's host is one that no name server knows, of all of them.
 func unknownHosts(addresses []string) bool {
 	for _, address := range addresses {
 		host, _, err := net.SplitHostPort(address)

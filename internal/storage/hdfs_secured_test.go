@@ -81,7 +81,7 @@ func loginAs(t *testing.T, c *testcluster.Cluster, name string) *kerberos.Login 
 	return login
 }
 
-// folder gives a new directory.
+// folder returns a new directory.
 func (s *secured) folder(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///secured-" + strings.NewReplacer("/", "-", ",", "-", "+", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -301,7 +301,7 @@ func securedPermission(t *testing.T, s *secured) {
 	}
 }
 
-// The NameNodes change places, and all goes on: with a ticket and with a token, which is good at both.
+// The NameNodes change places, and all continues: with a ticket and with a token, which is good at both.
 func securedFailover(t *testing.T, s *secured) {
 	conf := siteOf(t, s.Cluster)
 	conf.Set(rpcProtectionProperty, "privacy")

@@ -200,7 +200,7 @@ func keytabLogin(t *testing.T, k *kdc.KDC) *kerberos.Login {
 	return login
 }
 
-// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will go on refusing.
+// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will keep refusing.
 func TestLoginWithoutKDC(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	n := ticketClient(t, k)

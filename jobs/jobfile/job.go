@@ -160,12 +160,12 @@ func (j *Job) Instant() int64 {
 	return j.Date.UnixMilli()
 }
 
-// Connects reports whether a job connects to HBase; load says whether it may load.
+// Connects reports whether a job connects to HBase; load reports whether it may load.
 func (j *Job) Connects(load bool) bool {
 	return slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return out.Regions.From == "table" || out.Load && load })
 }
 
-// Remote reports whether a job uses more than local disks; load says whether it may load.
+// Remote reports whether a job uses more than local disks; load reports whether it may load.
 func (j *Job) Remote(load bool) bool {
 	return j.Connects(load) || storage.IsHDFS(j.Input.Path) || slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return storage.IsHDFS(out.Output) })
 }

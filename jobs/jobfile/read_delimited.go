@@ -164,7 +164,7 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// nullTexts are a text or a list of texts; nil where the key is missing.
+// nullTexts are a text or a list of texts; nil if the key is missing.
 func nullTexts(s *section, key string) [][]byte {
 	switch {
 	case !s.has(key):

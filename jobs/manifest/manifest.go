@@ -211,7 +211,7 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 }
 
 func (r *Slice) marshal() (text []byte, err error) {
-	marks := 0 // marks are never removed, so their number tells whether text is current
+	marks := 0 // marks are never removed, so their number reports whether text is current
 	for i := range r.Files {
 		if r.Files[i].Loaded {
 			marks++

@@ -9,7 +9,7 @@ type Outcome struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Result gives a report's outcome to fill in.
+// Result returns a report's outcome to fill in.
 func (o *Outcome) Result() *Outcome { return o }
 
 // New is a failure until it is found to be something else.

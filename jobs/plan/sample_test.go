@@ -90,7 +90,7 @@ func planDir(t testing.TB, job string, input []byte) string {
 	return dir
 }
 
-// made writes rows id|user|city: id counts, a user has ten rows, one after the other.
+// made writes rows id|user|city: id counts, a user has ten rows, one after another.
 func made(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {

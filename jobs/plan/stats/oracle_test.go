@@ -68,7 +68,7 @@ func beUint64(s string) (n uint64) {
 	return n
 }
 
-// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put in place of a bound, and what is
+// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put instead of a bound, and what is
 // kept of a long key is a copy of its beginning.
 func TestFrequentTop(t *testing.T) {
 	f := NewHeavyHitters(3)

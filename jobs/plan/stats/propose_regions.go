@@ -47,7 +47,7 @@ type RegionInput struct {
 	Servers        int   // RegionServers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
-	// FromKey gives the splits that the expression alone suggests for so many regions; an error where it tells nothing.
+	// FromKey returns the splits that the expression alone suggests for so many regions; an error where it tells nothing.
 	FromKey func(regions int) ([][]byte, error)
 }
 
@@ -93,7 +93,7 @@ func choose(keys *Sample, regions int, w RegionInput) (splits [][]byte, from str
 	return even, "key"
 }
 
-// cut gives the rows at which regions begin: each salt, and quantiles of the keys inside a salt, or of all.
+// cut returns the rows at which regions begin: each salt, and quantiles of the keys inside a salt, or of all.
 func cut(keys *Sample, regions int, salts [][]byte) (splits [][]byte, from string) {
 	if len(salts) == 0 {
 		return quantiles(keys, 0, keys.Len(), regions), "sample"
@@ -177,7 +177,7 @@ func skewOf(keys *Sample, splits [][]byte) float64 {
 	return Skew(largest, all, len(splits)+1)
 }
 
-// Skew is the largest share over the mean of n: 1 where all are equal, 0 where there is nothing.
+// Skew is the largest share over the mean of n: 1 where all are equal, 0 if there is nothing.
 func Skew(largest, all int64, n int) float64 {
 	if all == 0 {
 		return 0

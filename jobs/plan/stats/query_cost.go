@@ -47,7 +47,7 @@ func (p *QueryCost) Add(values, prefix uint64) {
 	}
 }
 
-// Means are how many rows a query returns and reads, on average over all different values; 0 where there are none.
+// Means are how many rows a query returns and reads, on average over all different values; 0 if there are none.
 func (p *QueryCost) Means() (returned, read float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,7 +25,7 @@ type Report struct {
 	HFiles   Estimate   `json:"hfiles"`
 	Repeats  Repeats    `json:"repeats"`
 
-	Query   *Query      `json:"query,omitempty"` // nil where the job names no query columns
+	Query   *Query      `json:"query,omitempty"` // nil if the job names no query columns
 	Queries []QueryLoad `json:"queries"`         // the job's list, weighed
 	Daily   Day         `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
 
@@ -166,7 +166,7 @@ type Live struct {
 	Regions  []LiveRegion `json:"regions"`
 	Families []LiveFamily `json:"families"`
 	Empty    int          `json:"empty_regions"`
-	Skew     float64      `json:"skew"` // largest region over the mean; 0 where none has a megabyte
+	Skew     float64      `json:"skew"` // largest region over the mean; 0 if none has a megabyte
 	Checked  int64        `json:"keys_checked"`
 	Present  int64        `json:"keys_present"` // of those, rows that the table has already
 }
