@@ -149,7 +149,7 @@ func (r *runner) spillNeed(todo []*outputRun) int64 {
 	if int64(bytes) <= sorting.SortMemory(r.options.Memory) {
 		return 0
 	}
-	return max(0, int64(sorting.SpillRatio*bytes)-r.keeper.Spilled())
+	return max(0, int64(sorting.SpillRatio*bytes)-r.checkpoints.Spilled())
 }
 
 func sameDisk(a, b string) bool {

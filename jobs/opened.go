@@ -18,14 +18,14 @@ import (
 
 // runner runs a job: it has what the outputs share, and each output's directory.
 type runner struct {
-	job     *jobfile.Job
-	options options.Options
-	site    *site.Site
-	source  *source.Source
-	cluster *load.Cluster  // nil if the job needs none
-	ledger  *ledger.Ledger // nil if nothing is loaded
-	places  []*outputRun
-	keeper  *checkpoint.Store // from the sort on
+	job         *jobfile.Job
+	options     options.Options
+	site        *site.Site
+	source      *source.Source
+	cluster     *load.Cluster  // nil if the job needs none
+	ledger      *ledger.Ledger // nil if nothing is loaded
+	places      []*outputRun
+	checkpoints *checkpoint.Store // from the sort on
 }
 
 // newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.

@@ -215,8 +215,8 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 		return err
 	}
 	r.source.LogWarnings(r.options)
-	r.keeper, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
-	defer func() { err = errors.Join(err, r.keeper.Close(ctx, err)) }()
+	r.checkpoints, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
+	defer func() { err = errors.Join(err, r.checkpoints.Close(ctx, err)) }()
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
 		var wrongCount *sorting.RowsError // which another expect_rows corrects
-		r.keeper.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
+		r.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
 	r.options.Failpoint.Reached(failpoint.Sorted)
@@ -289,7 +289,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	}
 	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
-	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Checkpoints: r.keeper,
+	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.checkpoints.Splits, Checkpoints: r.checkpoints,
 		Rejects: rejects}
 	for _, w := range r.places {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
@@ -307,7 +307,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 		return nil, err
 	}
 	summary.sorted(rows)
-	summary.Resumed = r.keeper.Resumed()
+	summary.Resumed = r.checkpoints.Resumed()
 	return rows, nil
 }
 
@@ -342,7 +342,7 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].Sorted.Close())
 		rows[i] = nil
 		if err == nil {
-			err = r.keeper.Free(i)
+			err = r.checkpoints.Free(i)
 		}
 		if err != nil {
 			return r.wrapOutput(w, err)

@@ -149,9 +149,9 @@ func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 
 // groupRuns distributes the last of the runs, which are more than keep, over groups: as few as suffice, but as many
 // as shards if possible.
-func groupRuns(runs []*spilledRun, keep, lanes int) (large []*spilledRun, groups [][]*spilledRun) {
+func groupRuns(runs []*spilledRun, keep, shards int) (large []*spilledRun, groups [][]*spilledRun) {
 	fan, excess := max(keep, 2), len(runs)-keep
-	n := max((excess+fan-2)/(fan-1), min(lanes, excess)) // a group of m runs reduces them by m-1
+	n := max((excess+fan-2)/(fan-1), min(shards, excess)) // a group of m runs reduces them by m-1
 	dealt := excess + n
 	if dealt > len(runs) {
 		n, dealt = (len(runs)+fan-1)/fan, len(runs)

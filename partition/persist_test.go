@@ -49,13 +49,13 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lanes []*Shard
+	var shards []*Shard
 	since := make([][]int, o.Shards)
 	for range o.Shards {
-		lanes = append(lanes, s.NewShard())
+		shards = append(shards, s.NewShard())
 	}
 	checkpoint := func(i int) {
-		run, err := lanes[i].Spill()
+		run, err := shards[i].Spill()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,30 +73,30 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 			continue
 		}
 		if killed == 0 {
-			for _, lane := range lanes[1:] {
-				if _, err := lane.Spill(); err != nil {
+			for _, shard := range shards[1:] {
+				if _, err := shard.Spill(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			return nil, errors.Join(errKilled, s.Discard())
 		}
 		killed--
-		e, lane := &entries[n], lanes[n%o.Shards]
-		if err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
+		e, shard := &entries[n], shards[n%o.Shards]
+		if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
 			t.Fatal(err)
 		}
 		since[n%o.Shards] = append(since[n%o.Shards], n)
-		if lane.Full() {
+		if shard.Full() {
 			checkpoint(n % o.Shards)
 		}
 	}
 	if !s.CanMerge() {
-		for i := range lanes {
+		for i := range shards {
 			checkpoint(i)
 		}
 	}
-	for _, lane := range lanes {
-		if err := lane.Close(); err != nil {
+	for _, shard := range shards {
+		if err := shard.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 }
 
 // TestKilledSortsGoOn: however often a sort is killed, while entries come and while runs are merged, and with whatever
-// memory and lanes it continues, the same entries come out, and the regions are cut at the same rows.
+// memory and shards it continues, the same entries come out, and the regions are cut at the same rows.
 func TestKilledSortsGoOn(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {
@@ -287,13 +287,13 @@ func TestSortEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lane := s.NewShard()
+		shard := s.NewShard()
 		for i := range entries {
 			e := &entries[i]
-			err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
-			if err == nil && lane.Full() {
+			err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
+			if err == nil && shard.Full() {
 				var run RunFile
-				run, err = lane.Spill()
+				run, err = shard.Spill()
 				k.runs = append(k.runs, run)
 			}
 			if err != nil {
@@ -301,13 +301,13 @@ func TestSortEndsWithItsContext(t *testing.T) {
 			}
 		}
 		if keep {
-			run, err := lane.Spill()
+			run, err := shard.Spill()
 			if err != nil {
 				t.Fatal(err)
 			}
 			k.runs = append(k.runs, run)
 		}
-		if err := lane.Close(); err != nil {
+		if err := shard.Close(); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -327,13 +327,13 @@ func TestSortEndsWithItsContext(t *testing.T) {
 }
 
 // TestRunsAreGrouped: the groups are large enough for one pass where one suffices, none larger than what can be read at
-// once, and as many as lanes where that can be.
+// once, and as many as shards where that can be.
 func TestRunsAreGrouped(t *testing.T) {
-	for _, c := range []struct{ runs, keep, lanes, groups, left int }{
+	for _, c := range []struct{ runs, keep, shards, groups, left int }{
 		{3, 2, 2, 1, 2}, {10, 6, 1, 1, 6}, {10, 6, 2, 2, 6}, {11, 6, 1, 1, 6}, {12, 6, 1, 2, 6}, {36, 6, 1, 6, 6}, {36, 6, 4, 6, 6},
 		{100, 6, 4, 17, 17}, {5, 1, 4, 3, 3}, {2, 1, 4, 1, 1}, {800, 500, 2, 2, 500}, {5000, 512, 16, 16, 512},
 	} {
-		large, groups := groupRuns(make([]*spilledRun, c.runs), c.keep, c.lanes)
+		large, groups := groupRuns(make([]*spilledRun, c.runs), c.keep, c.shards)
 		all := len(large)
 		for _, g := range groups {
 			all += len(g)

@@ -34,25 +34,25 @@ func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.NewShard()
+	shard := s.NewShard()
 	for i := range entries {
-		key := sortentry.AppendRow(lane.Buffer(), fmt.Appendf(nil, "row%03d", i*7919%300))
+		key := sortentry.AppendRow(shard.Buffer(), fmt.Appendf(nil, "row%03d", i*7919%300))
 		rowLen := len(key)
 		key = fmt.Appendf(key, "q%06d", i)
 		entry := append(key, bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 31)}, 60)...)
-		if err := lane.Commit(entry, rowLen, len(key), Position{Offset: int64(i)}); err != nil {
+		if err := shard.Commit(entry, rowLen, len(key), Position{Offset: int64(i)}); err != nil {
 			t.Fatal(err)
 		}
-		if !lane.Full() && i+1 < entries {
+		if !shard.Full() && i+1 < entries {
 			continue
 		}
-		run, err := lane.Spill()
+		run, err := shard.Spill()
 		if err != nil {
 			t.Fatal(err)
 		}
 		k.runs = append(k.runs, run)
 	}
-	if err := lane.Close(); err != nil {
+	if err := shard.Close(); err != nil {
 		t.Fatal(err)
 	}
 	sorted, err := s.Sort(t.Context())

@@ -45,7 +45,7 @@ func randomEntries(r *rand.Rand, n, largest int) []Entry {
 	return entries
 }
 
-// sortEntries sorts through lanes that work in parallel, entry i through lane i%lanes.
+// sortEntries sorts through shards that work in parallel, entry i through shard i%shards.
 func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	t.Helper()
 	s, err := NewSorter(o)
@@ -55,16 +55,16 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	t.Cleanup(func() { s.Discard() })
 	var wait sync.WaitGroup
 	for n := range o.Shards {
-		lane := s.NewShard()
+		shard := s.NewShard()
 		wait.Go(func() {
 			for i := n; i < len(entries); i += o.Shards {
 				e := &entries[i]
-				b := append(append(lane.Buffer(), e.Key...), e.Payload...)
-				if err := commit(lane, b, len(e.Key), e.Position); err != nil {
+				b := append(append(shard.Buffer(), e.Key...), e.Payload...)
+				if err := commit(shard, b, len(e.Key), e.Position); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := lane.Close(); err != nil {
+			if err := shard.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -164,11 +164,11 @@ func TestOpenLaneIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.NewShard()
+	shard := s.NewShard()
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
-	if err := commit(lane, lane.Buffer(), 0, Position{}); err == nil {
+	if err := commit(shard, shard.Buffer(), 0, Position{}); err == nil {
 		t.Fatal("an entry without key was taken")
 	}
 }
@@ -178,12 +178,12 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.NewShard()
+	shard := s.NewShard()
 	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
 	for name, err := range map[string]error{
-		"no key":          one(lane, 0),
-		"key too short":   one(lane, 4),
-		"key too long":    commit(lane, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
+		"no key":          one(shard, 0),
+		"key too short":   one(shard, 4),
+		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
 		"a lane too many": one(s.NewShard(), 3),
 		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
 		"no regions":      second(NewSorter(Options{Shards: 1})),
@@ -192,15 +192,15 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := commit(lane, append(lane.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
+	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {
-		if err := lane.Close(); err != nil {
+		if err := shard.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := one(lane, 3); err == nil {
+	if err := one(shard, 3); err == nil {
 		t.Error("a closed lane took an entry")
 	}
 	sorted, err := s.Sort(t.Context())
@@ -275,10 +275,10 @@ func TestCommitAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Discard() })
-	lane, payload, n := s.NewShard(), make([]byte, 200), int64(0)
+	shard, payload, n := s.NewShard(), make([]byte, 200), int64(0)
 	commit := func() {
-		b := strconv.AppendInt(lane.Buffer(), 1_000_000+n*7919%1_000_000, 10)
-		if err := commit(lane, append(b, payload...), 7, Position{0, n}); err != nil {
+		b := strconv.AppendInt(shard.Buffer(), 1_000_000+n*7919%1_000_000, 10)
+		if err := commit(shard, append(b, payload...), 7, Position{0, n}); err != nil {
 			t.Fatal(err)
 		}
 		n++

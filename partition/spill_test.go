@@ -56,17 +56,17 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 	t.Cleanup(func() { s.Discard() })
 	before, most := liveHeap(), uint64(0)
-	lanes, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
+	shards, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
-		b := fmt.Appendf(lanes[i%2].Buffer(), "%08x", uint32(i)*2654435761)
-		if err := commit(lanes[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
+		b := fmt.Appendf(shards[i%2].Buffer(), "%08x", uint32(i)*2654435761)
+		if err := commit(shards[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%20_000 == 0 {
 			most = max(most, liveHeap())
 		}
 	}
-	if err := errors.Join(lanes[0].Close(), lanes[1].Close()); err != nil {
+	if err := errors.Join(shards[0].Close(), shards[1].Close()); err != nil {
 		t.Fatal(err)
 	}
 	sorted, err := s.Sort(t.Context())
@@ -167,22 +167,22 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.NewShard()
-	if err = fill(lane); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
+	shard := s.NewShard()
+	if err = fill(shard); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
-	if again := commit(lane, append(lane.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
+	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
 		t.Errorf("after the failure the lane says %v", again)
 	}
-	if err := errors.Join(lane.Close(), s.Discard()); err != nil {
+	if err := errors.Join(shard.Close(), s.Discard()); err != nil {
 		t.Error(err)
 	}
 }
 
-// fill commits entries until the lane fails.
-func fill(lane *Shard) error {
+// fill commits entries until the shard fails.
+func fill(shard *Shard) error {
 	for i := range 100_000 {
-		if err := commit(lane, append(lane.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
 			return err
 		}
 	}
@@ -239,14 +239,14 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.NewShard()
-	if err := fill(lane); err != nil {
+	shard := s.NewShard()
+	if err := fill(shard); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(work); len(left) != 1 {
 		t.Fatalf("%d entries in the work folder while the sort goes on", len(left))
 	}
-	if err := errors.Join(s.Discard(), s.Discard(), lane.Close()); err != nil {
+	if err := errors.Join(s.Discard(), s.Discard(), shard.Close()); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(work); len(left) > 0 {

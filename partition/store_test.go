@@ -136,19 +136,19 @@ func (k *keeper) life(t *testing.T, o Options, entries []Entry) (read []Entry, e
 		return nil, errors.Join(err, s.Discard())
 	}
 	defer func() { err = errors.Join(err, s.Discard()) }()
-	lane := s.NewShard()
-	defer lane.Close()
+	shard := s.NewShard()
+	defer shard.Close()
 	var since []int
 	for n := range entries {
 		if !k.covered[n] {
 			e := &entries[n]
-			if err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
 				return nil, err
 			}
 			since = append(since, n)
 		}
-		if lane.Full() || n == len(entries)-1 && !s.CanMerge() {
-			run, err := lane.Spill()
+		if shard.Full() || n == len(entries)-1 && !s.CanMerge() {
+			run, err := shard.Spill()
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func (k *keeper) life(t *testing.T, o Options, entries []Entry) (read []Entry, e
 			since = nil
 		}
 	}
-	if err := lane.Close(); err != nil {
+	if err := shard.Close(); err != nil {
 		return nil, err
 	}
 	sorted, err := s.Sort(t.Context())

@@ -237,7 +237,7 @@ func (e *trialEncoder) replay() (all int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	lane := sorter.NewShard()
+	shard := sorter.NewShard()
 	var sum digest.Sum
 	for i := range e.sample.Len() {
 		// The sample is sorted already, a run's rows are not.
@@ -249,14 +249,14 @@ func (e *trialEncoder) replay() (all int64, err error) {
 		}
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
-			entry := append(append(lane.Buffer(), key...), payload...)
-			err = lane.Commit(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			entry := append(append(shard.Buffer(), key...), payload...)
+			err = shard.Commit(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
-			return 0, errors.Join(err, lane.Close(), sorter.Discard())
+			return 0, errors.Join(err, shard.Close(), sorter.Discard())
 		}
 	}
-	return all, errors.Join(lane.Close(), sorter.Discard())
+	return all, errors.Join(shard.Close(), sorter.Discard())
 }
 
 // readBack is how many bytes of KeyValues are written and read back to measure the speed.

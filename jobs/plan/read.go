@@ -129,15 +129,15 @@ func (p *planner) read(ctx context.Context) error {
 		return nil
 	})
 	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
-		lane := p.newWorker()
+		worker := p.newWorker()
 		group.Go(func() error {
 			var err error
 			for piece := range pieces {
-				if err = lane.read(running, piece); err != nil {
+				if err = worker.read(running, piece); err != nil {
 					break
 				}
 			}
-			lane.close()
+			worker.close()
 			return err
 		})
 	}

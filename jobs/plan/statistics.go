@@ -181,11 +181,11 @@ func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
 		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
-		lane := &queryWorker{weighedQuery: a, columns: columnsOf(c.job, a.Columns)}
+		worker := &queryWorker{weighedQuery: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {
-			lane.evaluator = a.prefix.Evaluator()
+			worker.evaluator = a.prefix.Evaluator()
 		}
-		t.asks = append(t.asks, lane)
+		t.asks = append(t.asks, worker)
 	}
 	return t
 }

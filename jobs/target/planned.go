@@ -60,7 +60,7 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
 	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
 	var size atomic.Int64
-	lanes := sync.Pool{New: func() any {
+	workers := sync.Pool{New: func() any {
 		return &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
 			key: entry.NewKey(j), layout: layout, sample: sample}
 	}}
@@ -68,11 +68,11 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	group.SetLimit(parallel.Workers())
 	for _, split := range splits {
 		group.Go(func() error {
-			lane := lanes.Get().(*splitWorker)
-			defer lanes.Put(lane)
-			lane.size = 0
-			_, err := lane.records.ReadSplit(running, split, lane.add)
-			size.Add(lane.size)
+			worker := workers.Get().(*splitWorker)
+			defer workers.Put(worker)
+			worker.size = 0
+			_, err := worker.records.ReadSplit(running, split, worker.add)
+			size.Add(worker.size)
 			return err
 		})
 	}
