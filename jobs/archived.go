@@ -23,13 +23,13 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	if loaded, err := r.loadedBefore(); err != nil || !loaded {
 		return errors.Join(cause, err)
 	}
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		w.report = summary.output(i)
 	}
 	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
 	}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		w.loader.Cluster = r.cluster
 		if err := w.checkLoadedWithoutInput(ctx); err != nil {
 			return r.wrapOutput(w, err)
@@ -48,7 +48,7 @@ func (r *runner) loadedBefore() (bool, error) {
 			return false, nil
 		}
 		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site})
-		r.places = append(r.places, w)
+		r.outputs = append(r.outputs, w)
 		var err error
 		if w.out.FS, w.out.Path, err = r.site.Resolve(out.Output, out.Dir); err != nil {
 			return false, err

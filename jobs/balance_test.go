@@ -93,7 +93,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		if p != failpoint.Sorted {
 			return
 		}
-		family := &r.places[0].target.Layout.Families[0] // whose last cell goes into another column from now on
+		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
 		names := append([][]byte{}, family.Qualifiers...)
 		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
 		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {

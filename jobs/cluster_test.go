@@ -479,7 +479,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 			t.Error(err)
 		}
 	})
-	w := r.places[0]
+	w := r.outputs[0]
 	if w.out.Manifest, err = manifest.Read(w.out.FS, w.out.Path); err != nil {
 		t.Fatal(err)
 	}

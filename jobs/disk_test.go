@@ -283,7 +283,7 @@ func TestUnknownDiskSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	w := r.places[0]
+	w := r.outputs[0]
 	if _, err := w.out.Resume(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestUnknownDiskSize(t *testing.T) {
 	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkDisk(r.places); err != nil || !strings.Contains(said, "not known") {
+	if err := r.checkDisk(r.outputs); err != nil || !strings.Contains(said, "not known") {
 		t.Errorf("%v; said %q", err, said)
 	}
 }

@@ -24,7 +24,7 @@ type runner struct {
 	source      *source.Source
 	cluster     *load.Cluster  // nil if the job needs none
 	ledger      *ledger.Ledger // nil if nothing is loaded
-	places      []*outputRun
+	outputs     []*outputRun
 	checkpoints *checkpoint.Store // from the sort on
 }
 
@@ -61,7 +61,7 @@ func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func
 			}
 			w.loader.Ledger = r.ledger
 		}
-		r.places = append(r.places, w)
+		r.outputs = append(r.outputs, w)
 		if err = w.out.Open(ctx, lost); err != nil {
 			return r, r.wrapOutput(w, err)
 		}
@@ -94,7 +94,7 @@ func (r *runner) findInput(ctx context.Context) (err error) {
 // close closes everything.
 func (r *runner) close() error {
 	var errs []error
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		errs = append(errs, w.out.Close())
 	}
 	return errors.Join(append(errs, r.closeShared())...)

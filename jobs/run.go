@@ -78,7 +78,7 @@ func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 		}
 		r.options.Warnf("%v: their rows are written and loaded again now", lost.Lost)
 		r.options.Force = false // the output has this run's own files now
-		for _, w := range r.places {
+		for _, w := range r.outputs {
 			w.out.Options.Force = false
 		}
 	}
@@ -89,7 +89,7 @@ func (r *runner) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		if w.out.Lock != nil {
 			err = w.out.Lock.Explain(err)
 		}
@@ -99,7 +99,7 @@ func (r *runner) explainLock(ctx context.Context, err error) error {
 
 func (r *runner) run(ctx context.Context, summary *Summary) error {
 	var todo []*outputRun
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		w.report = summary.output(i)
 		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
@@ -129,7 +129,7 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 	} else if err := checkpoint.RemoveFinished(r.options.WorkDir, r.uris()); err != nil {
 		return err
 	}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		if err := r.finishOutput(ctx, w, summary, slices.Contains(todo, w)); err != nil {
 			return r.wrapOutput(w, err)
 		}
@@ -193,7 +193,7 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 
 // wrapOutput adds to an error which output it is about, if there are several.
 func (r *runner) wrapOutput(w *outputRun, err error) error {
-	if len(r.places) == 1 {
+	if len(r.outputs) == 1 {
 		return err
 	}
 	if w.report != nil {
@@ -237,7 +237,7 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 // checkpointOutputs are the outputs for the checkpoint store.
 func (r *runner) checkpointOutputs() []checkpoint.Output {
 	var all []checkpoint.Output
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
@@ -250,7 +250,7 @@ func (r *runner) checkpointOutputs() []checkpoint.Output {
 // uris names the outputs.
 func (r *runner) uris() []string {
 	var all []string
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		all = append(all, w.out.FS.URI(w.out.Path))
 	}
 	return all
@@ -278,7 +278,7 @@ func (r *runner) prepareOutputs(todo []*outputRun) error {
 }
 
 // rejectsDir is the output with the rejects: the first one.
-func (r *runner) rejectsDir() *outputRun { return r.places[0] }
+func (r *runner) rejectsDir() *outputRun { return r.outputs[0] }
 
 // sort reads the input and returns each output's rows; none for outputs that are written.
 func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
@@ -291,7 +291,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	rejects.WriteIn(temps)
 	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.checkpoints.Splits, Checkpoints: r.checkpoints,
 		Rejects: rejects}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
 	var rows []*sorting.Rows
@@ -313,7 +313,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 
 // countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
 func (r *runner) countFailed(rows []*sorting.Rows) {
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
 			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
 		}
@@ -322,7 +322,7 @@ func (r *runner) countFailed(rows []*sorting.Rows) {
 
 // writeAll writes one output after another, and frees the rows that were written.
 func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		if rows[i] == nil {
 			continue
 		}
@@ -335,7 +335,7 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 			return r.wrapOutput(w, err)
 		}
 	}
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		if rows[i] == nil {
 			continue
 		}

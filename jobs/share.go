@@ -16,13 +16,13 @@ type progressShare struct {
 // shareOf returns the i-th output's share. Outputs are written one after another, and then loaded.
 func (r *runner) shareOf(i int) progressShare {
 	loads := 1.0
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		if w.out.WantsLoad() {
 			loads = 1 - loadShare
 		}
 	}
 	between := func(from, to float64) func(progress.Progress) {
-		width := (to - from) / float64(len(r.places))
+		width := (to - from) / float64(len(r.outputs))
 		return progress.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
 	}
 	return progressShare{write: between(sortShare, loads), load: between(loads, 1)}
