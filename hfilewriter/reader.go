@@ -15,6 +15,9 @@ import (
 // ErrCorrupt marks errors of a file that is not a sound HFile. The text names the block and its offset.
 var ErrCorrupt = errors.New("corrupt HFile")
 
+// ErrUnsupported marks an HFile that may be sound, and has something that this package can't read.
+var ErrUnsupported = errors.New("not supported")
+
 // Reader reads an HFile: what Open loaded, and blocks on demand. It is safe for concurrent use if its io.ReaderAt is.
 type Reader struct {
 	in      io.ReaderAt
@@ -72,9 +75,9 @@ func (r *Reader) loadTrailer() (tail []byte, err error) {
 	r.trailer, r.minor = t, int(b[trailerVersionOffset])
 	switch {
 	case t.encrypted:
-		return nil, errors.New("the file is encrypted, which is not supported")
+		return nil, fmt.Errorf("the file is encrypted, which is %w", ErrUnsupported)
 	case compressionNames[t.compression] == "":
-		return nil, fmt.Errorf("compression %s is not supported", t.compression)
+		return nil, fmt.Errorf("compression %s is %w", t.compression, ErrUnsupported)
 	case t.loadOnOpenOffset < 0 || t.loadOnOpenOffset > r.end():
 		return nil, fmt.Errorf("%w: trailer puts the index root at %d of %d", ErrCorrupt, t.loadOnOpenOffset, r.end())
 	case t.cells < 0 || t.indexLevels < 1 || t.indexLevels > maxIndexLevels:
@@ -137,7 +140,7 @@ func (r *Reader) applyInfo() error {
 	version, ok := r.info[infoKeyValueVersion]
 	r.decoder.mvcc = ok && len(version) == 4 && binary.BigEndian.Uint32(version) == infoKeyValueVersionSet
 	if compressed := r.info[infoTagsCompressed]; len(compressed) > 0 && compressed[0] != 0 {
-		return errors.New("its tags are compressed with a dictionary, which is not supported")
+		return fmt.Errorf("its tags are compressed with a dictionary, which is %w", ErrUnsupported)
 	}
 	if r.trailer.cells > 0 {
 		if _, err := parseKey(r.info[infoLastKey]); err != nil {

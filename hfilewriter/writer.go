@@ -14,6 +14,9 @@ import (
 // ErrOrder marks a cell that was added after one that must follow it.
 var ErrOrder = errors.New("cells out of order")
 
+// ErrLength marks a cell with a row, family, qualifier or value that is longer than HBase accepts, or an empty row.
+var ErrLength = errors.New("length out of range")
+
 // Writer writes one HFile. The first error sticks: every later call returns it. It belongs to one goroutine.
 type Writer struct {
 	settings   Settings
@@ -93,11 +96,11 @@ func (w *Writer) Append(c *cell.Cell) error {
 func (w *Writer) check(c *cell.Cell) error {
 	switch {
 	case len(c.Row) == 0 || len(c.Row) > maxRowLen:
-		return fmt.Errorf("row of %d bytes; HBase takes 1 to %d", len(c.Row), maxRowLen)
+		return fmt.Errorf("%w: row of %d bytes; HBase accepts 1 to %d", ErrLength, len(c.Row), maxRowLen)
 	case len(c.Family) > maxFamilyLen:
-		return fmt.Errorf("family of %d bytes; HBase takes at most %d", len(c.Family), maxFamilyLen)
+		return fmt.Errorf("%w: family of %d bytes; HBase accepts at most %d", ErrLength, len(c.Family), maxFamilyLen)
 	case len(c.Qualifier) > maxQualifierLen || len(c.Value) > maxValueLen:
-		return fmt.Errorf("row %q: qualifier of %d and value of %d bytes; at most %d are possible", c.Row, len(c.Qualifier), len(c.Value), maxValueLen)
+		return fmt.Errorf("%w: row %q: qualifier of %d and value of %d bytes; at most %d are possible", ErrLength, c.Row, len(c.Qualifier), len(c.Value), maxValueLen)
 	case w.stats.cells > 0 && !bytes.Equal(c.Family, w.enc.prev.family):
 		return fmt.Errorf("row %q: family %q in a file of family %q", c.Row, c.Family, w.enc.prev.family)
 	}

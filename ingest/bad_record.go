@@ -3,15 +3,30 @@ package ingest
 import (
 	"fmt"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // BadRecord is a record that can't be used. Raw is a view of the reader's buffer, valid until its next call.
 type BadRecord struct {
 	Position
 	Column string // the column at fault; "" for the whole record
+	Value  string // of the column, its first bytes; "" where it says nothing, or is not known any more
 	Reason string // e.g. "19 columns, want 18"
 	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte
+	Code   errcode.Code // of the reason; "" where it is not known any more
+}
+
+// maxShown is how many bytes of a value are shown.
+const maxShown = 60
+
+// Shown is a value as an error shows it: its first bytes.
+func Shown(value []byte) string {
+	if len(value) > maxShown {
+		return strings.ToValidUTF8(string(value[:maxShown]), "\uFFFD") + "…"
+	}
+	return string(value)
 }
 
 // Error returns file, offset, record number and column, if known, and the reason.
@@ -29,6 +44,9 @@ func (b *BadRecord) Error() string {
 		fmt.Fprintf(&s, ", column %s", b.Column)
 	}
 	s.WriteString(": " + b.Reason)
+	if b.Value != "" {
+		fmt.Fprintf(&s, "; the value is %q", b.Value)
+	}
 	return s.String()
 }
 

@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // Limit is how many rejects a run tolerates: max_rejects of the job file, a count such as 0 or a percentage such as
@@ -51,6 +54,13 @@ type LimitError struct {
 	Read    int64     // 0 if reading did not end
 	First   BadRecord // the first reject by file and offset among those seen, Raw cut to 200 bytes and copied
 	Hint    string    // what is probably wrong with the input or the job file as a whole; "" if nothing suggests that
+
+	hinted errcode.Code // of the record with the hint
+}
+
+// ErrorCode is that of the hint, or of the first reject.
+func (e *LimitError) ErrorCode() errcode.Code {
+	return cmp.Or(e.hinted, e.First.Code, errcode.RejectsMany)
 }
 
 // Error returns how many rejects there were, the limit, the first one, and what to do.

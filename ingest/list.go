@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -23,10 +24,10 @@ type File struct {
 }
 
 // ErrNoFile says that an input is neither a file nor a directory.
-var ErrNoFile = errors.New("is a pipe, a socket or a device; the input is read from files only")
+var ErrNoFile = errcode.InputFile.New("is a pipe, a socket or a device; the input is read from files only")
 
 // ErrLink says that an input is a symbolic link without a target.
-var ErrLink = errors.New("is a symbolic link that leads nowhere, or in a circle; mend it, or move it away")
+var ErrLink = errcode.InputFile.New("is a symbolic link to nothing or to itself; repair it or move it away")
 
 // List finds the input files of a path: a file, a directory (all files in it and below, except names that begin with
 // _ or .) or a glob (of *, ? and [a-z] in any element; its matches may be files or directories, and only an element

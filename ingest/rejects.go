@@ -146,7 +146,7 @@ func (r *Rejects) limitError(read int64) error {
 		numbers.close()
 	}
 	if r.hint != nil {
-		e.Hint = r.hint.Hint
+		e.Hint, e.hinted = r.hint.Hint, r.hint.Code
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/failure"
@@ -13,11 +14,24 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
+	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
+	"bulkload/values"
 )
 
 // UsageError makes an error one of the command line.
-func UsageError(err error) error { return failure.New(failure.Usage, err) }
+func UsageError(err error) error {
+	return failure.Default(errcode.Command, failure.New(failure.Usage, err))
+}
+
+// AnswerError makes an error one of writing what a command answers.
+func AnswerError(err error) error { return errcode.Answer.Wrap(err) }
+
+// CodeOf is failure.CodeOf.
+var CodeOf = failure.CodeOf
+
+// TextOf is failure.TextOf.
+var TextOf = failure.TextOf
 
 // Differs is failure.Differs.
 const Differs = failure.Differs
@@ -64,6 +78,9 @@ const LevelDetail = options.LevelDetail
 // LevelCall is options.LevelCall.
 const LevelCall = options.LevelCall
 
+// Phase is timing.Phase.
+type Phase = timing.Phase
+
 // Progress is progress.Progress.
 type Progress = progress.Progress
 
@@ -100,8 +117,14 @@ const SummarySchema = outcome.Schema
 // Job is jobfile.Job.
 type Job = jobfile.Job
 
-// ParseDate is jobfile.ParseDate.
-var ParseDate = jobfile.ParseDate
+// Dates is jobfile.Dates.
+type Dates = jobfile.Dates
+
+// LogicalDate is jobfile.LogicalDate.
+type LogicalDate = jobfile.LogicalDate
+
+// Zone is values.Location.
+var Zone = values.Location
 
 // Read is jobfile.Read.
 var Read = jobfile.Read
@@ -129,6 +152,9 @@ var VerifyDir = verify.Dir
 
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
+
+// ListStale is verify.ListStale.
+var ListStale = verify.ListStale
 
 // VerifyReport is verify.Report.
 type VerifyReport = verify.Report

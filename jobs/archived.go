@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
@@ -88,7 +88,7 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 			return err
 		}
 		if e == nil {
-			return failure.Laterf("the ledger's entry of this load was just removed; try again")
+			return errcode.LoadAgain.Errorf("the ledger's entry of this load was just removed; try again")
 		}
 		if err := w.loader.Adopt(ctx, e); err != nil {
 			return err

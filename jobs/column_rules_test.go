@@ -101,9 +101,9 @@ func TestRules(t *testing.T) {
 		"null: error": {"columns_map: {a: {null: error}}\ncells: [b]", "1|x|y\n2|\\N|z\n", []string{"1 f:b @1000 =y"},
 			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"null, and null: error"`},
 		"checked text": {"columns_map: {a: {type: int32}, b: {type: timestamp}}\ncells: [a, b]", "1|+007|2026-11-20 01:02:03.0\n2|x|\n3|1|noon\n",
-			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, books.Books{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"no whole number"`},
+			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, books.Books{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"not a whole number"`},
 		"checked though skipped": {"columns_map: {a: {type: int32, skip: true}}\ncells: [b]", "1|x|y\n2|3|z\n", []string{"2 f:b @1000 =z"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"no whole number"`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"not a whole number"`},
 		"binary numbers": {"columns_map: {a: {type: int64, store: binary}, b: {type: decimal, store: binary}}\ncells: [a, b]", "1|-1|1.50\n2|256|-129\n",
 			[]string{"1 f:a @1000 =0xffffffffffffffff", "1 f:b @1000 =0x0000000200" + "96", "2 f:a @1000 =0x0000000000000100", "2 f:b @1000 =0x00000000ff7f"},
 			books.Books{Read: 2, Written: 2}, ""},
@@ -126,7 +126,7 @@ func TestRules(t *testing.T) {
 		"filter": {"filter: a = 'x' and b > 3", "1|x|4\n2|x|3\n3|y|9\n4|\\N|9\n5|x|\\N\n", []string{"1 f:a @1000 =x", "1 f:b @1000 =4", "1 f:id @1000 =1"},
 			books.Books{Read: 5, Written: 1, Filtered: 4}, ""},
 		"a filter that can't judge": {"filter: b > 3\ncells: [a]", "1|x|4\n2|x|much\n", []string{"1 f:a @1000 =x"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is no decimal number"`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is not a decimal number"`},
 		"what is filtered may be wrong elsewhere": {"filter: a = 'x'\ncolumns_map: {b: {type: int32}}\ncells: [b]", "1|x|4\n2|y|much\n\\N|y|4\n", []string{"1 f:b @1000 =4"},
 			books.Books{Read: 3, Written: 1, Filtered: 2}, ""},
 		"filtered duplicates": {"filter: b = '1'\ncells: [a]", "1|x|1\n1|y|2\n1|x|1\n", []string{"1 f:a @1000 =x"}, books.Books{Read: 3, Written: 1, Filtered: 1, Duplicates: 1}, ""},
@@ -262,7 +262,7 @@ func TestGetShowsBinaryValues(t *testing.T) {
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (lookup.GotCell{Family: "f", Qualifier: "b", Timestamp: 1000, Value: "", Type: "", Base64: ""}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is no whole number`) {
+	if _, err := lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is not a whole number`) {
 		t.Errorf("a query of no number: %v", err)
 	}
 }

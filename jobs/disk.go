@@ -5,8 +5,8 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
 
@@ -42,7 +42,7 @@ func (r diskNeed) err() error {
 	if r.need <= r.free {
 		return nil
 	}
-	return failure.Refusef("%s %s takes about %s, and %s are free there: make room, choose another place, or go on without this check with input.check_space: false",
+	return errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
 		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
 }
 
@@ -95,11 +95,11 @@ func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
 		return spill, nil
 	}
 	if spill.where, err = sorting.WorkFolder(r.options.WorkDir); err != nil {
-		return spill, failure.Refusef("the sort will spill about %s, but not to --work-dir %s: %w", bytesize.Format(spill.need), r.options.WorkDir, err)
+		return spill, errcode.WorkDir.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w", bytesize.Format(spill.need), r.options.WorkDir, err)
 	}
 	spill.dir = spill.where
 	if spill.free, err = storage.Local.Free(spill.where); err != nil {
-		return spill, failure.Refusef("look for room in --work-dir: %w", err)
+		return spill, errcode.WorkDir.Errorf("look up the free space of --work-dir: %w", err)
 	}
 	return spill, nil
 }

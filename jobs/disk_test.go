@@ -72,7 +72,7 @@ func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
 			j := readCheck(t, dir, c.output)
 			begun := false
 			_, err := Run(context.Background(), j, options.Options{Memory: options.MinMemory, WorkDir: c.work, Failpoint: func(failpoint.Point) { begun = true }})
-			if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB are free") {
+			if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB is free") {
 				t.Fatalf("%v", err)
 			}
 			if _, err := os.Stat(c.output); !errors.Is(err, fs.ErrNotExist) || begun {
@@ -272,12 +272,11 @@ func damage(t *testing.T, pattern string) {
 func TestUnknownDiskSize(t *testing.T) {
 	dir := sampleDir(t, checkJob, 400)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	o, err := options.Options{}.WithDefaults()
+	said := ""
+	o, err := options.Options{Say: func(text string) { said += text }}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := ""
-	o.Say = func(text string) { said += text }
 	r, err := newRunner(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)

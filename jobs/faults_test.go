@@ -376,7 +376,7 @@ func TestForceBeginsAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "Use --force") {
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("without --force: %v", err)
 	}
 	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})

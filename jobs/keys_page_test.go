@@ -32,7 +32,7 @@ func TestKeysPage(t *testing.T) {
 		m := keyCard.FindStringSubmatch(card)
 		i := slices.Index(left, m[1])
 		if i < 0 {
-			t.Fatalf("%s shows %s, which is no example or stands twice", keysPage, m[1])
+			t.Fatalf("%s shows %s, which is no example or is listed twice", keysPage, m[1])
 		}
 		left = slices.Delete(left, i, i+1)
 		want := describeKey(t, m[1])

@@ -215,12 +215,12 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		"no state":             {`"state": "written"`, `"x": ""`, `state is ""`},
 		"a row":                {`"first_row":"`, `"first_row":"\\xz`, "the rows of f/"},
 		"no run":               {`"run": {`, `"run": null, "x": {`, "does not name its run"},
-		"a type":               {`"rows":`, `"rows":"x", "y":`, "not a manifest of ours"},
+		"a type":               {`"rows":`, `"rows":"x", "y":`, "not a manifest of bulkload"},
 		"another schema":       {`"schema": 3`, `"schema": 2`, "has schema 2"},
 		"the new schema":       {`"schema": 3`, `"schema": 4`, "does not end with its checksum"},
-		"nothing":              {old, "", "not a manifest of ours"},
-		"null":                 {old, "null", "not a manifest of ours"},
-		"a list":               {old, "[" + old + "]", "not a manifest of ours"},
+		"nothing":              {old, "", "not a manifest of bulkload"},
+		"null":                 {old, "null", "not a manifest of bulkload"},
+		"a list":               {old, "[" + old + "]", "not a manifest of bulkload"},
 	} {
 		changed := strings.Replace(old, c.old, c.now, 1)
 		if changed == old {

@@ -441,8 +441,8 @@ func TestReadOutputsErrors(t *testing.T) {
 		"a directory in another":    {"out/index", "out/../out/buyer/f", "orders.yaml:24: outputs[2].output: "},
 		"unknown cell":              {"cells: [seller,", "cells: [sellr,", "orders.yaml:22: cells: input.columns has no column sellr; did you mean seller?"},
 		"cell that is skipped":      {"cells: [seller, buyer, ts]", "columns_map: {ts: {skip: true}}\n  cells: [ts]", "orders.yaml:23: cells: columns_map skips column ts"},
-		"nothing but a name":        {"- table: ns:orders\n  rowkey: reverse(order_id, 12)\n  query: [order_id]\n  cells: [seller, buyer, ts]\n  regions: {from: splits, splits: ['5']}\n  output: out/index\n", "- ns:orders\n", "outputs[2] is \"ns:orders\"; a mapping"},
-		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", "orders.yaml:25: load: true hands"},
+		"nothing but a name":        {"- table: ns:orders\n  rowkey: reverse(order_id, 12)\n  query: [order_id]\n  cells: [seller, buyer, ts]\n  regions: {from: splits, splits: ['5']}\n  output: out/index\n", "- ns:orders\n", "outputs[2] is \"ns:orders\"; it must be a mapping"},
+		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", "orders.yaml:25: load: true loads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(ordersJob, c.old, c.new, 1)

@@ -102,8 +102,8 @@ func TestParquetRefused(t *testing.T) {
 	}{
 		"codec":   {"lz4.parquet", "id", "", "lz4.parquet: row group 0, column id: codec LZ4_RAW can't be read"},
 		"column":  {"small.parquet", "id, prise", "", "small.parquet: it has no column prise; did you mean price?"},
-		"charset": {"small.parquet", "id", ", charset: gbk", "input.charset: is for text files"},
-		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", `"Mars" is no time zone`},
+		"charset": {"small.parquet", "id", ", charset: gbk", "input.charset: applies only to text files"},
+		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", `"Mars" is not a time zone`},
 	} {
 		text := fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s/%s, format: parquet, columns: [%s]%s}\n"+
 			"rowkey: id\nregions: {from: splits, splits: []}\noutput: %s\nhfile: {compression: none}\n", parquet, c.file, c.columns, c.keys, name)

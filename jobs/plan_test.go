@@ -334,7 +334,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	_, err = jobfile.Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: date20})
-	if err == nil || !strings.Contains(err.Error(), "regions.from is plan: use table") {
+	if err == nil || !strings.Contains(err.Error(), "set regions.from to table, not plan") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
 }
@@ -355,7 +355,7 @@ func inputOf(t *testing.T, j *jobfile.Job) *source.Source {
 
 func TestReadQueriesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"queries: 5\n": "queries: is \"5\"; a list is wanted",
+		"queries: 5\n": "queries: is \"5\"; it must be a list",
 		"queries: [{columns: [usr], per_day: 1}]\n":  "has no column usr; did you mean user?",
 		"queries: [{columns: [user]}]\n":             "queries[0].per_day is missing",
 		"queries: [{columns: [user], per_day: 0}]\n": "not a whole number of at least 1",
@@ -404,5 +404,26 @@ func TestPlanWide(t *testing.T) {
 				t.Errorf("off by %+.1f%%", 100*off)
 			}
 		})
+	}
+}
+
+// TestSpillForecast: what plan says of the spill is near what a run spills, whether its runs stay plain or are compressed.
+func TestSpillForecast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sorts 100,000 rows")
+	}
+	dir := sampleDir(t, checkJob, 100_000)
+	for _, memory := range []int64{16 << 20, 32 << 20} {
+		o := options.Options{Memory: memory, WorkDir: t.TempDir()}
+		r, err := plan.Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, fmt.Sprint(memory))), o)
+		off := float64(r.Forecast.Spill)/float64(s.Sort.Spilled) - 1
+		t.Logf("%d MiB: %d forecast, %d spilled, %+.1f%%", memory>>20, r.Forecast.Spill, s.Sort.Spilled, 100*off)
+		if off < -0.1 || off > 0.7 { // how much of the last entries stays in memory is not known before
+			t.Errorf("%d MiB: %d forecast, %d spilled", memory>>20, r.Forecast.Spill, s.Sort.Spilled)
+		}
 	}
 }

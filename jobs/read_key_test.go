@@ -44,13 +44,13 @@ output: out
 		t.Errorf("books %v", s.Books)
 	}
 	wantRejects(t, filepath.Join(dir, "out", manifest.RejectsDir), []string{
-		"id: column id: no whole number, in mod(id, 100)",
-		"phone: column phone: too wide, in reverse(phone, 11)",
+		"id: not a whole number, in mod(id, 100)",
+		"phone: too wide, in reverse(phone, 11)",
 		"at: ",
-		"id: column id is null and the row key needs it",
-		"id: column id: no whole number",
-		"phone: column phone is null",
-		"at: column at is null",
+		"id: it is null, and mod(id, 100) of the row key needs a value",
+		"id: not a whole number",
+		"phone: it is null, and reverse(phone, 11)",
+		"at: it is null, and seconds(at)",
 	})
 	for id, row := range map[string]string{"1": "01000831008318451061903", "99": "99700000000009999999999"} {
 		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{id}, filepath.Join(dir, "out"))

@@ -220,7 +220,7 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	if err != nil {
 		return err
 	}
-	if err := r.prepareOutputs(todo); err != nil {
+	if err := r.prepareOutputs(ctx, todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
@@ -257,7 +257,7 @@ func (r *runner) uris() []string {
 }
 
 // prepareOutputs checks the disks, and begins the manifests.
-func (r *runner) prepareOutputs(todo []*outputRun) error {
+func (r *runner) prepareOutputs(ctx context.Context, todo []*outputRun) error {
 	if err := r.checkDisk(todo); err != nil {
 		return err
 	}
@@ -268,6 +268,7 @@ func (r *runner) prepareOutputs(todo []*outputRun) error {
 		if err := w.checkInputSize(); err != nil {
 			return r.wrapOutput(w, err)
 		}
+		w.warnOfFiles(ctx)
 	}
 	for _, w := range todo {
 		if err := w.begin(); err != nil {
@@ -354,14 +355,14 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
-		err := writing.Run(ctx)
-		return writing.Checks.Sum(), err
+		err := stage.Run(ctx)
+		return stage.Checks.Sum(), err
 	})
-	summary.parts(w.report.name, writing.Times.Phases())
-	w.report.Duplicates = writing.Samples
+	summary.parts(w.report.name, stage.Times.Phases())
+	w.report.Duplicates = stage.Samples
 	if err != nil {
 		return err
 	}

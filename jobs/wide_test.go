@@ -413,7 +413,7 @@ func TestReadWideErrors(t *testing.T) {
 		"unknown value":         {"rowkey: user\nwide: {qualifier: follower, value: sins}", ":14: wide.value: input.columns has no column sins"},
 		"cells that would mix":  {"rowkey: user\nwide: {qualifier: follower}", ":14: wide.qualifier: follower is not of fixed width, and a record has several cells in family f (columns user and follower)"},
 		"two cells in one":      {"rowkey: user\nwide: {qualifier: \"pad(follower, 6, '0')\"}\ncolumns_map: {note: {to: since}}", "columns since and note both become the cell f:since"},
-		"a text for a mapping":  {"rowkey: user\nwide: follower", ":14: wide is \"follower\"; a mapping"},
+		"a text for a mapping":  {"rowkey: user\nwide: follower", ":14: wide is \"follower\"; it must be a mapping"},
 		"cells without a value": {"rowkey: user\nwide: {qualifier: follower}\ncells: []", "skips every column"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,10 +79,10 @@ func (s *step) appendColumn(dst []byte, field values.Value) ([]byte, string) {
 	case field.Null():
 		return dst, problemNull
 	case s.check > 0 && len(x) != s.check:
-		return dst, "not of the declared width"
+		return dst, "does not have the declared width"
 	case s.typed.Whole():
 		if n, problem := parseLong(x); problem != "" || !s.typed.Holds(n) {
-			return dst, "no " + s.typed.String()
+			return dst, "not a value of type " + s.typed.String()
 		}
 	}
 	return append(dst, x...), ""
@@ -109,18 +109,14 @@ func (s *step) replace(dst []byte, mark int) ([]byte, string) {
 func (s *step) applyChecked(dst, x []byte) ([]byte, string) {
 	out, problem := s.apply(s, dst, x)
 	if problem == "" && s.check > 0 && len(out)-len(dst) != s.check {
-		problem = "the result has another width than the declared one"
+		problem = "the result does not have the declared width"
 	}
 	return out, problem
 }
 
 func (e *Expr) valueError(s *step, problem string) *ValueError {
-	name := "the value"
-	if s.column >= 0 {
-		name = "column " + e.columns[s.column].Name
-	}
 	if problem == problemNull {
-		return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s is null and the row key needs it", name)}
+		return &ValueError{Column: s.column, Reason: fmt.Sprintf("it is null, and %s of the row key needs a value", s.text)}
 	}
-	return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s: %s, in %s of the row key", name, problem, s.text), Beyond: problem == problemBase}
+	return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s, in %s of the row key", problem, s.text), Beyond: problem == problemBase}
 }

@@ -66,7 +66,7 @@ func (e *Expr) checkCall(c *call) error {
 	n := e.propsOfValue(c)
 	at := &lex.Lexer{Text: e.text}
 	if problem := e.constantProblem(c); problem != "" {
-		return at.Fail(c.value[0].start, "%s takes nothing of %s: %s", c.name, e.textOfValue(c), problem)
+		return at.Fail(c.value[0].start, "%s can't use %s: %s", c.name, e.textOfValue(c), problem)
 	}
 	if slices.Contains(c.accepts.refused, n.content) {
 		return at.Fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
@@ -89,8 +89,7 @@ func (e *Expr) constantProblem(c *call) string {
 	if err == nil {
 		return ""
 	}
-	_, problem, _ := strings.Cut(strings.TrimSuffix(err.Error(), ", in  of the row key"), ": ")
-	return problem
+	return strings.TrimSuffix(err.Error(), ", in  of the row key")
 }
 
 func secondsInstead(most int64) string {

@@ -58,7 +58,7 @@ func parseLayout(layout string) ([]datePart, error) {
 			fields++
 			i += n
 		case isDigit(rune(c)) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
-			return nil, fmt.Errorf("%q is no date layout from %q on: write 20060102 150405 000 or yyyyMMdd HHmmss SSS, or parts of it", layout, layout[i:])
+			return nil, fmt.Errorf("%q is not a date layout; %q is not part of one: write 20060102 150405 000 or yyyyMMdd HHmmss SSS, or parts of it", layout, layout[i:])
 		default:
 			parts = append(parts, datePart{text: layout[i : i+1]})
 			i++
@@ -79,7 +79,7 @@ func layoutPiece(text string) (dateField, int) {
 	return fieldLiteral, 0
 }
 
-const problemDate = "no date"
+const problemDate = "not a date such as 2026-11-20 or 2026-11-20 01:02:03, or out of range"
 
 // applyDate formats the date of x in the step's layout. It shows the clock that x was written with: no time zone is
 // involved, except that seconds and milliseconds since 1970 are in UTC. If a zone is given, these, and clocks with an

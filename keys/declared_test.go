@@ -62,7 +62,7 @@ func TestDeclaredKindsAreHeldAgainstFunctions(t *testing.T) {
 			switch wanted := strings.Contains(" "+refused+" ", " "+kind+" "); {
 			case wanted && (err == nil || !strings.Contains(err.Error(), "column "+kind+" is declared "+kind)):
 				t.Errorf("%s: %v", text, err)
-			case wanted && !strings.Contains(err.Error(), "column 8: "+name) && len(name) == 1,
+			case wanted && !strings.Contains(err.Error(), "character 8: "+name) && len(name) == 1,
 				!wanted && err != nil:
 				t.Errorf("%s: %v", text, err)
 			}
@@ -72,9 +72,9 @@ func TestDeclaredKindsAreHeldAgainstFunctions(t *testing.T) {
 
 func TestRefusalsSayWhereAndWhatInstead(t *testing.T) {
 	for text, want := range map[string]string{
-		"free + mod(text, 7)":                       "column 12: mod takes whole numbers, and column text is declared text; salt(x, n) takes text.",
-		"desc(timestamp)":                           "column 6: desc takes whole numbers, and column timestamp is declared timestamp; millis(x) and seconds(x) make numbers of dates",
-		"int64(md5(free))":                          "column 7: int64 takes whole numbers, and md5(free) gives hex text",
+		"free + mod(text, 7)":                       "character 12: mod takes whole numbers, and column text is declared text; salt(x, n) takes text.",
+		"desc(timestamp)":                           "character 6: desc takes whole numbers, and column timestamp is declared timestamp; millis(x) and seconds(x) make numbers of dates",
+		"int64(md5(free))":                          "character 7: int64 takes whole numbers, and md5(free) gives hex text",
 		"mod(date(free, 'yyyy-MM'), 7)":             "date(free, 'yyyy-MM') gives text",
 		"upper(md5_bytes(free))":                    "upper takes text, and md5_bytes(free) gives bytes; md5(x) and md5_bytes(x) take bytes",
 		"pad(int64(int64), 20)":                     "int64(int64) gives bytes",
@@ -82,12 +82,12 @@ func TestRefusalsSayWhereAndWhatInstead(t *testing.T) {
 		"desc(millis(timestamp), 9999999999)":       "millis(timestamp) is greater: it has 13 digits; use seconds(x), or desc without a base",
 		"desc(epoch, 9999999999)":                   "epoch is greater",
 		"'a' + desc(seconds(timestamp), 999999999)": "it has 10 digits",
-		"millis(free, 'Asia/Beijing')":              `column 14: "Asia/Beijing" is no time zone`,
-		"millis(free, 'Local')":                     `is no time zone`,
-		"millis(free, '')":                          `is no time zone`,
+		"millis(free, 'Asia/Beijing')":              `character 14: "Asia/Beijing" is not a time zone`,
+		"millis(free, 'Local')":                     `is not a time zone`,
+		"millis(free, '')":                          `is not a time zone`,
 		"millis(free, 8)":                           "expected a time zone in quotes",
-		"free + int64('x' + '1')":                   "column 14: int64 takes nothing of 'x' + '1': no whole number",
-		"mod(date('2019-02-29', 'yyyy'), 7)":        "column 10: date takes nothing of '2019-02-29': no date",
+		"free + int64('x' + '1')":                   "character 14: int64 can't use 'x' + '1': not a whole number",
+		"mod(date('2019-02-29', 'yyyy'), 7)":        "character 10: date can't use '2019-02-29': not a date",
 		"date(free, 'yyyy', 'UTC', 'UTC')":          "expected ) of date(x, 'layout')",
 	} {
 		if _, err := Parse(text, typedColumns()); err == nil || !strings.Contains(err.Error(), want) {
@@ -113,8 +113,8 @@ func TestWidthsOfDeclaredNumbers(t *testing.T) {
 
 func TestNumbersInKeysAreOfTheirKind(t *testing.T) {
 	for _, c := range []struct{ column, value, want string }{
-		{"int16", "-32768", ""}, {"int16", "32768", "no int16"}, {"int32", "2147483647", ""}, {"int32", "-2147483649", "no int32"},
-		{"int64", "9223372036854775807", ""}, {"int64", "9223372036854775808", "no int64"}, {"int64", "12a", "no int64"}, {"int64", "", "no int64"},
+		{"int16", "-32768", ""}, {"int16", "32768", "not a value of type int16"}, {"int32", "2147483647", ""}, {"int32", "-2147483649", "not a value of type int32"},
+		{"int64", "9223372036854775807", ""}, {"int64", "9223372036854775808", "not a value of type int64"}, {"int64", "12a", "not a value of type int64"}, {"int64", "", "not a value of type int64"},
 		{"decimal", "12345678901234567890123456789012345678", ""}, {"free", "12a", ""},
 	} {
 		_, err := appended(t, parseTyped(t, "'k' + "+c.column), c.value)
@@ -145,12 +145,12 @@ func TestMoments(t *testing.T) {
 		{"seconds(free)", "1969-12-31 23:59:59", "!a date before 1970 or after 2286"},
 		{"millis(free)", "1970-01-01 07:59:59", "0000028799000"},
 		{"millis(local)", "1970-01-01 07:59:59", "!a date before 1970"},
-		{"millis(epoch)", "2019-01-31", "!no date"},
-		{"millis(epoch)", "9223372036854775807", "!no date"},
-		{"millis(epoch_seconds)", "9223372036854775807", "!no date"},
-		{"date(epoch, 'yyyy')", "-99999999999999", "!no date"},
+		{"millis(epoch)", "2019-01-31", "!not a date"},
+		{"millis(epoch)", "9223372036854775807", "!not a date"},
+		{"millis(epoch_seconds)", "9223372036854775807", "!not a date"},
+		{"date(epoch, 'yyyy')", "-99999999999999", "!not a date"},
 		{"date(epoch_seconds, 'yyyyMMdd')", "-1", "19691231"},
-		{"millis(free)", "2019-01-31 12:00:00+18:01", "!no date"},
+		{"millis(free)", "2019-01-31 12:00:00+18:01", "!not a date"},
 		{"date(free, 'yyyyMMddHH')", "1548950399999", "2019013115"},
 		{"date(free, 'yyyyMMddHH', 'Asia/Shanghai')", "1548950399999", "2019013123"},
 		{"date(local_epoch, 'yyyyMMddHH')", "1548950399999", "2019013123"},
@@ -158,7 +158,7 @@ func TestMoments(t *testing.T) {
 		{"date(free, 'yyyyMMddHH', 'Asia/Shanghai')", "2019-01-31T20:00:00", "2019013120"},
 		{"date(free, 'yyyyMMddHH')", "2019-01-31T20:00:00Z", "2019013120"},
 		{"date(local, 'yyyyMMddHH')", "2019-01-31 20:00:00", "2019013120"},
-		{"date(free, 'yyyyMMddHH', 'UTC')", "0000-01-01T00:00:00+01:00", "!no date"},
+		{"date(free, 'yyyyMMddHH', 'UTC')", "0000-01-01T00:00:00+01:00", "!not a date"},
 	} {
 		got, err := appended(t, parseTyped(t, c.text), c.value)
 		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || got != c.want) {

@@ -61,7 +61,7 @@ func Parse(text string, columns []Column) (*Expr, error) {
 		e.addPart(e.compile(&terms[i]))
 	}
 	if w := e.Width(); w.Min > cell.MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has %d bytes or more, and HBase takes %d", lex.Shown(text), w.Min, cell.MaxRowLen)
+		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d", lex.Shown(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
 }
@@ -158,7 +158,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 		c := findColumn(e.columns, name)
 		if c < 0 {
 			p := parser{columns: e.columns}
-			return nil, fmt.Errorf("query column %s is no input column%s", name, p.suggestColumn(name))
+			return nil, fmt.Errorf("query column %s is not an input column%s", name, p.suggestColumn(name))
 		}
 		known[c] = true
 	}
@@ -181,7 +181,7 @@ func (e *Expr) undetermined(known []bool) string {
 			return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it needs %s too", text, e.columns[c].Name)
 		}
 	}
-	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it rests on the whole record", text)
+	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it depends on the whole record", text)
 }
 
 // position is a position in the text, in characters from 1.

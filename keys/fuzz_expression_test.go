@@ -59,7 +59,7 @@ func FuzzExpression(f *testing.F) {
 		text := (&chooser{choices}).sum(0)
 		e, err := Parse(text, typedColumns())
 		if err != nil {
-			if !strings.Contains(err.Error(), " takes ") || !strings.Contains(err.Error(), "column ") {
+			if !strings.Contains(err.Error(), " takes ") || !strings.Contains(err.Error(), "character ") {
 				t.Fatalf("%s: %v", text, err)
 			}
 			return

@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, value []byte) {
 		e, err := Parse(text, checkColumns)
 		if err != nil {
-			if !strings.Contains(err.Error(), "column ") && !strings.Contains(err.Error(), "every key has") {
+			if !strings.Contains(err.Error(), "character ") && !strings.Contains(err.Error(), "every key has") {
 				t.Fatalf("%q: %v names no position", text, err)
 			}
 			return

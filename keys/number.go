@@ -102,7 +102,7 @@ func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
 	for i := 0; i < len(x); i += 2 {
 		high, low := cell.HexValue(x[i]), cell.HexValue(x[i+1])
 		if high < 0 || low < 0 {
-			return dst, "no hex text"
+			return dst, "not hex digits"
 		}
 		out = append(out, byte(high<<4|low))
 	}

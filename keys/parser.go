@@ -171,7 +171,7 @@ func (p *parser) character(c *call) error {
 		return p.unexpected("a character in quotes: " + c.usage)
 	}
 	if v := p.ahead.value; len(v) != 1 || v[0] == 0 || v[0] >= utf8.RuneSelf {
-		return p.Fail(p.ahead.start, "one ASCII character is wanted: %s", c.usage)
+		return p.Fail(p.ahead.start, "expected one ASCII character: %s", c.usage)
 	}
 	c.character = p.ahead.value[0]
 	return p.advance()
@@ -195,7 +195,7 @@ func (p *parser) zone(c *call) error {
 	}
 	zone, err := values.Location(p.ahead.value)
 	if err != nil || p.ahead.value == "" { // an error of its own, since a name is in quotes here
-		return p.Fail(p.ahead.start, "%q is no time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
+		return p.Fail(p.ahead.start, "%q is not a time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
 	}
 	if c.zone = zone; zone == nil {
 		c.zone = time.UTC

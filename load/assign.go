@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"sort"
+
+	"bulkload/internal/errcode"
 )
 
 // group is one request: a region and its files.
@@ -39,14 +41,14 @@ func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, err
 // find is the index of the region that holds all rows of a file.
 func find(f *pendingFile, regions []Region) (int, error) {
 	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
-		return 0, fmt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
+		return 0, errcode.HFileCorrupt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
 	}
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, f.FirstRow) > 0 }) - 1
 	if i < 0 {
 		return 0, fmt.Errorf("no region holds row %q: %w", f.FirstRow, errInTransition)
 	}
 	if r := &regions[i]; !r.holds(f.LastRow) {
-		return 0, fmt.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
+		return 0, errcode.LoadStraddles.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
 			ErrRefused, ErrStraddles, f.URI, f.FirstRow, f.LastRow, r, r.End)
 	}
 	return i, nil
@@ -56,7 +58,7 @@ func checkCount(files []*pendingFile, r *Region, perFamily int) error {
 	count := make(map[string]int)
 	for _, f := range files {
 		if count[f.Family]++; count[f.Family] > perFamily {
-			return fmt.Errorf("%w: more than %d files of family %s for %s: raise %s (in the site files, or with -D), or write fewer files",
+			return errcode.FilesLimit.Errorf("%w: more than %d files of family %s for %s: raise %s (in the site files, or with -D), or write fewer files",
 				ErrRefused, perFamily, f.Family, r, MaxFilesProperty)
 		}
 	}

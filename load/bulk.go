@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 )
@@ -69,8 +70,8 @@ type Hooks struct {
 // would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
 // rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
 // are given 20 seconds.
-func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := newLoadRun(c, fs)
+func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
+	l := newLoadRun(c, fsys)
 	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
@@ -103,8 +104,8 @@ type loadRun struct {
 	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-func newLoadRun(c *Cluster, fs storage.FS) *loadRun {
-	l := &loadRun{cluster: c, fs: fs}
+func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
+	l := &loadRun{cluster: c, fs: fsys}
 	l.resolve = l.prove
 	return l
 }
@@ -256,12 +257,12 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
-			return fmt.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
+			return errcode.TableFamily.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
 		}
 		_, p := splitURI(f.URI)
 		name := f.Family + "/" + path.Base(p)
 		if other, ok := names[name]; ok {
-			return fmt.Errorf("%w: %s and %s have the same name and family: HBase can't take them in one load", ErrRefused, other, f.URI)
+			return errcode.LoadNames.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
 		}
 		names[name] = f.URI
 		l.left = append(l.left, &pendingFile{HFile: f, path: p})
@@ -284,9 +285,9 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:
-		return fmt.Errorf("%w: %s is a folder", ErrRefused, f.URI)
+		return errcode.HFileNone.Errorf("%w: %s is a folder", ErrRefused, f.URI)
 	case info.Size == 0:
-		return fmt.Errorf("%w: %s is empty, no HFile", ErrRefused, f.URI)
+		return errcode.HFileNone.Errorf("%w: %s is empty, so it is not an HFile", ErrRefused, f.URI)
 	}
 	return nil
 }
@@ -304,7 +305,7 @@ func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration)
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return fmt.Errorf("%w: %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
 	}
 	if err != nil {
@@ -338,23 +339,23 @@ func (l *loadRun) checkStaging(table *Table) error {
 	authority, folder := splitURI(l.token)
 	for _, f := range l.left {
 		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
-			return fmt.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
+			return errcode.LoadPlace.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
 		}
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	info, err := l.fs.Stat(folder)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
+		return errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
 	}
 	if err != nil {
-		return fmt.Errorf("look at staging folder: %w", err)
+		return errcode.LoadStaging.Errorf("look at staging folder: %w", err)
 	}
 	tracker := fileTracker(table)
 	if tracker == "" {
 		return nil
 	}
 	if info.Owner != l.cluster.user {
-		return fmt.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
+		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
 			ErrRefused, trackerProperty, tracker, info.Owner, l.cluster.user)
 	}
 	return nil

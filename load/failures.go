@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/calllog"
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/kerberos"
 )
@@ -97,9 +98,9 @@ func classify(ctx context.Context, err error) error {
 	case isTransient(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case hbase.IsRemote(err, "TableNotFoundException", "NoSuchColumnFamilyException"):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
+		return errcode.TableMissing.Errorf("%w: %w", ErrNotFound, err)
 	case hbase.IsRemote(err, "TableExistsException"):
-		return fmt.Errorf("%w: %w", ErrExists, err)
+		return errcode.TableExists.Errorf("%w: %w", ErrExists, err)
 	case errors.As(err, &remote):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

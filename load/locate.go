@@ -8,6 +8,7 @@ import (
 	"sort"
 	"sync"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 
 	"github.com/tsuna/gohbase/pb"
@@ -113,7 +114,7 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("%w: no region of table %s is known", ErrNotFound, table)
+		return nil, errcode.TableMissing.Errorf("%w: no region of table %s is known", ErrNotFound, table)
 	}
 	return nil, fmt.Errorf("no region holds the row: %w", errInTransition)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"bulkload/cell"
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 
 	"github.com/tsuna/gohbase/pb"
@@ -24,7 +25,7 @@ func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbas
 		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
 	}
 	if len(row.Cells) == 0 {
-		return 0, 0, fmt.Errorf("%w: there is no table %s", ErrNotFound, id)
+		return 0, 0, errcode.TableMissing.Errorf("%w: there is no table %s", ErrNotFound, id)
 	}
 	state, err = hbase.ParseTableState(row.Cells[0].Value)
 	return state, row.Cells[0].Timestamp, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 
 	"golang.org/x/sync/errgroup"
@@ -102,7 +103,7 @@ func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile) (
 }
 
 func wrapProbe(ctx context.Context, table string, err error) error {
-	return fmt.Errorf("ask table %s for the files' rows: %w", table, classify(ctx, err))
+	return fmt.Errorf("look up the files' rows in table %s: %w", table, classify(ctx, err))
 }
 
 // CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can
@@ -113,7 +114,7 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	p := &prober{cluster: c}
 	err := p.tryRead(limited, &table.Regions[0], families)
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return fmt.Errorf("%w: %s may not read table %s, which is how a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, by which a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, table.Name, c.user, table.Name, err)
 	}
 	return classify(ctx, err)
@@ -272,7 +273,7 @@ func (f *Finding) add(q *pendingProbe) {
 
 func orTimeout(err error) error {
 	if err == nil {
-		return errors.New("their regions do not come to rest")
+		return errors.New("their regions keep moving")
 	}
 	return err
 }
@@ -464,13 +465,13 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	} else if qualifier == nil {
 		qualifier = []byte{}
 	}
-	cell := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
+	one := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
 	if b.AnyCell {
-		cell.Limit = markerLimit
+		one.Limit = markerLimit
 	}
 	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markerLimit, KeysOnly: qualifier != nil}
 	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
-	return []hbase.RawGet{cell, newer, markers}
+	return []hbase.RawGet{one, newer, markers}
 }
 
 // judge evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from

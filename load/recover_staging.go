@@ -27,8 +27,8 @@ const (
 // sources, and has HBase delete the folder. folder may be empty if none is known. It waits until nothing moves any
 // more: a region server may still be working on the files. Of those that are not at their source then, it returns the
 // ones that the table serves; the error is a *LostError if it does not serve all of them.
-func (c *Cluster) RecoverStaging(ctx context.Context, fs storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
-	l := newLoadRun(c, fs)
+func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
+	l := newLoadRun(c, fsys)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 )
 
@@ -60,7 +61,7 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 			return nil, unusable
 		}
 		if !pause.wait(ctx) {
-			return nil, fmt.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
+			return nil, errcode.HBaseRegion.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
 		}
 	}
 }

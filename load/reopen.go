@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 )
 
@@ -17,7 +18,7 @@ import (
 // could.
 
 // errNoOtherServer: there is no server to move a region to.
-var errNoOtherServer = errors.New("there is no other region server to move it to")
+var errNoOtherServer = errcode.LoadMove.New("there is no other region server to move it to")
 
 // ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
 // It needs the permission to administer the table. If that is missing, or there is only one region server, the

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 )
@@ -38,7 +39,7 @@ func (l *loadRun) rounds(ctx context.Context) error {
 		// many regions.
 		limit := max(l.cluster.limits.rounds, len(regions)+1)
 		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.outage {
-			return fmt.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions don't come to rest",
+			return errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions keep moving",
 				ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
 		groups, err := assign(l.left, regions, l.cluster.limits.filesPerFamily)
@@ -219,7 +220,7 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 }
 
 // errNoToken refuses any request to HBase with Kerberos that has no token, whatever the reason.
-var errNoToken = fmt.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
+var errNoToken = errcode.KerberosToken.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
 	"nothing was sent", ErrRefused)
 
 // tokenForRequest returns the token for a request that is sent now; nil only if HBase has no Kerberos.
@@ -329,7 +330,7 @@ func (l *loadRun) refused(r Region, files []*pendingFile) error {
 	if reason != "" {
 		kind = ErrRefused // waiting does not help
 	}
-	return fmt.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log at \"Failed to complete bulk load\"; the files are at their place%s",
+	return errcode.LoadRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s",
 		kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 

@@ -21,12 +21,22 @@ import (
 // The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for
 // the next one as long as a region server's death may last.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
+	return c.scanCells(ctx, table, scan{next: start, stop: end}, visit)
+}
+
+// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds. HBase does not read files that have
+// none of them.
+func (c *Cluster) ScanTimestamp(ctx context.Context, table string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+	return c.scanCells(ctx, table, scan{next: start, stop: end, timestamp: timestamp}, visit)
+}
+
+func (c *Cluster) scanCells(ctx context.Context, table string, s scan, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
 	if err == nil {
 		err = c.usable(ctx, id)
 	}
 	if err == nil {
-		s := scan{reader: c.reader, table: id.String(), next: start, stop: end}
+		s.reader, s.table = c.reader, id.String()
 		s.check = func(ctx context.Context) error { return c.usable(ctx, id) }
 		err = s.run(ctx, visit)
 	}
@@ -49,12 +59,13 @@ type visitError struct{ error }
 // row next, and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however
 // often the scanner is lost.
 type scan struct {
-	reader  *reader
-	table   string
-	next    []byte // the row to continue with
-	stop    []byte // empty: to the end
-	columns []*pb.Column
-	check   func(context.Context) error // whether the table is still there; nil: not asked
+	reader    *reader
+	table     string
+	next      []byte // the row to continue with
+	stop      []byte // empty: to the end
+	columns   []*pb.Column
+	timestamp int64                       // of the wanted cells; 0: any
+	check     func(context.Context) error // whether the table is still there; nil: not asked
 
 	within bool      // the next row's cells up to last have been visited
 	last   cell.Cell // the last one visited
@@ -132,6 +143,9 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 // cache, but hbase:meta is.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
+	if s.timestamp > 0 {
+		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.timestamp)), To: proto.Uint64(uint64(s.timestamp) + 1)}
+	}
 	if s.table != metaTable {
 		m.CacheBlocks = proto.Bool(false)
 	}

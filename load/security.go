@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
@@ -62,7 +63,7 @@ func identifySimple(conf *siteconf.Conf, who Identity, protections []sasl.Protec
 		user = who.Login.Short()
 	}
 	if user == "" {
-		return "", hbase.Options{}, fmt.Errorf("%w: no user name to be known by", ErrRefused)
+		return "", hbase.Options{}, fmt.Errorf("%w: no user name is set", ErrRefused)
 	}
 	if !slices.Contains(protections, sasl.Authentication) {
 		return "", hbase.Options{}, refuseProperty(conf, protectionProperty, "without Kerberos HBase protects no connection, and says nothing; "+
@@ -79,7 +80,7 @@ func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Prot
 		hbase.MasterService: conf.Get(masterProperty, ""), hbase.ClientService: conf.Get(regionServerProperty, "")}}
 	for service, property := range map[hbase.Service]string{hbase.MasterService: masterProperty, hbase.ClientService: regionServerProperty} {
 		if k.Principals[service] == "" {
-			return "", hbase.Options{}, fmt.Errorf("%w: %s is not set, which names HBase's service at the KDC; copy it from the cluster's hbase-site.xml", ErrRefused, property)
+			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set, which names HBase's service at the KDC; copy it from the cluster's hbase-site.xml", ErrRefused, property)
 		}
 		if _, err := kerberos.ServicePrincipal(k.Principals[service], "host"); err != nil {
 			return "", hbase.Options{}, refuseProperty(conf, property, err.Error())
@@ -90,5 +91,5 @@ func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Prot
 
 // refuseProperty names a property, its value and the file that sets it.
 func refuseProperty(conf *siteconf.Conf, property, why string) error {
-	return fmt.Errorf("%w: %s is %s (in %s): %s", ErrRefused, property, conf.Get(property, ""), conf.Source(property), why)
+	return errcode.SecurityUnsupported.Errorf("%w: %s is %s (in %s): %s", ErrRefused, property, conf.Get(property, ""), conf.Source(property), why)
 }

@@ -20,5 +20,5 @@ func (c *Cluster) CheckStagingFS(ctx context.Context, fs storage.FS, table *Tabl
 		l.cleanup(ctx)
 		return nil
 	}
-	return fmt.Errorf("look whether %s can be loaded from: %w", uri, classify(ctx, err))
+	return fmt.Errorf("check whether HBase can load from %s: %w", uri, classify(ctx, err))
 }

@@ -39,7 +39,7 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for the cluster's status: %w", classify(ctx, err))
+		return nil, fmt.Errorf("read the cluster's status: %w", classify(ctx, err))
 	}
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 )
 
@@ -71,7 +72,7 @@ func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
 	t, err := c.table(limited, name)
 	if err != nil {
 		if hbase.IsRemote(err, "AccessDeniedException") {
-			err = fmt.Errorf("%w: %s may not see its families, which who may load may: grant '%s', 'C', '%s' in the HBase shell (%w)",
+			err = errcode.HBasePermission.Errorf("%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
 				ErrRefused, c.user, c.user, name, err)
 		}
 		return nil, fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
@@ -126,7 +127,7 @@ func (c *Cluster) stateOf(ctx context.Context, id hbase.TableName) (written int6
 		return 0, err
 	}
 	if state != hbase.Enabled {
-		return 0, fmt.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
+		return 0, errcode.TableDisabled.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
 	}
 	return written, nil
 }
@@ -137,7 +138,7 @@ func (c *Cluster) schema(ctx context.Context, id hbase.TableName) (schema *hbase
 		return err
 	})
 	if err == nil && schema == nil {
-		err = fmt.Errorf("%w: the master knows no table %s", ErrNotFound, id)
+		err = errcode.TableMissing.Errorf("%w: the master knows no table %s", ErrNotFound, id)
 	}
 	return schema, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 
@@ -38,10 +39,10 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 		z.servers = append(z.servers, host)
 	}
 	if len(z.servers) == 0 {
-		return nil, fmt.Errorf("%w: %s is not set: name the folder of hbase-site.xml", ErrRefused, quorum)
+		return nil, errcode.SiteMissing.Errorf("%w: %s is not set: give the folder of hbase-site.xml (--conf, HBASE_CONF_DIR or hbase.conf)", ErrRefused, quorum)
 	}
 	if !path.IsAbs(z.parent) {
-		return nil, fmt.Errorf("%w: %s is %q, not an absolute path (%s)", ErrRefused, parent, z.parent, conf.Source(parent))
+		return nil, errcode.SiteProperty.Errorf("%w: %s is %q, not an absolute path (%s)", ErrRefused, parent, z.parent, conf.Source(parent))
 	}
 	return z, nil
 }
@@ -59,7 +60,7 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", fmt.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
+		return "", errcode.MasterMissing.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
 			ErrUnavailable, name, z)
 	}
 	if err != nil {
@@ -153,7 +154,7 @@ func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	go func() {
 		data, _, err := session.Get(name)
 		if errors.Is(err, zk.ErrNoServer) {
-			err = fmt.Errorf("it takes connections, and does not answer as ZooKeeper does: %w", err)
+			err = fmt.Errorf("it accepts connections and does not answer as ZooKeeper does: %w", err)
 		}
 		got <- answer{server, data, err}
 	}()
@@ -210,7 +211,7 @@ func (f faults) Unwrap() []error {
 }
 
 func (z *zooKeeper) unavailable(name string, all faults) error {
-	return fmt.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
+	return errcode.ZooKeeperDown.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
 }
 
 // nopLogger keeps the ZooKeeper client from writing to stderr.

@@ -186,7 +186,7 @@ func (w *runWriter) fault(size int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (make room there, choose another place with --work-dir, or give more --memory): %w",
+	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (free some space there, choose another --work-dir, or give more --memory): %w",
 		size, w.folder.where(), w.written, w.folder.free(), err)
 }
 

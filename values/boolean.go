@@ -36,7 +36,7 @@ func appendBoolean(dst, x []byte) ([]byte, string) {
 }
 
 const (
-	problemHex = "no hex text"
+	problemHex = "not hex digits"
 	problemOdd = "hex text with an odd number of digits"
 )
 

@@ -20,7 +20,7 @@ type decimal struct {
 
 // parseDecimal parses what BigDecimal(String) accepts: digits with or without a point, with or without an exponent.
 func parseDecimal(x []byte) (d decimal, problem string) {
-	const none = "no decimal number"
+	const none = "not a decimal number"
 	var rest []byte
 	d.negative, rest = CutSign(x)
 	n, point, digits := 0, -1, 0

@@ -18,8 +18,8 @@ func (m Moment) Compare(o Moment) int {
 }
 
 const (
-	problemDate   = "no date such as 2026-11-20"
-	problemMoment = "no date with a time such as 2026-11-20 01:02:03"
+	problemDate   = "not a date such as 2026-11-20"
+	problemMoment = "not a date with a time such as 2026-11-20 01:02:03"
 	problemClock  = "a date or time that no calendar or clock shows"
 )
 

@@ -72,10 +72,10 @@ func TestCountedMoments(t *testing.T) {
 		problem      string
 	}{
 		{FormatMillis, "9223372036854775807", math.MaxInt64, ""}, {FormatMillis, "-9223372036854775808", math.MinInt64, ""},
-		{FormatMillis, "9223372036854775808", 0, "number outside int64"}, {FormatMillis, "", 0, "no whole number"}, {FormatMillis, "1e3", 0, "no whole number"},
+		{FormatMillis, "9223372036854775808", 0, "number outside int64"}, {FormatMillis, "", 0, "not a whole number"}, {FormatMillis, "1e3", 0, "not a whole number"},
 		{FormatSeconds, "9223372036854775", 9223372036854775000, ""}, {FormatSeconds, "-9223372036854775", -9223372036854775000, ""},
 		{FormatSeconds, "9223372036854776", 0, "number outside int64"}, {FormatSeconds, "-9223372036854776", 0, "number outside int64"},
-		{FormatSeconds, "9223372036854775807", 0, "number outside int64"}, {FormatSeconds, "-", 0, "no whole number"}, {FormatSeconds, "2026-11-20", 0, "no whole number"},
+		{FormatSeconds, "9223372036854775807", 0, "number outside int64"}, {FormatSeconds, "-", 0, "not a whole number"}, {FormatSeconds, "2026-11-20", 0, "not a whole number"},
 	} {
 		for _, kind := range []Kind{KindTimestamp, KindDate} {
 			m, problem := reader(t, kind, c.format, "Asia/Shanghai").Moment([]byte(c.text))
@@ -211,7 +211,7 @@ func TestNothingIsAllocatedForWhatIsRefused(t *testing.T) {
 func TestZonesThatAreNone(t *testing.T) {
 	for _, zone := range []string{"Asia/Nowhere", "asia/nowhere\x00", "Local", "/etc/localtime", "..", "Asia/", "GMT+8:00"} {
 		_, err := NewReader(Type{KindTimestamp, "", zone})
-		if err == nil || !strings.Contains(err.Error(), strconv.Quote(zone)+" is no time zone; write a name such as Asia/Shanghai, or UTC") {
+		if err == nil || !strings.Contains(err.Error(), strconv.Quote(zone)+" is not a time zone; write a name such as Asia/Shanghai, or UTC") {
 			t.Errorf("%q: %v", zone, err)
 		}
 	}

@@ -21,7 +21,7 @@ func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 
 // The problems that ParseInt64 reports.
 const (
-	NoWhole      = "no whole number"
+	NoWhole      = "not a whole number"
 	OutsideInt64 = "number outside int64"
 )
 
@@ -83,7 +83,7 @@ func parseFloat(x []byte, bits int) (float64, string) {
 		return f, ""
 	}
 	if _, problem := parseDecimal(x); problem != "" {
-		return 0, "no number"
+		return 0, "not a number"
 	}
 	f, err := strconv.ParseFloat(string(x), bits)
 	if err != nil {

@@ -40,7 +40,7 @@ func decimalText(r *rand.Rand) string {
 	return text
 }
 
-// exactly reads a decimal number another way: as an unscaled number and its scale. It is nil for what is no number.
+// exactly reads a decimal number another way: as an unscaled number and its scale. It is nil for what is not a number.
 func exactly(text string) (unscaled *big.Int, scale int64) {
 	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
 	e, err := strconv.ParseInt(exponent, 10, 32)
@@ -110,8 +110,8 @@ func TestDecimalsAreExact(t *testing.T) {
 		unscaled, scale := exactly(text)
 		got := stored(read, text)
 		if unscaled == nil {
-			if got != "(no decimal number)" {
-				t.Fatalf("%q is no number and stored as %s", text, got)
+			if got != "(not a decimal number)" {
+				t.Fatalf("%q is not a number and stored as %s", text, got)
 			}
 			continue
 		}
@@ -216,9 +216,9 @@ func TestDecimalLimits(t *testing.T) {
 		nines + "9": "decimal number too long", nines + ".0": "decimal number too long", "1" + strings.Repeat("0", maxDigits): "decimal number too long",
 		"0." + strings.Repeat("0", 2*maxDigits) + "1": "",
 		"1e-2147483647": "", "1e2147483647": "", "0.01e-2147483645": "",
-		"0.01e-2147483646": "decimal number too long", "1e-2147483648": "decimal number too long", "1e2147483648": "no decimal number",
-		"1e9223372036854775807": "no decimal number", "1e-9223372036854775808": "no decimal number", "1e9223372036854775808": "no decimal number",
-		"1" + "\x00": "no decimal number", "１": "no decimal number", "": "no decimal number", "e": "no decimal number", "1e": "no decimal number",
+		"0.01e-2147483646": "decimal number too long", "1e-2147483648": "decimal number too long", "1e2147483648": "not a decimal number",
+		"1e9223372036854775807": "not a decimal number", "1e-9223372036854775808": "not a decimal number", "1e9223372036854775808": "not a decimal number",
+		"1" + "\x00": "not a decimal number", "１": "not a decimal number", "": "not a decimal number", "e": "not a decimal number", "1e": "not a decimal number",
 	} {
 		if got := reader(t, KindDecimal, "", "").Check([]byte(text)); got != want {
 			t.Errorf("%.30q of %d bytes: %q, want %q", text, len(text), got, want)

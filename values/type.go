@@ -53,7 +53,7 @@ func Location(zone string) (*time.Location, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return nil, fmt.Errorf("%q is no time zone; write a name such as Asia/Shanghai, or UTC", zone)
+		return nil, fmt.Errorf("%q is not a time zone; write a name such as Asia/Shanghai, or UTC", zone)
 	}
 	return location, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,16 +90,18 @@ func checkDocument(t *testing.T, repository, name, language string) {
 	}
 }
 
-// useCluster points the commands to the test cluster, in which the example's table must not be.
+// useCluster points the commands to the test cluster, in which the examples' tables must not be.
 func useCluster(t *testing.T) {
 	c := testcluster.Use(t)
 	t.Setenv("HADOOP_CONF_DIR", c.ConfDir())
 	t.Setenv("HBASE_CONF_DIR", c.ConfDir())
 	clean := func() {
-		if _, err := c.Oracle(t).Run("drop", "tinawang:check", "-if-exists"); err != nil {
-			t.Error(err)
+		for _, table := range []string{"check", "opinion"} {
+			if _, err := c.Oracle(t).Run("drop", "tinawang:"+table, "-if-exists"); err != nil {
+				t.Error(err)
+			}
 		}
-		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check"); err != nil {
+		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check", "/user/tina/hfile/opinion"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -127,14 +130,14 @@ func replay(t *testing.T, text string) string {
 	return out.String()
 }
 
-var headPipe = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
+var pipe = regexp.MustCompile(`^(.*) \| (head|tail) -([0-9]+)$`)
 
 // printed runs one command in this process and gives what a terminal would show.
 func printed(t *testing.T, command string) string {
 	t.Helper()
-	limit := -1
-	if m := headPipe.FindStringSubmatch(command); m != nil {
-		command, limit = m[1], int(m[2][0]-'0')
+	limit, last := -1, false
+	if m := pipe.FindStringSubmatch(command); m != nil {
+		command, last, limit = m[1], m[2] == "tail", int(m[3][0]-'0')
 	}
 	words := strings.Fields(strings.TrimPrefix(command, "go run ./cmd/"))
 	if words[0] != "bulkload" {
@@ -147,26 +150,65 @@ func printed(t *testing.T, command string) string {
 	text := terminal.String()
 	if limit >= 0 {
 		lines := strings.SplitAfter(text, "\n")
-		text = strings.Join(lines[:min(limit, len(lines))], "")
+		lines = lines[:len(lines)-1] // what comes after the last newline
+		if limit = min(limit, len(lines)); last {
+			lines = lines[len(lines)-limit:]
+		}
+		text = strings.Join(lines[:limit], "")
 	}
 	return text
 }
 
-// TestReadmeShowsTheExample: the job file in the README is the one in jobs/examples.
-func TestReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+var (
+	link    = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	slugged = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinks: the documents' links lead to files and headings that exist.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs/*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("../../jobs/examples/check.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range blocks(string(readme)) {
-		if b.language == "yaml" && b.text != string(example) {
-			t.Errorf("the README's job file is not jobs/examples/check.yaml:\n%s", b.text)
+	links := 0
+	for _, page := range append(pages, filepath.Join(repositoryRoot, "README.md"), filepath.Join(repositoryRoot, "docs/format/hfile.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			target := page
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(page), m[1])
+			}
+			if links++; !leads(target, m[2]) {
+				t.Errorf("%s: no %s%s", filepath.Base(page), m[1], m[2])
+			}
 		}
 	}
+	if links < 50 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// leads tells whether a file is there, and has a heading where one is wanted.
+func leads(name, anchor string) bool {
+	if anchor == "" {
+		_, err := os.Stat(name)
+		return err == nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+		plain := slugged.ReplaceAllString(strings.ToLower(m[1]), "")
+		if strings.ReplaceAll(plain, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 // TestExitCodesAreDocumented: docs/cli.md and the help list the codes that exitCode gives.
@@ -185,6 +227,21 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		}
 		if got := strings.Join(codes, " "); got != want {
 			t.Errorf("%s lists the exit codes %s, want %s", what, got, want)
+		}
+	}
+}
+
+// TestArchitectureNamesFiles: the Go files that docs/ARCHITECTURE.md names exist.
+func TestArchitectureNamesFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	eachSource(t, func(path string, _ []byte) { sources = append(sources, filepath.ToSlash(path)) })
+	for _, m := range regexp.MustCompile("`([a-z0-9_/]+\\.go)`").FindAllStringSubmatch(string(text), -1) {
+		if !slices.ContainsFunc(sources, func(path string) bool { return strings.HasSuffix(path, "/"+m[1]) }) {
+			t.Errorf("there is no %s", m[1])
 		}
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +49,37 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+	if got != "0" && !slices.Contains(args, "--json") && !slices.Contains(args, "--log") {
+		checkCode(ts, got, ts.ReadFile("stderr"))
+	}
+}
+
+// endCode is the code at the end of a line of an error.
+var endCode = regexp.MustCompile(`(?m) \[(BL-[A-Z0-9-]+)\]$`)
+
+// checkCode wants an error's text to end with a code that docs/errors.md lists with the exit code, and whose text there is
+// that of the error.
+func checkCode(ts *testscript.TestScript, exit, stderr string) {
+	m := endCode.FindAllStringSubmatchIndex(stderr, -1)
+	if m == nil {
+		ts.Fatalf("the error has no code:\n%s", stderr)
+	}
+	begin := strings.Index(stderr, "bulkload: ")
+	for _, at := range m {
+		code, text := stderr[at[2]:at[3]], stderr[max(begin, 0):at[0]]
+		begin = at[1]
+		listed, ok := errorsPage()[code]
+		switch {
+		case strings.HasPrefix(code, "BL-OTHER"):
+			ts.Fatalf("the error has no code of its own, but %s:\n%s", code, text)
+		case !ok:
+			ts.Fatalf("docs/errors.md has no %s", code)
+		case listed.exit != exit:
+			ts.Fatalf("%s ended with exit code %s, docs/errors.md says %s", code, exit, listed.exit)
+		case !listed.matches(text):
+			ts.Fatalf("docs/errors.md shows no text of %s like this:\n%s", code, text)
+		}
 	}
 }
 

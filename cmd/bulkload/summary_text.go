@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
 // asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {
-	if s.JSON {
+	if s.JSON.wanted() {
 		return io.Discard
 	}
 	return s.answer
@@ -54,6 +55,45 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
 }
 
+// writeSeveral sums up several runs, a line each.
+func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
+	wanted := 0
+	for _, one := range all {
+		wanted += len(one)
+	}
+	ended := map[string]int{}
+	var order []string
+	var rows int64
+	for _, run := range r.Runs {
+		if ended[run.Status] == 0 {
+			order = append(order, run.Status)
+		}
+		ended[run.Status]++
+		rows += rowsWritten(run)
+	}
+	text := ""
+	for _, status := range order {
+		text += fmt.Sprintf(", %d %s", ended[status], status)
+	}
+	if left := wanted - len(r.Runs); left > 0 {
+		text += fmt.Sprintf(", %d not begun", left)
+	}
+	fmt.Fprintf(w, "%s%s; %s rows written\n", jobs.Plural(wanted, "run"), text, count(rows))
+}
+
+// rowsWritten are the rows that a run has written now.
+func rowsWritten(s *jobs.Summary) (rows int64) {
+	if s.OutputSummary != nil && s.Status == jobs.StatusDone {
+		return s.Books.Written
+	}
+	for _, out := range s.Outputs {
+		if out.Status == jobs.StatusDone {
+			rows += out.Books.Written
+		}
+	}
+	return rows
+}
+
 // writeOutput says what was written for one output.
 func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books
@@ -75,8 +115,8 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 			used++
 		}
 	}
-	line(w, "files", "%s, %s, in %d of %d regions, below %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
-	how := "equal at sorting and in the files read back"
+	line(w, "files", "%s, %s, in %d of %d regions, under %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
+	how := "the sorted cells and the files read back agree"
 	if status == jobs.StatusNothing {
 		how = "recorded when the files were written; bulkload verify reads them again"
 	}
@@ -113,7 +153,7 @@ func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
 	if s.Books.Differing == 0 {
 		return
 	}
-	line(w, "differ", "%s duplicates differ from the record that was kept, the last by file and offset", count(s.Books.Differing))
+	line(w, "differ", "%s duplicates differ from the record that was kept, which is the last by file and offset", count(s.Books.Differing))
 	for _, d := range s.Duplicates {
 		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
 	}
@@ -130,13 +170,13 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 			if p.Output != "" {
 				parts = " for " + p.Output + parts
 			}
-			line(w, p.Name, "%.2f s, %s, %s/s%s", p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)), parts)
+			line(w, p.Name, "%.2f s, %s, %s/s%s", float64(hundredths(p.Seconds))/100, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)), parts)
 		} else if verbose {
 			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
 		}
 	}
-	if b := s.Bound; b != nil {
-		line(w, "bound by", "%.2f s in %s, %.0f%% of the work; %s, busy for %.0f%% of the time", b.Seconds, b.Phase, 100*b.Share, jobs.Plural(b.Cores, "core"), 100*b.Busy)
+	if s.Status != jobs.StatusNothing {
+		writeTook(w, s, took)
 	}
 	if r := s.Resumed; r != nil {
 		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), jobs.FormatSize(r.Bytes))
@@ -144,9 +184,41 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 	if s.Sort != nil && s.Sort.Runs > 0 {
 		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, jobs.FormatSize(s.Sort.Spilled))
 	}
-	if s.Status != jobs.StatusNothing {
-		line(w, "took", "%.2f s", took.Seconds())
+}
+
+// writeTook closes the list of times: the stages, one after the other, and what is none of them add up to all that it took,
+// to the digits that are shown.
+func writeTook(w io.Writer, s *jobs.Summary, took time.Duration) {
+	stages := 0
+	for _, p := range s.Phases {
+		if p.Of == "" {
+			stages += hundredths(p.Seconds)
+		}
 	}
+	all := max(hundredths(took.Seconds()), stages)
+	line(w, "other", "%.2f s", float64(all-stages)/100)
+	largest := ""
+	if b := s.Bound; b != nil {
+		largest = fmt.Sprintf("; the largest part of the work, %.0f%%, was %s: %s", 100*b.Share, b.Phase, waitsFor(b))
+	}
+	line(w, "took", "%.2f s%s", float64(all)/100, largest)
+}
+
+func hundredths(seconds float64) int { return int(math.Round(seconds * 100)) }
+
+// waitsFor is what would make the largest part of a run faster.
+func waitsFor(b *jobs.Bound) string {
+	switch b.Phase {
+	case "read":
+		return "the disk or network of the input"
+	case "write":
+		return "the disk or network of the output"
+	case "spill":
+		return "the disk of --work-dir; more --memory avoids it"
+	case "load", "probe":
+		return "HBase"
+	}
+	return fmt.Sprintf("CPU, with %s busy for %.0f%% of the time", jobs.Plural(b.Cores, "core"), 100*b.Busy)
 }
 
 // writeLoadLine says what of an output was loaded, and with verbose what is in its regions.
@@ -162,7 +234,7 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	case status == jobs.StatusNothing:
 		line(w, "load", "done before")
 	case len(s.Files) == 0:
-		line(w, "load", "nothing was loaded: there are no cells")
+		line(w, "load", "nothing to load: there are no cells")
 	default:
 		writeLoaded(w, s.Load)
 	}
@@ -209,9 +281,17 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	if r.Status == jobs.StatusDone || r.Rows > 0 {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
-	if r.Missing+r.Different+r.Extra+r.ExtraRows+r.Rejected > 0 {
+	extra := r.Extra + r.ExtraRows
+	if r.Stale != nil { // which says it
+		extra = 0
+	}
+	if r.Missing+r.Different+extra+r.Rejected > 0 {
 		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+	}
+	if r.Stale != nil {
+		line(w, "stale", "%s cells of this timestamp are not in the source, %s rows among them have nothing there; listed in %s",
+			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == jobs.StatusDone {
 		line(w, "files", "%d", len(r.Files))

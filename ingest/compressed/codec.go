@@ -93,8 +93,8 @@ func Detect(name string, head []byte) (Codec, error) {
 	of, named := extensions[ext]
 	switch {
 	case !named && looksLikeHadoop(head):
-		return None, &RefusedError{name, "probably compressed with snappy or lz4 in Hadoop's block framing, and nothing says with which",
-			"name it .snappy or .lz4, or set input.compression to snappy, lz4 or none"}
+		return None, &RefusedError{Name: name, What: "probably compressed with snappy or lz4 in Hadoop's block framing, and nothing says with which",
+			Do: "name it .snappy or .lz4, or set input.compression to snappy, lz4 or none"}
 	case !named:
 		return None, nil
 	case of.bare == Deflate && zlibHeader(head), of.bare == HadoopSnappy && hadoopHeader(head), of.bare == HadoopLZ4 && hadoopHeader(head):

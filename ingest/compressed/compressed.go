@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -50,7 +51,7 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	if got := file.Size(); got == size {
 		r, err = NewReader(file, name, size, as)
 	} else {
-		err = fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, got)
+		err = errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, got)
 	}
 	if err != nil {
 		file.Close() // only read
@@ -107,11 +108,11 @@ func (r *Reader) failure(err error) error {
 	case r.in.err != nil: // the file, not what is in it
 		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: "+
+		return errcode.InputDamaged.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: "+
 			"it was probably cut short, copy or export it again: %w",
 			r.name, r.codec, r.Consumed(), r.at, io.ErrUnexpectedEOF)
 	}
-	return fmt.Errorf("read %s: the %s data are damaged before byte %d of the file, behind byte %d of the text; "+
+	return errcode.InputDamaged.Errorf("read %s: the %s data are damaged before byte %d of the file, after byte %d of the text; "+
 		"copy or export it again: %w",
 		r.name, r.codec, r.Consumed(), r.at, err)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"bulkload/internal/errcode"
+
 	"github.com/golang/snappy"
 )
 
@@ -13,6 +15,16 @@ type RefusedError struct {
 	Name string // of the file
 	What string // e.g. "compressed with lzop"
 	Do   string // e.g. "unpack it with lzop -d first"
+
+	renamed bool // the content is not what the name says
+}
+
+// ErrorCode says whether the file's name or its format is the matter.
+func (e *RefusedError) ErrorCode() errcode.Code {
+	if e.renamed {
+		return errcode.InputPacked
+	}
+	return errcode.InputFormat
 }
 
 // Error names the file, what it is and what to do.
@@ -62,17 +74,17 @@ func detectUnreadable(name, ext string, head []byte) error {
 	}
 	for _, r := range unreadableMagics {
 		if bytes.HasPrefix(head, []byte(r.magic)) {
-			return &RefusedError{name, r.what, r.do}
+			return &RefusedError{Name: name, What: r.what, Do: r.do}
 		}
 	}
 	if r, ok := unreadableNames[ext]; ok {
-		return &RefusedError{name, r.what + " by its name", r.do + "; if it is plain text, say so with input.compression: none"}
+		return &RefusedError{Name: name, What: r.what + " by its name", Do: r.do + "; if it is plain text, say so with input.compression: none"}
 	}
 	if compressZ(head) {
-		return &RefusedError{name, "compressed with compress (.Z)", unpack}
+		return &RefusedError{Name: name, What: "compressed with compress (.Z)", Do: unpack}
 	}
 	if openPGP(head) {
-		return &RefusedError{name, "encrypted with GPG", decrypt}
+		return &RefusedError{Name: name, What: "encrypted with GPG", Do: decrypt}
 	}
 	return nil
 }
@@ -81,13 +93,13 @@ func detectUnreadable(name, ext string, head []byte) error {
 func refuseZip(name string, head []byte) error {
 	switch {
 	case bytes.Contains(head, []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/")) || strings.HasSuffix(strings.ToLower(name), ".xlsx"):
-		return &RefusedError{name, "an Excel workbook", "save the sheet as CSV and read it with format: csv"}
+		return &RefusedError{Name: name, What: "an Excel workbook", Do: "save the sheet as CSV and read it with format: csv"}
 	case bytes.Contains(head, []byte("mimetypeapplication/vnd.oasis")):
-		return &RefusedError{name, "an OpenDocument file", "save the sheet as CSV and read it with format: csv"}
+		return &RefusedError{Name: name, What: "an OpenDocument file", Do: "save the sheet as CSV and read it with format: csv"}
 	case len(head) > 6 && head[6]&1 != 0:
-		return &RefusedError{name, "an encrypted zip archive", "unpack it with its password first"}
+		return &RefusedError{Name: name, What: "an encrypted zip archive", Do: "unpack it with its password first"}
 	}
-	return &RefusedError{name, "a zip archive", unpack}
+	return &RefusedError{Name: name, What: "a zip archive", Do: unpack}
 }
 
 // compressZ tells what compress writes by the third byte, too: codes of at most 9 to 16 bits, and the highest bit. Two bytes
@@ -119,7 +131,7 @@ func openPGP(head []byte) bool {
 // mismatch says that a file is not what its name stands for.
 func mismatch(name, ext string, head []byte) error {
 	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s and its content is not", ext),
-		Do: "if it is plain text rename it, or say so with input.compression: none"}
+		Do: "if it is plain text rename it, or say so with input.compression: none", renamed: true}
 	of := extensions[ext]
 	if of.bare != HadoopSnappy {
 		return e

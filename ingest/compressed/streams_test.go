@@ -201,7 +201,7 @@ func TestHadoopDamage(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"a negative block", at(0, 0x80), "damaged before byte 26 of the file, behind byte 3 of the text; copy or export it again: a negative length, -2147483643"},
+		{"a negative block", at(0, 0x80), "damaged before byte 26 of the file, after byte 3 of the text; copy or export it again: a negative length, -2147483643"},
 		{"a negative chunk", at(4, 0xff, 0xff, 0xff, 0xff), "a negative length, -1"},
 		{"an empty chunk", at(7, 0), "an empty chunk"},
 		{"a chunk that is too long", at(7, 7), "end too early, with byte 26 of the file, byte 3 of the text"},

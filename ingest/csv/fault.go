@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 )
 
 // rejectLine rejects the line in which a record with unmatched quotes begins, and continues with the next line. So
@@ -22,7 +23,7 @@ func (r *reader) rejectLine() (*ingest.Record, error) {
 	}
 	r.begun(line)
 	_, what := r.scanWhole(line)
-	return nil, r.bad(r.columnAt(r.count), r.quoteReason(line, what))
+	return nil, r.bad(errcode.RejectQuote, r.columnAt(r.count), r.quoteReason(line, what))
 }
 
 // consumeLine advances past a line, and returns it without its line break.
@@ -72,8 +73,12 @@ func (r *reader) badValue(column, at int) *ingest.BadRecord {
 		r.decoded = r.decoded[:0]
 		value = r.unquote(value, v.doubled)
 	}
-	return r.bad(r.form.Columns[column], fmt.Sprintf("not %s: % x at byte %d of the value",
+	b := r.bad(errcode.RejectCharset, r.form.Columns[column], fmt.Sprintf("not %s: % x at byte %d of the value",
 		charsetName(r.form), value[at:min(at+4, len(value))], at))
+	if r.form.Charset.IsUTF8() {
+		b.Hint = ingest.CharsetHint(r.rec.Raw)
+	}
+	return b
 }
 
 func charsetName(f *Form) string {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -35,10 +36,10 @@ func (r *reader) readHeading() error {
 		case kind == blank, r.isSeparator(raw):
 		case kind != noNoise:
 			if err := r.handleNonRow(kind, raw); err != nil {
-				return refusef("read the heading: %v", err)
+				return refusef(errcode.CSVHeading, "read the heading: %v", err)
 			}
 		case what != complete:
-			return refusef("read the heading of %s: %s%s", r.path, r.quoteReason(raw, what), loneCR(raw))
+			return refusef(errcode.CSVHeading, "read the heading of %s: %s%s", r.path, r.quoteReason(raw, what), loneCR(raw))
 		default:
 			return r.resolve(raw)
 		}
@@ -48,7 +49,7 @@ func (r *reader) readHeading() error {
 // resolve finds the form's columns in the heading.
 func (r *reader) resolve(raw []byte) error {
 	if r.count > maxColumns {
-		return refusef("read the heading of %s: it has %d columns, more than any table", r.path, r.count)
+		return refusef(errcode.CSVHeading, "read the heading of %s: it has %d columns, more than any table", r.path, r.count)
 	}
 	r.spans = slices.Clone(r.spans[:r.count])
 	for _, v := range r.spans {
@@ -58,12 +59,12 @@ func (r *reader) resolve(raw []byte) error {
 		}
 		text, bad := r.decode(name)
 		if bad >= 0 {
-			return refusef("read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
+			return refusef(errcode.CSVHeading, "read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
 		}
 		r.names = append(r.names, strings.TrimSpace(string(text)))
 	}
 	if slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(name, "\r") }) {
-		return refusef("read the heading of %s: it holds CR%s", r.path, loneCR(raw))
+		return refusef(errcode.CSVHeading, "read the heading of %s: it holds CR%s", r.path, loneCR(raw))
 	}
 	for _, name := range r.form.Columns {
 		place, err := find(r.names, name)
@@ -72,7 +73,7 @@ func (r *reader) resolve(raw []byte) error {
 			if len(r.names) == 1 {
 				other = r.otherDelimiter(raw)
 			}
-			return refusef("read the heading of %s: %v%s", r.path, err, other)
+			return refusef(errcode.CSVHeading, "read the heading of %s: %v%s", r.path, err, other)
 		}
 		r.indexes = append(r.indexes, place)
 	}
@@ -153,7 +154,7 @@ func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 		case first == "":
 			first, heading = file.Path, found
 		case found != heading:
-			return refusef("read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
+			return refusef(errcode.CSVHeading, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 )
 
 // nonRow is the kind of a line that a client writes between rows.
@@ -77,7 +78,7 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 		if r.form.SkipErrors {
 			return nil
 		}
-		return refusef("read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
+		return refusef(errcode.CSVExport, "read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
 			r.path, r.rec.Offset, r.withCause(text))
 	}
 	if r.form.SkipNoise {
@@ -91,7 +92,7 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)
 	}
 	r.begun(line)
-	return r.bad("", what+", or skip such lines by input.skip_noise: true")
+	return r.bad(errcode.RejectNoise, "", what+", or skip such lines by input.skip_noise: true")
 }
 
 // bareError is the line that SQL*Plus writes before the line with the reason.
@@ -107,6 +108,6 @@ func (r *reader) withCause(text []byte) []byte {
 	return bytes.TrimRight(shown, "\r ")
 }
 
-func (r *reader) bad(column, reason string) *ingest.BadRecord {
-	return &ingest.BadRecord{Position: r.rec.Position, Column: column, Reason: reason, Raw: r.rec.Raw}
+func (r *reader) bad(code errcode.Code, column, reason string) *ingest.BadRecord {
+	return &ingest.BadRecord{Position: r.rec.Position, Column: column, Reason: reason, Raw: r.rec.Raw, Code: code}
 }

@@ -8,6 +8,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -125,12 +126,14 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
-		b := r.bad("", ingest.CountReason(r.count, len(r.spans)))
-		b.Hint = r.delimiterHint()
+		b := r.bad(errcode.RejectColumns, "", ingest.CountReason(r.count, len(r.spans)))
+		if b.Hint = r.delimiterHint(); b.Hint != "" {
+			b.Code = errcode.RejectDelimiter
+		}
 		return nil, b
 	}
 	if reason := r.checkWholeText(); reason != "" {
-		return nil, r.bad("", reason)
+		return nil, r.bad(errcode.RejectCharset, "", reason)
 	}
 	if column, at := r.values(); column >= 0 {
 		return nil, r.badValue(column, at)

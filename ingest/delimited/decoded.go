@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 )
 
 // checkCharset checks that delimiters can be distinguished from the bytes of a character: a record's end is searched
@@ -14,9 +15,9 @@ func (d *Form) checkCharset() error {
 	}
 	for name, delimiter := range map[string][]byte{"field": d.FieldDelimiter, "record": d.RecordDelimiter} {
 		if text, valid := d.Charset.Append(nil, delimiter); valid < len(delimiter) {
-			return fmt.Errorf("read delimited text: the %s delimiter %s is no text in %s", name, ingest.FormatDelimiter(delimiter), d.Charset.Name())
+			return errcode.JobDelimiter.Errorf("read delimited text: the %s delimiter %s is no text in %s", name, ingest.FormatDelimiter(delimiter), d.Charset.Name())
 		} else if name == "record" && d.Charset.CanTrail(delimiter[0]) {
-			return fmt.Errorf("read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
+			return errcode.JobDelimiter.Errorf("read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
 				`export with \n or \x10 between records, or in UTF-8`, ingest.FormatDelimiter(text), d.Charset.Name())
 		}
 	}
@@ -51,7 +52,7 @@ func (r *Reader) nextDecoded() (*ingest.Record, error) {
 // badCharacter makes the BadRecord of bytes that are no character of the charset; r.unescapedBuf holds what precedes
 // them.
 func (r *Reader) badCharacter(at int) error {
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
 	if i := r.fields.columns(r.unescapedBuf) - 1; i < len(r.form.Columns) {
 		b.Column = r.form.Columns[i]
@@ -73,6 +74,6 @@ func (r *Reader) columns(raw []byte) int {
 
 // badCharacterIn is badCharacter for a value of a record that was split before it was decoded.
 func (r *Reader) badCharacterIn(column, at int) error {
-	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
 }

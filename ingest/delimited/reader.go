@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -69,7 +71,7 @@ func (r *Reader) begin() error {
 		return fmt.Errorf("read %s: it has no bytes %d to %d, only %d", s.File.Path, s.Start, s.End, s.File.Size)
 	}
 	if got, want := r.file.Size(), r.split.File.Size; got != want {
-		return fmt.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
+		return errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
 			r.split.File.Path, want, got)
 	}
 	if r.split.Start == 0 {
@@ -212,7 +214,7 @@ func invalidField(fields []values.Value) (field, at int) {
 // reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
-	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw, Code: errcode.RejectCharset, Hint: ingest.CharsetHint(r.rec.Raw),
 		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }
 
@@ -279,7 +281,7 @@ func (r *Reader) more() error {
 func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	if left > r.maxRecord {
-		return fmt.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
+		return errcode.InputRecord.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
 			r.split.File.Path, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
 			otherDelimiter(r.buf[r.pos:r.pos+min(left, chunkSize)], r.form.RecordDelimiter))
 	}
@@ -311,10 +313,12 @@ func (r *Reader) readAt(p []byte, at int64) error {
 
 // bad describes the record in rec, whose number of columns is wrong.
 func (r *Reader) bad() *ingest.BadRecord {
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(r.columns(r.rec.Raw), len(r.form.Columns))}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(r.columns(r.rec.Raw), len(r.form.Columns)), Code: errcode.RejectColumns}
 	if !r.hinted && !r.good && r.split.Start == 0 {
 		r.hinted = true
-		b.Hint = r.hint()
+		if b.Hint = r.hint(); strings.Contains(b.Hint, "delimiter") {
+			b.Code = errcode.RejectDelimiter
+		}
 	}
 	return b
 }

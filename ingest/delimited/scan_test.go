@@ -55,7 +55,7 @@ func TestScannedRecords(t *testing.T) {
 			{0, 1, "1,\"x", nil, `the enclosed value has no " at its end`},
 			{5, 2, "2,\"y\"", []string{"2", "y"}, ""}, {11, 3, "3,z", []string{"3", "z"}, ""}}},
 		{"all must be enclosed", enclosedForm(true), "\"1\",2\n,\"3\"\n", []got{
-			{0, 1, "\"1\",2", nil, `the value is not enclosed in "`}, {6, 2, ",\"3\"", []string{"", "3"}, ""}}},
+			{0, 1, "\"1\",2", nil, `the value does not begin with "`}, {6, 2, ",\"3\"", []string{"", "3"}, ""}}},
 		{"delimiters of several bytes that begin alike", bars, `a\||||b|c|` + "\n" + `\|\|||` + "|\n", []got{
 			{0, 1, `a\||||b|c`, []string{"a|", "|b|c"}, ""}, {11, 2, `\|\|||`, []string{"||", ""}, ""}}},
 		{"nulls by the column", nulls, "null,null\n\"null\",\"\\\\N\"\n\\N,\n", []got{

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/values"
 )
 
@@ -173,7 +174,7 @@ func (r *Reader) badSyntax(wrong *badSyntax) error {
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason, Code: errcode.RejectQuote}
 	if wrong.column < len(r.form.Columns) {
 		b.Column = r.form.Columns[wrong.column]
 	}

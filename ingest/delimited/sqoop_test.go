@@ -229,7 +229,7 @@ func TestSqoopDelimiters(t *testing.T) {
 		case answer[0] == '!': // Sqoop has no such notation
 		case err != nil:
 			refused++
-			if !strings.Contains(err.Error(), "would be that text itself; write") {
+			if !strings.Contains(err.Error(), "is taken as these characters themselves; write") {
 				t.Errorf("%s: %v", notations[i], err)
 			}
 		case string(got) != unhexed(t, answer):

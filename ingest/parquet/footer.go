@@ -9,6 +9,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -78,11 +79,11 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
 		}
 		if err != nil {
-			err = fmt.Errorf("read %s: %w", listed.Path, err)
+			err = damagedUnlessRefused("read %s: %w", listed.Path, err)
 		}
 	}()
 	if file.Size() != listed.Size {
-		return nil, fmt.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
+		return nil, errcode.InputChanged.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
 			listed.Size, file.Size())
 	}
 	end, length, err := findFooter(file, listed.Path)
@@ -107,7 +108,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	}
 	for _, c := range foot.columns {
 		if odd[c.leaf] {
-			return nil, refusef("column %s: its type has an annotation that this program does not know, or that contradicts it; "+
+			return nil, refusef(errcode.ParquetUnsupported, "column %s: its type has an annotation that this program does not know, or that contradicts it; "+
 				"write the file anew with another type, or leave the column out", c.name)
 		}
 	}
@@ -121,7 +122,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 func findFooter(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
-		return 0, 0, refusef("it has %d bytes and is no Parquet file", size)
+		return 0, 0, refusef(errcode.ParquetForm, "it has %d bytes and is no Parquet file", size)
 	}
 	var head [len(magic)]byte
 	var tail [tailLength]byte
@@ -129,13 +130,13 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 		return 0, 0, err
 	}
 	if string(tail[4:]) == magicEncrypted {
-		return 0, 0, refusef("it is encrypted, which this program can't read; export it without encryption")
+		return 0, 0, refusef(errcode.ParquetUnsupported, "it is encrypted, which this program can't read; export it without encryption")
 	}
 	if codec, err := compressed.Detect(name, head[:]); err == nil && codec != compressed.None {
-		return 0, 0, refusef("it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
+		return 0, 0, refusef(errcode.ParquetForm, "it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return 0, 0, refusef("it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return 0, 0, refusef(errcode.ParquetForm, "it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
 	length = int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length
@@ -215,16 +216,16 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	raw := g.Columns[c.leaf]
 	switch {
 	case raw.IsSetCryptoMetadata():
-		return chunk{}, refusef("is encrypted, which this program can't read; export it without encryption")
+		return chunk{}, refusef(errcode.ParquetUnsupported, "is encrypted, which this program can't read; export it without encryption")
 	case raw.FilePath != nil && *raw.FilePath != "":
-		return chunk{}, refusef("is in another file, %q", *raw.FilePath)
+		return chunk{}, refusef(errcode.ParquetUnsupported, "is in another file, %q", *raw.FilePath)
 	case raw.MetaData == nil:
 		return chunk{}, errors.New("the footer has no metadata of it")
 	}
 	m := raw.MetaData
 	codec := compress.Compression(m.Codec)
 	if !codecReadable(codec) {
-		return chunk{}, refusef("codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
+		return chunk{}, refusef(errcode.ParquetUnsupported, "codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
 	}
 	for _, e := range m.Encodings {
 		if err := c.checkEncoding(int32(e)); err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/internal/errcode"
+
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
@@ -61,7 +63,7 @@ func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 	}
 	if slices.Contains(f.Millis, name) {
 		if c.PhysicalType() != parquet.Types.Int64 || k.shape != signed {
-			return k, refusef("is %s; only INT64 can hold the milliseconds that millis_columns says", k)
+			return k, refusef(errcode.ParquetUnsupported, "is %s; only INT64 can hold the milliseconds that millis_columns says", k)
 		}
 		return kind{shape: instant, unit: 1e3}, nil
 	}
@@ -70,7 +72,7 @@ func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 
 func (f *Form) annotated(c *schema.Column) (kind, error) {
 	if c.ConvertedType() == schema.ConvertedTypes.Interval {
-		return kind{}, refusef("INTERVAL can't be read; export it as a number or text")
+		return kind{}, refusef(errcode.ParquetUnsupported, "INTERVAL can't be read; export it as a number or text")
 	}
 	single := c.PhysicalType() == parquet.Types.Int32
 	switch t := c.LogicalType().(type) {
@@ -115,12 +117,12 @@ func (f *Form) physical(c *schema.Column) (kind, error) {
 	case parquet.Types.FixedLenByteArray, parquet.Types.ByteArray:
 		return kind{shape: map[Binary]logicalKind{BinaryText: text, BinaryHex: binaryHex, BinaryBytes: binaryBytes}[f.Binary]}, checkFixed(c)
 	}
-	return kind{}, refusef("type %s can't be read", c.PhysicalType())
+	return kind{}, refusef(errcode.ParquetUnsupported, "type %s can't be read", c.PhysicalType())
 }
 
 func checkFixed(c *schema.Column) error {
 	if n := c.TypeLength(); c.PhysicalType() == parquet.Types.FixedLenByteArray && (n < 1 || n > 1<<20) {
-		return refusef("values of %d bytes can't be read", n)
+		return refusef(errcode.ParquetUnsupported, "values of %d bytes can't be read", n)
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func checkLength(c *schema.Column, want int) error {
 
 func checkScale(t *schema.DecimalLogicalType) error {
 	if t.Scale() < 0 || t.Scale() > 1000 {
-		return refusef("a decimal of scale %d can't be read", t.Scale())
+		return refusef(errcode.ParquetUnsupported, "a decimal of scale %d can't be read", t.Scale())
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -93,7 +94,7 @@ func (r *records) Next() (*ingest.Record, error) {
 	r.row++
 	r.cut()
 	if bad >= 0 {
-		return nil, &ingest.BadRecord{Position: r.record.Position, Column: r.cursors[bad].name, Reason: problem, Raw: r.record.Raw}
+		return nil, &ingest.BadRecord{Position: r.record.Position, Column: r.cursors[bad].name, Reason: problem, Raw: r.record.Raw, Code: errcode.RejectType}
 	}
 	return &r.record, nil
 }
@@ -202,7 +203,7 @@ func (r *records) in(c *cursor, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("read %s, row group at row %d, column %s: %w", r.split.File.Path, r.firstRow(), c.name, err)
+	return damagedUnlessRefused("read %s, row group at row %d, column %s: %w", r.split.File.Path, r.firstRow(), c.name, err)
 }
 
 func (r *records) firstRow() int64 {
@@ -249,7 +250,7 @@ func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
 		}
 		c.file = file
 		if file.Size() != r.split.File.Size {
-			return nil, fmt.Errorf("the file had %d bytes when it was listed and has %d now", r.split.File.Size, file.Size())
+			return nil, errcode.InputChanged.Errorf("the file had %d bytes when it was listed and has %d now", r.split.File.Size, file.Size())
 		}
 	}
 	return c.file, nil

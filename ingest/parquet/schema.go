@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bulkload/internal/editdistance"
+	"bulkload/internal/errcode"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/schema"
@@ -27,11 +28,11 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 		at, ok := leaves.of(name)
 		switch {
 		case !ok:
-			return nil, refusef("it has no column %s%s", name, nearest(name, s))
+			return nil, refusef(errcode.ParquetColumn, "it has no column %s%s", name, nearest(name, s))
 		case at == nested:
-			return nil, refusef("column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
+			return nil, refusef(errcode.ParquetUnsupported, "column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
 		case at == twice:
-			return nil, refusef("it has two columns %s, as far as their names in lower case go", name)
+			return nil, refusef(errcode.ParquetColumn, "it has two columns %s, as far as their names in lower case go", name)
 		}
 		descr := s.Column(at)
 		kind, err := f.kindOf(name, descr)
@@ -123,9 +124,9 @@ func (c *column) checkEncoding(e int32) error {
 		encodingReadable(c.descr.PhysicalType(), encoding):
 		return nil
 	case e == streamSplit:
-		return refusef("encoding BYTE_STREAM_SPLIT of %s can't be read; write the file without it", c.descr.PhysicalType())
+		return refusef(errcode.ParquetUnsupported, "encoding BYTE_STREAM_SPLIT of %s can't be read; write the file without it", c.descr.PhysicalType())
 	}
-	return refusef("encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
+	return refusef(errcode.ParquetUnsupported, "encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
 }
 
 // sameTypes says which column of two files is not of the same type; "" where all are.

@@ -169,7 +169,7 @@ func (v *decoded) formatInt96(f *Form, old legacy) formatFunc {
 // appendTimeOfDay appends a time such as 01:02:03 or 01:02:03.5.
 func appendTimeOfDay(dst []byte, n, unit int64) ([]byte, string) {
 	if n < 0 || n >= secondsOfDay*unit {
-		return dst, "no time of day"
+		return dst, "not a time of day"
 	}
 	dst = appendTime(dst, n/unit)
 	if nanos := n % unit * (1e9 / unit); nanos > 0 {

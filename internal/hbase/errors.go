@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"bulkload/internal/errcode"
+
 	"github.com/tsuna/gohbase/pb"
 )
 
 // ErrMalformed marks an answer that is not what HBase's protocol says. Asking again will not help.
-var ErrMalformed = errors.New("malformed answer")
+var ErrMalformed = errcode.HBaseAnswer.New("malformed answer")
 
 // ConnError is a failure of the connection: nothing is known of an answer.
 type ConnError struct {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"bulkload/internal/errcode"
+
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
 )
@@ -28,13 +30,13 @@ func ParseTableName(name string) (TableName, error) {
 	}
 	switch {
 	case t.Namespace == "" || t.Qualifier == "":
-		return t, fmt.Errorf("table name %q lacks a part", name)
+		return t, errcode.TableName.Errorf("table name %q lacks a part", name)
 	case t.Qualifier[0] == '.' || t.Qualifier[0] == '-':
-		return t, fmt.Errorf("table name %q: a table's name can't begin with %q", name, t.Qualifier[:1])
+		return t, errcode.TableName.Errorf("table name %q: a table's name can't begin with %q", name, t.Qualifier[:1])
 	case strings.ContainsFunc(t.Namespace, func(r rune) bool { return !wordRune(r) }):
-		return t, fmt.Errorf("table name %q: a namespace has only letters, digits and _", name)
+		return t, errcode.TableName.Errorf("table name %q: a namespace has only letters, digits and _", name)
 	case strings.ContainsFunc(t.Qualifier, func(r rune) bool { return !wordRune(r) && r != '-' && r != '.' }):
-		return t, fmt.Errorf("table name %q: a table has only letters, digits, _, . and - in its name", name)
+		return t, errcode.TableName.Errorf("table name %q: a table has only letters, digits, _, . and - in its name", name)
 	}
 	return t, nil
 }

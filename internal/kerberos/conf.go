@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
 
@@ -44,13 +46,13 @@ func newConf(p *profile) (*conf, error) {
 	c := &conf{profile: p, realm: p.get("", "libdefaults", "default_realm"), answered: map[string]string{}}
 	var err error
 	if c.lifetime, err = duration(p.get("24h", "libdefaults", "ticket_lifetime")); err != nil {
-		return nil, fmt.Errorf("%s: ticket_lifetime: %w", p.files[0], err)
+		return nil, errcode.KerberosConfig.Errorf("%s: ticket_lifetime: %w", p.files[0], err)
 	}
 	if c.skew, err = duration(p.get("300", "libdefaults", "clockskew")); err != nil {
-		return nil, fmt.Errorf("%s: clockskew: %w", p.files[0], err)
+		return nil, errcode.KerberosConfig.Errorf("%s: clockskew: %w", p.files[0], err)
 	}
 	if c.etypes, err = permitted(p.get("", "libdefaults", "permitted_enctypes")); err != nil {
-		return nil, fmt.Errorf("%s: permitted_enctypes: %w", p.files[0], err)
+		return nil, errcode.KerberosConfig.Errorf("%s: permitted_enctypes: %w", p.files[0], err)
 	}
 	return c, nil
 }

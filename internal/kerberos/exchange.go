@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gofork/encoding/asn1"
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana"
@@ -56,7 +58,7 @@ func (c *client) logIn(ctx context.Context, k *keys) (credential, string, error)
 	request := messages.ASReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_AS_REQ,
 		ReqBody: c.body(c.realm, granting(c.realm), c.loginTypes(k))}}
 	if len(request.ReqBody.EType) == 0 {
-		return credential{}, "", fmt.Errorf("%s has keys of no type that is supported and permitted (AES, RC4)", k.file)
+		return credential{}, "", errcode.KerberosKeytab.Errorf("%s has keys of no type that is supported and permitted (AES, RC4)", k.file)
 	}
 	reply, kdc, err := c.send(ctx, &request)
 	var refused messages.KRBError
@@ -101,7 +103,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.of(c.wanted(k, asked.EData))
 	if !ok {
-		return nil, fmt.Errorf("the KDC has no key of the principal of a type that is in %s: %s", k.file, k.versions())
+		return nil, errcode.KerberosPassword.Errorf("the KDC has no key of the principal of a type that is in %s: %s", k.file, k.versions())
 	}
 	now := c.now().UTC()
 	stamp, err := asn1.Marshal(types.PAEncTSEnc{PATimestamp: now, PAUSec: now.Nanosecond() / 1000})
@@ -152,7 +154,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	}
 	key, ok := k.of(r.EncPart.EType)
 	if !ok {
-		return credential{}, fmt.Errorf("the KDC answers with a key of type %s; %s has %s", etypeName(r.EncPart.EType), k.file, k.versions())
+		return credential{}, errcode.KerberosPassword.Errorf("the KDC answers with a key of type %s; %s has %s", etypeName(r.EncPart.EType), k.file, k.versions())
 	}
 	part, err := decrypt(r.EncPart, key.key, keyusage.AS_REP_ENCPART)
 	if err != nil {
@@ -162,7 +164,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 }
 
 // errKey marks a key that is not the KDC's.
-var errKey = errors.New("the keytab's key is not the KDC's")
+var errKey = errcode.KerberosPassword.New("the keytab's key is not the KDC's")
 
 func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) (part messages.EncKDCRepPart, err error) {
 	return part, parse(func() error {
@@ -190,7 +192,7 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 		cred.start = part.AuthTime
 	}
 	if early := cred.start.Sub(c.now()); early > c.conf.skew {
-		return cred, fmt.Errorf("the ticket begins in %v: the clock of this machine is that much behind the KDC's", early.Round(time.Second))
+		return cred, errcode.KerberosClock.Errorf("the ticket begins in %v: the clock of this machine is that much behind the KDC's", early.Round(time.Second))
 	}
 	return cred, nil
 }
@@ -199,7 +201,7 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 func (c *client) isOurs(r messages.KDCRepFields) error {
 	switch {
 	case r.CRealm != c.realm:
-		return fmt.Errorf("the ticket is for a client of realm %q (crealm), not of %s: write the realm as the KDC does", r.CRealm, c.realm)
+		return errcode.KerberosPrincipal.Errorf("the ticket is for a client of realm %q (crealm), not of %s: write the realm as the KDC does", r.CRealm, c.realm)
 	case !slices.Equal(r.CName.NameString, c.name.NameString):
 		return fmt.Errorf("the ticket is for client %q (cname), not for %s", r.CName.PrincipalNameString(), c.name.PrincipalNameString())
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 	"github.com/jcmturner/gokrb5/v8/messages"
@@ -54,6 +56,23 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return r.text }
+
+// ErrorCode is the code of what a person must do.
+func (r *refusal) ErrorCode() errcode.Code {
+	switch r.code {
+	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:
+		return errcode.KerberosService
+	case errorcode.KDC_ERR_PREAUTH_FAILED, errorcode.KRB_AP_ERR_BAD_INTEGRITY:
+		return errcode.KerberosPassword
+	case errorcode.KDC_ERR_ETYPE_NOSUPP:
+		return errcode.KerberosEncryption
+	case errorcode.KRB_AP_ERR_SKEW:
+		return errcode.KerberosClock
+	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID, errorcode.KDC_ERR_BADOPTION:
+		return errcode.KerberosExpired
+	}
+	return errcode.KerberosPrincipal
+}
 
 func cause(e messages.KRBError, now time.Time, k *keys) string {
 	switch e.ErrorCode {

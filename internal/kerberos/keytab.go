@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/jcmturner/gokrb5/v8/types"
 )
@@ -30,7 +32,7 @@ func readKeytab(file, principal string) (*keys, error) {
 	}
 	kt, err := parseKeytab(text)
 	if err != nil {
-		return nil, fmt.Errorf("keytab %s: %w", file, err)
+		return nil, errcode.KerberosKeytab.Errorf("keytab %s: %w", file, err)
 	}
 	k := &keys{file: file}
 	for _, e := range kt.Entries {
@@ -39,7 +41,7 @@ func readKeytab(file, principal string) (*keys, error) {
 		}
 	}
 	if k.list == nil {
-		return nil, fmt.Errorf("keytab %s has no key of %s; it has %s", file, principal, listed(principals(kt)))
+		return nil, errcode.KerberosKeytab.Errorf("keytab %s has no key of %s; it has %s", file, principal, listed(principals(kt)))
 	}
 	return k, nil
 }
@@ -48,20 +50,20 @@ func readKeytab(file, principal string) (*keys, error) {
 func readSecret(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("keytab: %w", err)
+		return nil, errcode.KerberosKeytab.Errorf("keytab: %w", err)
 	}
 	if info.IsDir() {
-		return nil, fmt.Errorf("keytab %s is a folder", file)
+		return nil, errcode.KerberosKeytab.Errorf("keytab %s is a folder", file)
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return nil, fmt.Errorf("keytab %s may be used by everybody on this machine (mode %04o): chmod 400 %s", file, mode, file)
+		return nil, errcode.KerberosKeytab.Errorf("keytab %s may be used by everybody on this machine (mode %04o): chmod 400 %s", file, mode, file)
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("keytab: %w; make the user of this process (uid %d) its owner", err, os.Getuid())
+		return nil, errcode.KerberosKeytab.Errorf("keytab: %w; make the user of this process (uid %d) its owner", err, os.Getuid())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keytab: %w", err)
+		return nil, errcode.KerberosKeytab.Errorf("keytab: %w", err)
 	}
 	return text, nil
 }
@@ -97,11 +99,11 @@ func onlyPrincipal(file string) (string, error) {
 	}
 	kt, err := parseKeytab(text)
 	if err != nil {
-		return "", fmt.Errorf("keytab %s: %w", file, err)
+		return "", errcode.KerberosKeytab.Errorf("keytab %s: %w", file, err)
 	}
 	names := principals(kt)
 	if len(names) != 1 {
-		return "", fmt.Errorf("keytab %s has %s; say which principal logs in", file, listed(names))
+		return "", errcode.KerberosKeytab.Errorf("keytab %s has %s; say which principal logs in", file, listed(names))
 	}
 	return names[0], nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
+
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/nametype"
 	"github.com/jcmturner/gokrb5/v8/types"
@@ -68,7 +70,7 @@ func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
 func (l *Login) setShort(names string) error {
 	rules, err := readRules(names)
 	if err != nil {
-		return fmt.Errorf("hadoop.security.auth_to_local: %w", err)
+		return errcode.KerberosName.Errorf("hadoop.security.auth_to_local: %w", err)
 	}
 	home := l.client.conf.realm
 	if home == "" {
@@ -106,7 +108,7 @@ func (l *Login) openCache(c Config) (err error) {
 	}
 	name, realm, err := l.client.conf.parsePrincipal(c.Principal)
 	if err == nil && (name.PrincipalNameString() != file.client.PrincipalNameString() || realm != file.realm) {
-		err = fmt.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache, l.Principal(), c.Principal, c.Principal)
+		err = errcode.KerberosCache.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache, l.Principal(), c.Principal, c.Principal)
 	}
 	return err
 }
@@ -126,7 +128,7 @@ func (c *conf) parsePrincipal(text string) (types.PrincipalName, string, error) 
 	parts := strings.Split(name, "/")
 	for _, part := range append(parts, realm) {
 		if part == "" || strings.ContainsAny(part, "@ \t") {
-			return types.PrincipalName{}, "", fmt.Errorf("principal %q: write NAME@REALM or NAME/HOST@REALM", text)
+			return types.PrincipalName{}, "", errcode.KerberosPrincipal.Errorf("principal %q: write NAME@REALM or NAME/HOST@REALM", text)
 		}
 	}
 	return types.PrincipalName{NameType: nametype.KRB_NT_PRINCIPAL, NameString: parts}, realm, nil
@@ -154,6 +156,9 @@ func (l *Login) Source() string {
 	}
 	return "ticket cache " + l.cache
 }
+
+// File is the keytab or the ticket cache.
+func (l *Login) File() string { return l.keytab + l.cache }
 
 // Expiry is when the last ticket that this login can get without a person's help ends; zero for a keytab, which logs in
 // anew when it must.
@@ -265,9 +270,9 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 	cred, ok := file.ticketFor("krbtgt/"+realm, realm)
 	switch {
 	case file.client.PrincipalNameString()+"@"+file.realm != l.Principal():
-		return cred, l.failed("", "", fmt.Errorf("the cache is %s@%s's now", file.client.PrincipalNameString(), file.realm))
+		return cred, l.failed("", "", errcode.KerberosCache.Errorf("the cache is %s@%s's now", file.client.PrincipalNameString(), file.realm))
 	case !ok:
-		return cred, l.failed("", "", errors.New("the cache has no ticket-granting ticket: run kinit"))
+		return cred, l.failed("", "", errcode.KerberosCache.New("the cache has no ticket-granting ticket: run kinit"))
 	case l.fresh(cred):
 		return cred, nil
 	}
@@ -280,7 +285,7 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 func (l *Login) renew(ctx context.Context, cred credential) (credential, error) {
 	now := l.client.now()
 	if !l.valid(cred) {
-		return cred, l.failed("", "", fmt.Errorf("the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
+		return cred, l.failed("", "", errcode.KerberosExpired.Errorf("the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
 			cred.end.UTC().Format(time.RFC3339), now.Sub(cred.end).Round(time.Second)))
 	}
 	if !cred.renewTill.After(cred.end) {
@@ -343,14 +348,14 @@ func (l *Login) get(ctx context.Context, service string) (credential, error) {
 		}
 		by, realm = cred, got[1]
 	}
-	return credential{}, l.failed(service, "", fmt.Errorf("no way to realm %s in %d steps: look at [capaths] of krb5.conf", target, maxHops))
+	return credential{}, l.failed(service, "", errcode.KerberosConfig.Errorf("no way to realm %s in %d steps: look at [capaths] of krb5.conf", target, maxHops))
 }
 
 func (l *Login) explain(err error, realm, target string) error {
 	err = explain(err, l.client.now(), nil)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.code == errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN && realm != target {
-		return fmt.Errorf("the KDC knows no way from realm %s to realm %s: look at [capaths] and [domain_realm] of krb5.conf", realm, target)
+		return errcode.KerberosConfig.Errorf("the KDC knows no way from realm %s to realm %s: look at [capaths] and [domain_realm] of krb5.conf", realm, target)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // profile is what krb5.conf says: relations, each under the names of its section and subsections. It follows MIT's
@@ -41,14 +43,14 @@ func readProfile(paths string) (*profile, error) {
 		}
 	}
 	if len(p.files) == 0 {
-		return nil, fmt.Errorf("no Kerberos configuration: %w; set KRB5_CONFIG to the cluster's krb5.conf", missing)
+		return nil, errcode.KerberosConfig.Errorf("no Kerberos configuration: %w; set KRB5_CONFIG to the cluster's krb5.conf", missing)
 	}
 	return p, nil
 }
 
 func (p *profile) readFile(path string, depth int) error {
 	if depth > maxIncludes {
-		return fmt.Errorf("%s: files include one another %d deep", path, maxIncludes)
+		return errcode.KerberosConfig.Errorf("%s: files include one another %d deep", path, maxIncludes)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -69,14 +71,14 @@ func (p *profile) parse(file, text string, depth int) error {
 		case line == "" || line[0] == '#' || line[0] == ';':
 		case word == "include" || word == "includedir":
 			if err := p.include(word, strings.TrimSpace(rest), depth); err != nil {
-				return fmt.Errorf("%s: %w", at, err)
+				return errcode.KerberosConfig.Errorf("%s: %w", at, err)
 			}
 		case line[0] == '[':
 			name, _, _ := strings.Cut(line[1:], "]")
 			path = []string{name}
 		case line[0] == '}':
 			if len(path) < 2 {
-				return fmt.Errorf("%s: } without {", at)
+				return errcode.KerberosConfig.Errorf("%s: } without {", at)
 			}
 			path = path[:len(path)-1]
 		case line == "{" && open != "" && len(path) > 0:
@@ -86,7 +88,7 @@ func (p *profile) parse(file, text string, depth int) error {
 		}
 	}
 	if len(path) > 1 {
-		return fmt.Errorf("%s: { of %s is not closed", file, path[len(path)-1])
+		return errcode.KerberosConfig.Errorf("%s: { of %s is not closed", file, path[len(path)-1])
 	}
 	return nil
 }

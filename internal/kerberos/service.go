@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // ServicePrincipal makes the principal of a server out of a property such as hbase.regionserver.kerberos.principal:
@@ -16,7 +18,7 @@ func ServicePrincipal(pattern, host string) (string, error) {
 	name, realm, hasRealm := strings.Cut(pattern, "@")
 	service, instance, ok := strings.Cut(name, "/")
 	if !ok || service == "" || instance == "" || strings.ContainsAny(realm, "@/") || hasRealm && realm == "" {
-		return "", fmt.Errorf("%q is no service principal; write SERVICE/_HOST@REALM", pattern)
+		return "", errcode.SiteProperty.Errorf("%q is no service principal; write SERVICE/_HOST@REALM", pattern)
 	}
 	if instance == "_HOST" {
 		if host == "" {

@@ -3,9 +3,10 @@ package kerberos
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
+
+	"bulkload/internal/errcode"
 
 	"github.com/jcmturner/gofork/encoding/asn1"
 	"github.com/jcmturner/gokrb5/v8/asn1tools"
@@ -64,7 +65,7 @@ func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 // randomLike makes a key of another's type and size. Any bytes are one for AES (RFC 3962, 4; RFC 8009, 3).
 func randomLike(key types.EncryptionKey) (types.EncryptionKey, error) {
 	if !slices.Contains(sessionTypes, key.KeyType) {
-		return types.EncryptionKey{}, fmt.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
+		return types.EncryptionKey{}, errcode.KerberosEncryption.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
 	}
 	value := make([]byte, len(key.KeyValue))
 	rand.Read(value)

@@ -21,7 +21,7 @@ type Lexer struct {
 // not.
 func (l *Lexer) Fail(at int, format string, args ...any) error {
 	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
-	return fmt.Errorf("column %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)
+	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)
 }
 
 // SkipSpace continues to the next token, and reports whether there is one.
@@ -64,7 +64,7 @@ func (l *Lexer) Backticked() (string, error) {
 	n := strings.IndexByte(l.Text[start+1:], '`')
 	switch {
 	case n < 0:
-		return "", l.Fail(start, "the backtick is never closed")
+		return "", l.Fail(start, "the backtick is not closed")
 	case n == 0:
 		return "", l.Fail(start, "no column name between the backticks")
 	}
@@ -92,7 +92,7 @@ func (l *Lexer) Quoted() (string, error) {
 			value = append(value, c)
 		}
 	}
-	return "", l.Fail(start, "the quote %c is never closed", quote)
+	return "", l.Fail(start, "the quote %c is not closed", quote)
 }
 
 // escape reads what follows a backslash: its byte and how much text it takes; 0 if it is no escape.

@@ -19,8 +19,8 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`'a`: "column 3: the quote ' is never closed", `'值\q'`: "column 5: unknown escape", `'\x4'`: "unknown escape", `'\x4`: "unknown escape",
-		`'\x+1'`: "unknown escape", `'\`: "unknown escape", `'`: "never closed",
+		`'a`: "character 3: the quote ' is not closed", `'值\q'`: "character 5: unknown escape", `'\x4'`: "unknown escape", `'\x4`: "unknown escape",
+		`'\x+1'`: "unknown escape", `'\`: "unknown escape", `'`: "not closed",
 	} {
 		l := Lexer{Text: "  " + text, Pos: 2}
 		if got, err := l.Quoted(); err == nil || !strings.Contains(err.Error(), want) {
@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 	if name, err := l.Name(); err != nil || name != "_A$1#值" {
 		t.Errorf("%q, %v", name, err)
 	}
-	if name, err := l.Name(); err == nil || !strings.Contains(err.Error(), `column 7: unexpected character '-'`) {
+	if name, err := l.Name(); err == nil || !strings.Contains(err.Error(), `character 7: unexpected character '-'`) {
 		t.Errorf("%q, %v", name, err)
 	}
 	l.Pos++
@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("%q, %v", name, err)
 	}
 	l.Pos = len(l.Text) - 1
-	if name, err := l.Backticked(); err == nil || !strings.Contains(err.Error(), "never closed") {
+	if name, err := l.Backticked(); err == nil || !strings.Contains(err.Error(), "not closed") {
 		t.Errorf("%q, %v", name, err)
 	}
 }
@@ -54,7 +54,7 @@ func TestNames(t *testing.T) {
 // TestErrorsAreUTF8: what is wrong with a text that is not UTF-8 is said in UTF-8.
 func TestErrorsAreUTF8(t *testing.T) {
 	l := Lexer{Text: "a \xff\xfe", Pos: 2}
-	if err := l.Fail(2, "unexpected %s", l.Text[2:]); !utf8.ValidString(err.Error()) || !strings.HasPrefix(err.Error(), "column 3: ") {
+	if err := l.Fail(2, "unexpected %s", l.Text[2:]); !utf8.ValidString(err.Error()) || !strings.HasPrefix(err.Error(), "character 3: ") {
 		t.Errorf("%q", err)
 	}
 	if got := Shown(strings.Repeat("值", 100)); !utf8.ValidString(got) || len(got) > 205 {

@@ -12,6 +12,8 @@ import (
 	"hash"
 	"slices"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // A token of DIGEST-MD5 (RFC 2831, 2.3 and 2.4), of which privacy enciphers all that is before the type:
@@ -34,10 +36,10 @@ func chooseCipher(want string, offered []string) (string, error) {
 		}
 	}
 	if want != "" {
-		return "", fmt.Errorf("no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
+		return "", errcode.KerberosProtection.Errorf("no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
 			"this client has rc4 and 3des", want, strings.Join(offered, ","))
 	}
-	return "", fmt.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
+	return "", errcode.KerberosProtection.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
 }
 
 // digestLayer protects the two directions, each with a key and a number of its own.

@@ -6,8 +6,9 @@
 package sasl
 
 import (
-	"fmt"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // Client is the client's side of one exchange with one server. It serves one connection and no concurrent use.
@@ -57,7 +58,7 @@ func ParseProtections(text string) ([]Protection, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		p, ok := names[strings.ToLower(strings.TrimSpace(word))]
 		if !ok {
-			return nil, fmt.Errorf("unknown protection %q; known are authentication, integrity and privacy", strings.TrimSpace(word))
+			return nil, errcode.SiteProperty.Errorf("unknown protection %q; known are authentication, integrity and privacy", strings.TrimSpace(word))
 		}
 		list = append(list, p)
 	}
@@ -71,7 +72,7 @@ func Choose(preferred []Protection, offered Protection) (Protection, error) {
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
+	return 0, errcode.KerberosProtection.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
 }
 
 // Token returns the name by which DIGEST-MD5's qop speaks of one protection: auth, auth-int, auth-conf.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 const xinclude = "http://www.w3.org/2001/XInclude"
@@ -18,9 +20,9 @@ func parse(r io.Reader, source string) ([]property, error) {
 		line, _ := p.xml.InputPos()
 		var syntax *xml.SyntaxError
 		if errors.As(err, &syntax) { // which says its line itself
-			return nil, fmt.Errorf("parse site file %s:%d: %s", source, syntax.Line, syntax.Msg)
+			return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %s", source, syntax.Line, syntax.Msg)
 		}
-		return nil, fmt.Errorf("parse site file %s:%d: %w", source, line, err)
+		return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %w", source, line, err)
 	}
 	return p.found, nil
 }

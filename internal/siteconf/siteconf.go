@@ -7,11 +7,12 @@ package siteconf
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bulkload/internal/errcode"
 )
 
 // siteFiles are read from every folder, in this order, so that hbase-site.xml wins.
@@ -106,7 +107,7 @@ func (c *Conf) addDir(dir string) error {
 		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
 	}
 	if err != nil {
-		return fmt.Errorf("read configuration folder: %w", err)
+		return errcode.SiteRead.Errorf("read configuration folder: %w", err)
 	}
 	for _, name := range siteFiles {
 		if err := c.addFile(filepath.Join(dir, name)); err != nil {
@@ -122,7 +123,7 @@ func (c *Conf) addFile(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read site file: %w", err)
+		return errcode.SiteRead.Errorf("read site file: %w", err)
 	}
 	defer file.Close()
 	properties, err := parse(file, path)

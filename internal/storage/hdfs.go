@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"path"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/colinmarc/hdfs/v2"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 )
 
@@ -100,7 +100,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 			return nil
 		}
 		if unknownHosts(options.Addresses) {
-			return fmt.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must say so",
+			return errcode.HDFSAddress.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must name it",
 				h.uri, strings.Join(options.Addresses, ", "))
 		}
 		if refused := h.names.refusal(); refused != nil {
@@ -118,12 +118,12 @@ func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication in
 	replication, blockSize = defaults.Replication, defaults.BlockSize
 	if text := conf.Get("dfs.replication", ""); text != "" {
 		if replication, err = strconv.Atoi(text); err != nil || replication < 1 {
-			return 0, 0, fmt.Errorf("dfs.replication (%s) is %q, want a number from 1 on", conf.Source("dfs.replication"), text)
+			return 0, 0, errcode.SiteProperty.Errorf("dfs.replication (%s) is %q, want a number from 1 on", conf.Source("dfs.replication"), text)
 		}
 	}
 	if text := conf.Get("dfs.blocksize", ""); text != "" {
 		if blockSize, err = byteSize(text); err != nil {
-			return 0, 0, fmt.Errorf("dfs.blocksize (%s) is %q, want a size such as 134217728 or 128m", conf.Source("dfs.blocksize"), text)
+			return 0, 0, errcode.SiteProperty.Errorf("dfs.blocksize (%s) is %q, want a size such as 134217728 or 128m", conf.Source("dfs.blocksize"), text)
 		}
 	}
 	return replication, blockSize, nil
@@ -183,9 +183,9 @@ func (h *hdfsFS) refuseFolder(dir string) error {
 	}
 	switch s := status(info); {
 	case s.GetEcPolicy() != nil:
-		err = errors.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
+		err = errcode.HDFSErasure.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
 	case s.GetFlags()&flagEncrypted != 0:
-		err = errors.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
+		err = errcode.HDFSZone.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
 	}
 	if err != nil {
 		return &fs.PathError{Op: "create", Path: dir, Err: err}

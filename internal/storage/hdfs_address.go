@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 )
 
@@ -21,7 +21,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, strin
 	}
 	authority, name := splitAuthority(rest)
 	if !path.IsAbs(name) {
-		return nil, "", fmt.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, errRelative)
+		return nil, "", errcode.HDFSAddress.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, errRelative)
 	}
 	var err error
 	if authority == "" {
@@ -47,10 +47,10 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	authority, _ := splitAuthority(rest)
 	switch {
 	case def == "":
-		return "", errors.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
+		return "", errcode.SiteMissing.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
 			"or point hbase.conf, HADOOP_CONF_DIR or HBASE_CONF_DIR to the folder of core-site.xml")
 	case scheme != "hdfs" || authority == "":
-		return "", fmt.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is no HDFS; write hdfs://host:port/…",
+		return "", errcode.SiteProperty.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is no HDFS; write hdfs://host:port/…",
 			conf.Source("fs.defaultFS"), def)
 	}
 	return authority, nil
@@ -67,7 +67,7 @@ func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
 	}
 	for _, service := range fields(conf.Get("dfs.nameservices", "")) {
 		if service == authority {
-			return nil, fmt.Errorf("dfs.nameservices (%s) names %s, but neither dfs.ha.namenodes.%s nor dfs.namenode.rpc-address.%s is set",
+			return nil, errcode.SiteMissing.Errorf("dfs.nameservices (%s) names %s, but neither dfs.ha.namenodes.%s nor dfs.namenode.rpc-address.%s is set",
 				conf.Source("dfs.nameservices"), service, service, service)
 		}
 	}
@@ -80,7 +80,7 @@ func serviceAddresses(conf *siteconf.Conf, service string, ids []string) ([]stri
 		property := "dfs.namenode.rpc-address." + service + "." + id
 		address := conf.Get(property, "")
 		if address == "" {
-			return nil, fmt.Errorf("dfs.ha.namenodes.%s (%s) names %s, but %s is not set",
+			return nil, errcode.SiteMissing.Errorf("dfs.ha.namenodes.%s (%s) names %s, but %s is not set",
 				service, conf.Source("dfs.ha.namenodes."+service), id, property)
 		}
 		addresses = append(addresses, withPort(address))
@@ -109,7 +109,7 @@ func hdfsUser(name string) (string, error) {
 	}
 	u, err := user.Current()
 	if err != nil {
-		return "", fmt.Errorf("find the user to be on HDFS: %w; set HADOOP_USER_NAME", err)
+		return "", fmt.Errorf("find the user's name on HDFS: %w; set HADOOP_USER_NAME", err)
 	}
 	return u.Username, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/calllog"
+	"bulkload/internal/errcode"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -80,21 +81,37 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	case errors.As(cause, &block) && block.damaged():
 		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
 	case block != nil:
-		cause = fmt.Errorf("%w: %s: %w", ErrUnavailable, h.uri, block)
+		cause = errcode.HDFSBlockMissing.Errorf("%w: %s: %w", ErrUnavailable, h.uri, block)
 	case kindOf(err) != refused:
 		text := strings.TrimPrefix(cause.Error(), noNameNode)
 		if isRemote {
 			text = remoteText(remote.Exception(), remote.Message())
 		}
-		cause = fmt.Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
+		cause = codeOfRemote(text).Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
 	case errors.Is(cause, fs.ErrPermission):
-		cause = fmt.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(name))
+		cause = errcode.HDFSPermission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(name))
 	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
 		cause = syscall.ENOTDIR
 	case isRemote:
-		cause = errors.New(remoteText(remote.Exception(), remote.Message()))
+		text := remoteText(remote.Exception(), remote.Message())
+		cause = codeOfRemote(text).New(text)
 	}
 	return &fs.PathError{Op: op, Path: name, Err: cause}
+}
+
+// codeOfRemote is the code of an exception of the NameNode, or of what the library says.
+func codeOfRemote(text string) errcode.Code {
+	switch {
+	case strings.Contains(text, "SafeModeException"):
+		return errcode.HDFSSafeMode
+	case strings.Contains(text, noDataNodes):
+		return errcode.HDFSNoDataNode
+	case strings.Contains(text, noReplica):
+		return errcode.HDFSBlockMissing
+	case strings.Contains(text, "QuotaExceededException"):
+		return errcode.HDFSQuota
+	}
+	return ""
 }
 
 // remoteText is a Java exception without its package and its stack trace.

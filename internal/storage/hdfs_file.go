@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"bulkload/internal/errcode"
+
 	"github.com/colinmarc/hdfs/v2"
 )
 
@@ -42,11 +44,11 @@ func (f *hdfsFile) open() error {
 	case info.IsDir():
 		err = syscall.EISDIR
 	case status(info).GetFileEncryptionInfo() != nil:
-		err = errors.New("the file is in an encryption zone, which this program can't read")
+		err = errcode.HDFSZone.New("the file is in an encryption zone, which this program can't read")
 	case status(info).GetEcPolicy() != nil:
-		err = errors.New("the file is erasure-coded, which this program can't read; copy it to a directory with replication")
+		err = errcode.HDFSErasure.New("the file is erasure-coded, which this program can't read; copy it to a directory with replication")
 	case f.reader != nil && info.Size() != f.size:
-		err = errors.New("the file has changed while it was read")
+		err = errcode.InputChanged.New("the file has changed while it was read")
 	}
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: f.name, Err: err}

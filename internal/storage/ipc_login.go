@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
 )
@@ -64,7 +65,7 @@ func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.
 	layer, err := converse(c, client, way.client, way.offer)
 	var remote *remoteError
 	if errors.As(err, &remote) && !remote.later() {
-		return nil, fmt.Errorf("the server refuses %s (%w): %s", way.proof, remote, way.cure)
+		return nil, errcode.KerberosRefused.Errorf("the server refuses %s (%w): %s", way.proof, remote, way.cure)
 	}
 	return layer, err
 }
@@ -83,7 +84,7 @@ func (s *security) noSimple() error {
 	if s.fallback {
 		why = " (ipc.client.fallback-to-simple-auth-allowed is true, which this program does not follow)"
 	}
-	return fmt.Errorf("it wants no authentication, the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
+	return errcode.KerberosUnwanted.Errorf("it wants no authentication, the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
 }
 
 // choose returns the first of the server's offers for which there is a token or a ticket.
@@ -103,9 +104,9 @@ func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, a
 		methods = append(methods, o.method)
 	}
 	if len(s.tokens) > 0 {
-		return loginWay{}, fmt.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
+		return loginWay{}, errcode.KerberosToken.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
 	}
-	return loginWay{}, fmt.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
+	return loginWay{}, errcode.KerberosNoLogin.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
 		"or name a file of tokens in HADOOP_TOKEN_FILE_LOCATION", strings.Join(methods, " and "))
 }
 
@@ -125,7 +126,7 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 		return loginWay{}, err
 	}
 	if s.pattern != nil && !s.pattern.MatchString(ticket.Service()) {
-		return loginWay{}, fmt.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
+		return loginWay{}, errcode.SiteProperty.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
 	}
 	return loginWay{sasl.GSSAPI(ticket, s.rpc), o, fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
 		"it is another service, its keytab has no such key or an older one (kvno), or its clock is wrong; its log says which"}, nil
@@ -139,7 +140,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 		return said, nil
 	}
 	if s.principal == "" {
-		return "", errors.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
+		return "", errcode.SiteMissing.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
 	}
 	var first string
 	for host := range hostNames(ctx, c, address) {
@@ -157,7 +158,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 	if err := ctx.Err(); err != nil { // the lookup may have ended early
 		return "", err
 	}
-	return "", fmt.Errorf("it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
+	return "", errcode.SiteProperty.Errorf("it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
 		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 

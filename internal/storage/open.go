@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 )
 
@@ -36,7 +37,7 @@ func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string
 	case "hdfs":
 		return resolveHDFS(path, rest, conf, who)
 	}
-	return nil, "", fmt.Errorf("open %s: %s is no file system this program knows; use a local path, file:///… or hdfs://…",
+	return nil, "", errcode.FileSystem.Errorf("open %s: %s is not a file system that bulkload supports; use a local path, file:///… or hdfs://…",
 		path, scheme+":")
 }
 
@@ -80,7 +81,7 @@ func localName(path, base string) (string, error) {
 func fileName(uri, rest string) (string, error) {
 	authority, name := splitAuthority(rest)
 	if authority != "" && authority != "localhost" {
-		return "", fmt.Errorf("open %s: a file: URI names no host; write file:///%s", uri, strings.TrimPrefix(rest, "//"))
+		return "", errcode.FileSystem.Errorf("open %s: a file: URI names no host; write file:///%s", uri, strings.TrimPrefix(rest, "//"))
 	}
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("open %s: %w; write the plain path or file:///…", uri, errRelative)

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"regexp"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
 	"bulkload/internal/siteconf"
@@ -92,7 +92,7 @@ var ownDeciders = []string{"org.apache.hadoop.security.SaslPropertiesResolver",
 
 // siteError names a property, the file that sets it and its value.
 func siteError(conf *siteconf.Conf, property, what string) error {
-	return fmt.Errorf("%s (%s) is %s: %s", property, conf.Source(property), conf.Get(property, ""), what)
+	return errcode.SecurityUnsupported.Errorf("%s (%s) is %s: %s", property, conf.Source(property), conf.Get(property, ""), what)
 }
 
 // isTrue reads a boolean as Configuration.getBoolean does.
@@ -167,12 +167,12 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		}
 	}
 	if len(s.tokens) == 0 {
-		return "", fmt.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
+		return "", errcode.KerberosNoLogin.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
 			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
 	}
 	mine, ok := s.ownToken(addresses)
 	if !ok {
-		return "", fmt.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
+		return "", errcode.KerberosToken.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
 	}
 	s.tokens = []Token{mine}
 	details, err := mine.Details()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/sasl"
 )
 
@@ -72,11 +73,11 @@ func TokensOfEnvironment() ([]Token, error) {
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the file of tokens that %s names: %w", tokenFileName, err)
+		return nil, errcode.KerberosToken.Errorf("read the file of tokens that %s names: %w", tokenFileName, err)
 	}
 	tokens, err := parseTokenFile(b)
 	if err != nil {
-		return nil, fmt.Errorf("read the file of tokens that %s names: %w", tokenFileName, &fs.PathError{Op: "read", Path: name, Err: err})
+		return nil, errcode.KerberosToken.Errorf("read the file of tokens that %s names: %w", tokenFileName, &fs.PathError{Op: "read", Path: name, Err: err})
 	}
 	return tokens, nil
 }

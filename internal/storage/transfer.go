@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/sasl"
 )
 
@@ -109,7 +110,7 @@ func blockToken(operation []byte) (Token, error) {
 		})
 	})
 	if err == nil && len(t.Identifier) == 0 {
-		err = errors.New("the NameNode gave no token for the block: on a cluster with Kerberos dfs.block.access.token.enable must be true")
+		err = errcode.KerberosToken.New("the NameNode gave no token for the block: on a cluster with Kerberos dfs.block.access.token.enable must be true")
 	}
 	return t, err
 }
@@ -153,7 +154,7 @@ func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {
 		return true, nil
 	}
 	if n.kerberos && n.transfer != nil && privileged(remote) && n.transfer[0] != sasl.Authentication {
-		return false, fmt.Errorf("%s is %v, and DataNode %v has a port below 1024, on which HDFS protects nothing; "+
+		return false, errcode.SecurityUnsupported.Errorf("%s is %v, and DataNode %v has a port below 1024, on which HDFS protects nothing; "+
 			"let the DataNodes listen on another port, or take the property out of the site files", transferProperty, n.transfer[0], remote)
 	}
 	return false, nil

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/sasl"
 )
 
@@ -54,7 +55,7 @@ func (t *transfers) protect(c net.Conn, way sasl.Client, option *cipherOption) (
 	}
 	switch {
 	case option == nil && t.names.aes:
-		return nil, fmt.Errorf("it does not have %s, which %s asks for; set that on the DataNodes too, or take it out of the site files, "+
+		return nil, errcode.SecurityUnsupported.Errorf("it does not have %s, which %s asks for; set that on the DataNodes too, or take it out of the site files, "+
 			"and rc4 is used", aesSuite, cipherSuitesProperty)
 	case option == nil:
 		return sasl.Stream(c, layer), nil
@@ -148,7 +149,7 @@ func parseEncryptionKey(b []byte) (*encryptionKey, error) {
 		})
 	})
 	if err == nil && !found {
-		err = errors.New("the NameNode gives no data encryption key, though its defaults say that connections are encrypted; " +
+		err = errcode.SecurityUnsupported.New("the NameNode gives no data encryption key, though its defaults say that connections are encrypted; " +
 			"dfs.block.access.token.enable must be true")
 	}
 	return k, err

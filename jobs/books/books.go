@@ -5,7 +5,7 @@ package books
 import (
 	"fmt"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // Books account for every row and cell of a run.
@@ -45,11 +45,11 @@ func (b *Books) Add(r Written) {
 // Check returns what does not add up.
 func (b Books) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
-		return failure.Differsf("the books do not balance: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+		return errcode.Books.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
 			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
 	}
 	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
-		return failure.Differsf("the books do not balance: %d cells written + %d nulls are not %d rows × %d columns",
+		return errcode.Books.Errorf("the counts do not add up: %d cells written + %d nulls are not %d rows × %d columns",
 			b.CellsWritten, b.Nulls, b.Written, b.Columns)
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/dirlock"
@@ -174,11 +175,11 @@ func (k *Store) openExisting() error {
 		return nil // if it is more than a missing folder, the first spill reports it
 	}
 	if err = partition.CheckPrivateDir(info); err != nil {
-		return failure.Refusef("the sorted runs of an earlier process can't be looked at: %w; move %s away, or choose another --work-dir", err, k.dir)
+		return errcode.WorkDir.Errorf("the sorted runs of an earlier process can't be read: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return failure.Laterf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
+			return errcode.Locked.Errorf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
@@ -186,7 +187,7 @@ func (k *Store) openExisting() error {
 		return k.discard()
 	}
 	if err := k.read(); err != nil {
-		return k.startOver(fmt.Errorf("what an earlier process has left in %s is of no use: %w", k.dir, err))
+		return k.startOver(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
 	}
 	all, _ := k.State.Bytes()
 	k.options.Infof("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
@@ -290,7 +291,7 @@ func (k *Store) Begin() error {
 		return nil
 	}
 	if err := k.create(); err != nil {
-		return fmt.Errorf("keep sorted runs in %s (make room there, choose another place with --work-dir, or give more --memory): %w", k.dir, err)
+		return fmt.Errorf("keep sorted runs in %s (free some space there, choose another --work-dir, or give more --memory): %w", k.dir, err)
 	}
 	return nil
 }

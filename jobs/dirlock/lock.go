@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 )
@@ -70,7 +71,7 @@ func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, us
 			return nil, err
 		}
 	}
-	return nil, failure.Laterf("lock %s: others keep taking it; try again later", fsys.URI(dir))
+	return nil, errcode.Locked.Errorf("lock %s: other runs lock it again and again; try again later", fsys.URI(dir))
 }
 
 func (l *Lock) name() string { return path.Join(l.dir, LockName) }
@@ -112,9 +113,9 @@ func (l *Lock) takeOver() error {
 	}
 	switch f, why := l.processes.fate(held, l.me); {
 	case f == alive:
-		return failure.Laterf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
+		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
 	case f == unknown && !l.old(held):
-		return failure.Laterf("%s is locked by %v; try again when it is done. Whether it is running can't be told from here: %s. "+
+		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+
 			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
 			l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 	}
@@ -124,7 +125,7 @@ func (l *Lock) takeOver() error {
 	}
 	// Another run may have taken over between the check and the move: then it was its lock that was moved.
 	if moved, err := l.read(aside); err == nil && !moved.same(held) {
-		return errors.Join(failure.Laterf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
+		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
 	}
 	l.beaten = append(l.beaten, held.Token)
 	return storage.RemoveIfThere(l.FS, aside)
@@ -244,7 +245,7 @@ func (l *Lock) Explain(err error) error {
 		return err
 	}
 	if lost := l.lost(); lost != nil {
-		return failure.Laterf("%w; nothing was changed since (%v)", lost, err)
+		return errcode.LockLost.Errorf("%w; nothing was changed since (%v)", lost, err)
 	}
 	return err
 }
@@ -254,7 +255,7 @@ func (l *Lock) fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps
-		return failure.Laterf("the lock of %s was not written for %v, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second))
+		return errcode.LockLost.Errorf("the lock of %s was not written for %v, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second))
 	}
 	return nil
 }
@@ -268,9 +269,9 @@ func (l *Lock) SetTouched(t time.Time) {
 
 func (l *Lock) takenOver(by Owner, gone bool) error {
 	if gone {
-		return failure.Laterf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
+		return errcode.LockLost.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}
-	return failure.Laterf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
+	return errcode.LockLost.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
 // Release unlocks the directory.

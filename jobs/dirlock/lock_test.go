@@ -280,7 +280,7 @@ func TestProcOfAnotherNamespace(t *testing.T) {
 		"the host's /proc": func(f map[string]string) {
 			f["self/status"] = fmt.Sprintf("Name:\tx\nNSpid:\t%d\t%d\n", 5, os.Getpid())
 		},
-		"no number":    func(f map[string]string) { f["self/status"] = "Name:\tx\n" },
+		"not a number": func(f map[string]string) { f["self/status"] = "Name:\tx\n" },
 		"no namespace": func(f map[string]string) { delete(f, "self/ns/pid") },
 		"no /proc":     func(f map[string]string) { clear(f) },
 	} {

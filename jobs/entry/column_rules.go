@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/filter"
 	"bulkload/jobs/jobfile"
 	"bulkload/values"
@@ -89,7 +90,7 @@ func (r *columnRules) badFilterValue(record *ingest.Record, err error) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	return reject(record, r.job, fault.Column, fault.Reason)
+	return reject(errcode.RejectFilter, record, r.job, fault.Column, fault.Reason)
 }
 
 // apply returns a record's values as they are stored, followed by the constants, and its timestamp. The values are
@@ -100,14 +101,14 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	for i := range r.columns {
 		rule := &r.columns[i]
 		if problem := r.store(rule, &r.values[rule.column]); problem != "" {
-			return nil, 0, reject(record, r.job, rule.column, problem)
+			return nil, 0, reject(errcode.RejectType, record, r.job, rule.column, problem)
 		}
 	}
 	timestamp = r.job.Timestamp
 	if r.moments != nil {
 		var problem string
 		if timestamp, problem = r.moments.of(record.Fields); problem != "" {
-			return nil, 0, reject(record, r.job, r.moments.column, problem)
+			return nil, 0, reject(errcode.RejectTimestamp, record, r.job, r.moments.column, problem)
 		}
 	}
 	return r.values, timestamp, nil

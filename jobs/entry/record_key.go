@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile"
 	"bulkload/keys"
 	"bulkload/partition"
@@ -76,7 +77,7 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	}
 	k.RowLen = len(row)
 	if len(k.Key) > partition.MaxKey {
-		return &ingest.BadRecord{Position: record.Position, Raw: record.Raw,
+		return &ingest.BadRecord{Position: record.Position, Raw: record.Raw, Code: errcode.RejectKey,
 			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d are possible", len(k.Key), partition.MaxKey)}
 	}
 	return nil
@@ -98,17 +99,20 @@ func (k *Key) refuse(record *ingest.Record, err error, qualifier bool) error {
 	}
 	k.Fault = value
 	if qualifier {
-		return reject(record, k.Job, value.Column, jobfile.OfQualifier(value.Reason))
+		return reject(errcode.RejectKey, record, k.Job, value.Column, jobfile.OfQualifier(value.Reason))
 	}
-	return reject(record, k.Job, value.Column, value.Reason)
+	return reject(errcode.RejectKey, record, k.Job, value.Column, value.Reason)
 }
 
 // reject makes the reject of a record that can't be used because of one of its columns; of none of them if column is
 // negative.
-func reject(record *ingest.Record, j *jobfile.Job, column int, reason string) *ingest.BadRecord {
-	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw}
+func reject(code errcode.Code, record *ingest.Record, j *jobfile.Job, column int, reason string) *ingest.BadRecord {
+	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw, Code: code}
 	if column >= 0 && column < len(j.Columns) {
 		bad.Column = j.Columns[column].Name
+		if column < len(record.Fields) {
+			bad.Value = ingest.Shown(record.Fields[column].Bytes())
+		}
 	}
 	return bad
 }

@@ -1,5 +1,5 @@
-// Package failure gives errors a kind, which says what the operator can do. cmd/bulkload has an exit code for each
-// kind.
+// Package failure tells of an error what the operator can do: its kind, which cmd/bulkload makes an exit code, and its
+// code.
 package failure
 
 import (
@@ -9,28 +9,25 @@ import (
 	"io/fs"
 
 	"bulkload/hfilewriter"
-	"bulkload/ingest"
 	"bulkload/ingest/charset"
-	"bulkload/ingest/compressed"
-	"bulkload/ingest/csv"
-	"bulkload/ingest/parquet"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/load"
 )
 
 // Kind is what the operator can do about an error.
-type Kind int
+type Kind = errcode.Kind
 
 // The kinds of failure; each has its exit code.
 const (
-	Failed      Kind = iota // it went wrong
-	Usage                   // the command line or the job file is wrong
-	Rejects                 // more bad records than the job tolerates
-	Interrupted             // stopped from outside; the same command continues
-	Refused                 // a person must do something first
-	Differs                 // a difference, or a damaged file
-	Later                   // worth another try: locked, or a server is down
-	NotYet                  // the input does not exist yet, or only in part
+	Failed      = errcode.Failed
+	Usage       = errcode.Usage
+	Rejects     = errcode.Rejects
+	Interrupted = errcode.Interrupted
+	Refused     = errcode.Refused
+	Differs     = errcode.Differs
+	Later       = errcode.Later
+	NotYet      = errcode.NotYet
 )
 
 // kindError is an error with a kind.
@@ -75,12 +72,6 @@ func kindf(kind Kind, format string, args ...any) error {
 
 // KindOf returns an error's kind.
 func KindOf(err error) Kind {
-	var kinded *kindError
-	var limit *ingest.LimitError
-	var refused *compressed.RefusedError
-	var unreadable *parquet.RefusedError
-	var noCSV *csv.RefusedError
-	var marked *charset.MarkError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -88,14 +79,21 @@ func KindOf(err error) Kind {
 		return Later
 	case errors.Is(err, storage.ErrChecksum):
 		return Differs
-	case errors.As(err, &kinded):
-		return kinded.kind
-	case errors.As(err, &limit):
-		return Rejects
-	case errors.Is(err, load.ErrNotFound), errors.Is(err, load.ErrRefused), errors.Is(err, fs.ErrPermission), errors.As(err, &refused), errors.As(err, &unreadable), errors.As(err, &noCSV), errors.As(err, &marked):
+	}
+	kind, found := Failed, false
+	errcode.Visit(err, func(e error) bool {
+		if k, ok := e.(*kindError); ok {
+			kind, found = k.kind, true
+		} else if c, ok := e.(errcode.Coder); ok && c.ErrorCode() != "" {
+			kind, found = c.ErrorCode().Kind(), true
+		}
+		return found
+	})
+	var marked *charset.MarkError
+	if !found && (errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrRefused) || errors.Is(err, fs.ErrPermission) || errors.As(err, &marked)) {
 		return Refused
 	}
-	return Failed
+	return kind
 }
 
 // Early gives an error the kind for failures before anything was changed, such as missing site files.

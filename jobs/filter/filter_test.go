@@ -156,10 +156,10 @@ func TestWanted(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ filter, column, value, reason string }{
-		{"n > 1", "n", "x", "the filter compares numbers, and this is no decimal number"},
-		{"any > 1", "any", "", "the filter compares numbers, and this is no decimal number"},
-		{"n = 1 or name is null", "n", "x", "the filter compares numbers, and this is no decimal number"},
-		{"day > '2026-01-01'", "day", "yesterday", "no date such as 2026-11-20"},
+		{"n > 1", "n", "x", "the filter compares numbers, and this is not a decimal number"},
+		{"any > 1", "any", "", "the filter compares numbers, and this is not a decimal number"},
+		{"n = 1 or name is null", "n", "x", "the filter compares numbers, and this is not a decimal number"},
+		{"day > '2026-01-01'", "day", "yesterday", "not a date such as 2026-11-20"},
 		{"flag = true", "flag", "maybe", "neither true nor false"},
 	} {
 		wanted, err := parsed(t, c.filter).Evaluator().Wanted(record(t, map[string]string{c.column: c.value}))
@@ -172,46 +172,46 @@ func TestFaults(t *testing.T) {
 
 func TestErrorsNameThePlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                   "column 1: the filter ends where a column or a value is wanted",
-		"name":                               "column 5: the filter ends where a comparison: = != < <= > >=, is, in, like or starts_with is wanted",
-		"name =":                             "column 7: the filter ends where a column or a value is wanted",
-		"name = xyzuvw":                      "column 8: unknown column xyzuvw; a text stands in quotes",
-		"nam = 'a'":                          "column 1: unknown column nam; did you mean name?; a text stands in quotes",
-		"name == 'a'":                        `column 7: "=" stands where a column or a value is wanted`,
-		"name = 'a' & n = 1":                 `column 12: unexpected character '&'`,
-		"name = 'a' n = 1":                   `column 12: "n" stands where and, or, or the end is wanted`,
-		"(name = 'a'":                        "column 12: the filter ends where ) is wanted",
-		"name = 'a":                          "column 8: the quote ' is never closed",
-		`name = 'a\q'`:                       "column 10: unknown escape",
-		"`name = 'a'":                        "column 1: the backtick is never closed",
-		"``= 'a'":                            "column 1: no column name between the backticks",
-		"城 = 1":                              "column 1: unknown column 城",
-		"'x' = 'x'":                          "column 1: neither side of = is a column",
-		"'x' is null":                        "column 1: only a column can be null",
-		"'x' in ('x')":                       `column 5: "in" stands where a comparison such as = is wanted`,
-		"n is 3":                             `column 6: "3" stands where null is wanted`,
-		"n = 1.2.3":                          "column 5: 1.2.3 is no decimal number; a text stands in quotes",
-		"n = 12abc":                          "column 5: 12abc is no decimal number",
-		"n = 'abc'":                          "column 5: n is of type int64, and abc is no decimal number",
-		"amount = 'NaN'":                     "column 10: amount is of type decimal, and NaN is no decimal number",
-		"name = 1":                           "column 8: name is text: put 1 in quotes to compare the texts, or declare the column's type",
-		"1 = name":                           "column 5: name is text: put 1 in quotes",
-		"day > 20261120":                     "column 7: day is of type date, and 20261120 is a number: they can't be compared",
-		"day > 'soon'":                       "column 7: day is of type date, and soon is no date with a time",
-		"any > day":                          "column 7: any is of no declared type, and day is of type date: they can't be compared; the types of columns are declared in columns_map",
-		"flag > true":                        "column 6: true and false are compared with = and !=, not with >",
-		"flag = 'maybe'":                     "column 8: flag is of type boolean, and maybe is neither true nor false",
-		"name = true":                        "column 8: name is of type text, and true is true or false",
-		"name in ()":                         `column 10: ")" stands where a column or a value is wanted`,
-		"name in ('a' 'b')":                  `column 14: "b" stands where , is wanted`,
-		"name in ('a', n)":                   "column 15: in (…) takes values, and n is a column",
-		"any in (1, 'a')":                    "column 12: the values in (…) are not of one type",
-		"name like 3":                        `column 11: "3" stands where a text in quotes is wanted`,
-		`name like 'a\\b'`:                   "column 11: a backslash in a pattern stands before %, _ or another backslash",
-		"in = 'x'":                           `column 1: "in" stands where a column or a value is wanted`,
-		"not":                                "column 4: the filter ends where",
-		strings.Repeat("(", 70) + "n = 1":    "column 65: the filter's parts are nested deeper than 64",
-		strings.Repeat("not ", 70) + "n = 1": "column 257: the filter's parts are nested deeper than 64",
+		"":                                   "character 1: the filter ends where a column or a value is expected",
+		"name":                               "character 5: the filter ends where a comparison: = != < <= > >=, is, in, like or starts_with is expected",
+		"name =":                             "character 7: the filter ends where a column or a value is expected",
+		"name = xyzuvw":                      "character 8: unknown column xyzuvw; write a text in quotes",
+		"nam = 'a'":                          "character 1: unknown column nam; did you mean name?; write a text in quotes",
+		"name == 'a'":                        `character 7: found "=" where a column or a value is expected`,
+		"name = 'a' & n = 1":                 `character 12: unexpected character '&'`,
+		"name = 'a' n = 1":                   `character 12: found "n" where and, or, or the end is expected`,
+		"(name = 'a'":                        "character 12: the filter ends where ) is expected",
+		"name = 'a":                          "character 8: the quote ' is not closed",
+		`name = 'a\q'`:                       "character 10: unknown escape",
+		"`name = 'a'":                        "character 1: the backtick is not closed",
+		"``= 'a'":                            "character 1: no column name between the backticks",
+		"城 = 1":                              "character 1: unknown column 城",
+		"'x' = 'x'":                          "character 1: neither side of = is a column",
+		"'x' is null":                        "character 1: only a column can be null",
+		"'x' in ('x')":                       `character 5: found "in" where a comparison such as = is expected`,
+		"n is 3":                             `character 6: found "3" where null is expected`,
+		"n = 1.2.3":                          "character 5: 1.2.3 is not a decimal number; write a text in quotes",
+		"n = 12abc":                          "character 5: 12abc is not a decimal number",
+		"n = 'abc'":                          "character 5: n is of type int64, and abc is not a decimal number",
+		"amount = 'NaN'":                     "character 10: amount is of type decimal, and NaN is not a decimal number",
+		"name = 1":                           "character 8: name is text: put 1 in quotes to compare the texts, or declare the column's type",
+		"1 = name":                           "character 5: name is text: put 1 in quotes",
+		"day > 20261120":                     "character 7: day is of type date, and 20261120 is a number: they can't be compared",
+		"day > 'soon'":                       "character 7: day is of type date, and soon is not a date with a time",
+		"any > day":                          "character 7: any is of no declared type, and day is of type date: they can't be compared; the types of columns are declared in columns_map",
+		"flag > true":                        "character 6: true and false are compared with = and !=, not with >",
+		"flag = 'maybe'":                     "character 8: flag is of type boolean, and maybe is neither true nor false",
+		"name = true":                        "character 8: name is of type text, and true is true or false",
+		"name in ()":                         `character 10: found ")" where a column or a value is expected`,
+		"name in ('a' 'b')":                  `character 14: found "b" where , is expected`,
+		"name in ('a', n)":                   "character 15: in (…) takes values, and n is a column",
+		"any in (1, 'a')":                    "character 12: the values in (…) are not of one type",
+		"name like 3":                        `character 11: found "3" where a text in quotes is expected`,
+		`name like 'a\\b'`:                   "character 11: a backslash in a pattern must be followed by %, _ or another backslash",
+		"in = 'x'":                           `character 1: found "in" where a column or a value is expected`,
+		"not":                                "character 4: the filter ends where",
+		strings.Repeat("(", 70) + "n = 1":    "character 65: the filter's parts are nested deeper than 64",
+		strings.Repeat("not ", 70) + "n = 1": "character 257: the filter's parts are nested deeper than 64",
 	} {
 		e, err := Parse(text, columns)
 		if err == nil {
@@ -241,7 +241,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, a, b string) {
 		e, err := Parse(text, columns)
 		if err != nil {
-			if !strings.Contains(err.Error(), "column ") {
+			if !strings.Contains(err.Error(), "character ") {
 				t.Errorf("%q: %v names no place", text, err)
 			}
 			return

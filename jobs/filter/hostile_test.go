@@ -10,7 +10,7 @@ import (
 	"bulkload/values"
 )
 
-// TestHostileFilters: whatever stands where a filter is wanted is read, or refused by an error that is text and names a
+// TestHostileFilters: whatever IS a filter EXP is read, or refused by an error that is text and names a
 // place within the filter: each of many filters with each byte left out, doubled, or replaced by one that begins something.
 func TestHostileFilters(t *testing.T) {
 	read, refused := 0, 0
@@ -31,7 +31,7 @@ func TestHostileFilters(t *testing.T) {
 				}
 				refused++
 				var column int
-				_, place, _ := strings.Cut(err.Error(), ": column ")
+				_, place, _ := strings.Cut(err.Error(), ": character ")
 				if _, scan := fmt.Sscanf(place, "%d: ", &column); scan != nil || column < 1 || column > utf8.RuneCountInString(changed)+1 {
 					t.Errorf("%q: %v names column %d", changed, err, column)
 				}
@@ -71,7 +71,7 @@ func TestLongFilters(t *testing.T) {
 		t.Error("a filter without an end is read")
 	}
 	_, err := Parse("name = '"+strings.Repeat("京", 200), columns)
-	if err == nil || !strings.Contains(err.Error(), "京\"…: column 8: the quote ' is never closed") || strings.Contains(err.Error(), `\x`) {
+	if err == nil || !strings.Contains(err.Error(), "京\"…: character 8: the quote ' is not closed") || strings.Contains(err.Error(), `\x`) {
 		t.Error(err)
 	}
 }
@@ -79,13 +79,13 @@ func TestLongFilters(t *testing.T) {
 // TestNumbersInFilters: where a number ends, and which are none.
 func TestNumbersInFilters(t *testing.T) {
 	for text, want := range map[string]string{
-		"n=-1": "", "n>=-.5": "", "n<+1e+2": "", "n=1.": "", "n =1e-2and name='a'": "column 4: 1e-2and is no decimal number",
-		"n = 1-2": `column 6: "-2" stands where and, or, or the end is wanted`,
-		"n = --1": "column 5: - is no decimal number", "n = -": "column 5: - is no decimal number", "n = .": "column 5: . is no decimal number",
-		"n = 1e": "column 5: 1e is no decimal number", "n = 1_000": "column 5: 1_000 is no decimal number", "n = 1é": "column 5: 1é is no decimal number",
-		"n = 0x1F": "column 5: 0x1F is no decimal number", "n = Infinity": "column 5: unknown column Infinity", "ratio = NaN": "column 9: unknown column NaN",
-		"n = 1e2147483649": "column 5: 1e2147483649 is no decimal number", "n = 1" + strings.Repeat("0", 4096): "is decimal number too long",
-		"n in (-1,+1,.5)": "", "n in (1 2)": `column 9: "2" stands where , is wanted`, "n between 1 and 2": `column 3: "between" stands where a comparison`,
+		"n=-1": "", "n>=-.5": "", "n<+1e+2": "", "n=1.": "", "n =1e-2and name='a'": "character 4: 1e-2and is not a decimal number",
+		"n = 1-2": `character 6: found "-2" where and, or, or the end is expected`,
+		"n = --1": "character 5: - is not a decimal number", "n = -": "character 5: - is not a decimal number", "n = .": "character 5: . is not a decimal number",
+		"n = 1e": "character 5: 1e is not a decimal number", "n = 1_000": "character 5: 1_000 is not a decimal number", "n = 1é": "character 5: 1é is not a decimal number",
+		"n = 0x1F": "character 5: 0x1F is not a decimal number", "n = Infinity": "character 5: unknown column Infinity", "ratio = NaN": "character 9: unknown column NaN",
+		"n = 1e2147483649": "character 5: 1e2147483649 is not a decimal number", "n = 1" + strings.Repeat("0", 4096): "is decimal number too long",
+		"n in (-1,+1,.5)": "", "n in (1 2)": `character 9: found "2" where , is expected`, "n between 1 and 2": `character 3: found "between" where a comparison`,
 	} {
 		_, err := Parse(text, columns)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -106,12 +106,12 @@ func TestEscapes(t *testing.T) {
 		}
 		escape := string([]byte{'\\', byte(b)})
 		_, err := Parse("name = 'é"+escape+"'", columns)
-		if known := strings.IndexByte(`\'"nrt0`, byte(b)) >= 0; (err == nil) != known || err != nil && !strings.Contains(err.Error(), "column 10: unknown escape") {
+		if known := strings.IndexByte(`\'"nrt0`, byte(b)) >= 0; (err == nil) != known || err != nil && !strings.Contains(err.Error(), "character 10: unknown escape") {
 			t.Errorf("%q: %v", escape, err)
 		}
 	}
 	for _, cut := range []string{`\`, `\x`, `\x4`, `\xg0`, `\x+1`, `\x4'`, `\x 4`} {
-		if _, err := Parse("name = '"+cut, columns); err == nil || !strings.Contains(err.Error(), "column 9: unknown escape; known are ") {
+		if _, err := Parse("name = '"+cut, columns); err == nil || !strings.Contains(err.Error(), "character 9: unknown escape; known are ") {
 			t.Errorf("%s: %v", cut, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestLikeOfAnyBytes(t *testing.T) {
 			t.Errorf("%q like %q: not %v, %v", c.text, c.pattern, c.want, err)
 		}
 	}
-	for pattern, want := range map[string]string{"a\xff": "must be UTF-8", `a\`: "a backslash in a pattern stands before", `\a`: "a backslash in a pattern", `\é`: "a backslash"} {
+	for pattern, want := range map[string]string{"a\xff": "must be UTF-8", `a\`: "a backslash in a pattern must be followed by", `\a`: "a backslash in a pattern", `\é`: "a backslash"} {
 		if _, err := parseLike(pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", pattern, err)
 		}
@@ -203,8 +203,8 @@ func TestColumnsByName(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"and = 'x'": `column 1: "and" stands where a column or a value is wanted`, "true = 'x'": "column 1: neither side", "a.b = 'x'": "column 2: ",
-		"`a`b = 'x'": `column 4: "b" stands where a comparison`, "`A ` = 'x'": "column 1: unknown column A ", "AND = 'x'": "column 1: ", "null = a": "column 1: ",
+		"and = 'x'": `character 1: found "and" where a column or a value is expected`, "true = 'x'": "character 1: neither side", "a.b = 'x'": "character 2: ",
+		"`a`b = 'x'": `character 4: found "b" where a comparison`, "`A ` = 'x'": "character 1: unknown column A ", "AND = 'x'": "character 1: ", "null = a": "character 1: ",
 	} {
 		if _, err := Parse(text, some); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", text, err, want)
@@ -225,7 +225,7 @@ func TestColumnsAreCopied(t *testing.T) {
 		t.Errorf("%v, %v", wanted, err)
 	}
 	some[0].Type.Zone = "Asia/Nowhere"
-	if _, err := Parse("at is null", some); err == nil || !strings.Contains(err.Error(), `filter: column at: "Asia/Nowhere" is no time zone`) {
+	if _, err := Parse("at is null", some); err == nil || !strings.Contains(err.Error(), `filter: column at: "Asia/Nowhere" is not a time zone`) {
 		t.Error(err)
 	}
 }

@@ -58,9 +58,9 @@ func (p *parser) expect(word string) error {
 
 func (p *parser) unexpected(want string) error {
 	if p.ahead.kind == tokenEnd {
-		return p.Fail(p.ahead.start, "the filter ends where %s is wanted", want)
+		return p.Fail(p.ahead.start, "the filter ends where %s is expected", want)
 	}
-	return p.Fail(p.ahead.start, "%q stands where %s is wanted", p.ahead.value, want)
+	return p.Fail(p.ahead.start, "found %q where %s is expected", p.ahead.value, want)
 }
 
 // whole parses the text to its end.
@@ -230,12 +230,12 @@ func (p *parser) operand() (side, error) {
 	case t.kind == tokenText:
 	case t.kind == tokenNumber:
 		if _, problem := values.ParseNumber([]byte(t.value), false); problem != "" {
-			return s, p.Fail(t.start, "%s is %s; a text stands in quotes", t.value, problem)
+			return s, p.Fail(t.start, "%s is %s; write a text in quotes", t.value, problem)
 		}
 	case t.is("true"), t.is("false"):
 	case t.kind == tokenColumn, t.kind == tokenWord && !reserved(t.value):
 		if s.column = p.column(t.value); s.column < 0 {
-			return s, p.Fail(t.start, "unknown column %s%s; a text stands in quotes", t.value, keys.Suggest(t.value, p.names()))
+			return s, p.Fail(t.start, "unknown column %s%s; write a text in quotes", t.value, keys.Suggest(t.value, p.names()))
 		}
 	default:
 		return s, p.unexpected("a column or a value")

@@ -11,6 +11,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/entry"
@@ -133,7 +134,7 @@ func (f *File) ReadBack(ctx context.Context) error {
 		return failure.Damagedf("read back %s: %w", f.FS.URI(f.Temp), err)
 	}
 	if in.Size() != f.Bytes || report.Cells != f.Cells || report.Rows != f.Rows {
-		return failure.Differsf("read back %s: %d bytes, %d rows, %d cells; written were %d, %d, %d",
+		return errcode.Digest.Errorf("read back %s: it has %d bytes, %d rows and %d cells, but %d, %d and %d were written",
 			f.FS.URI(f.Temp), in.Size(), report.Rows, report.Cells, f.Bytes, f.Rows, f.Cells)
 	}
 	f.Digest, f.Probes = sum, probes

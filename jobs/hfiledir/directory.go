@@ -13,6 +13,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
 	"bulkload/jobs/entry"
@@ -51,7 +52,7 @@ func Open(fsys storage.FS, dir string) (*Directory, error) {
 	d := &Directory{FS: fsys, Path: dir}
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, failure.Refusef("the directory %s is not there", fsys.URI(dir))
+		return d, errcode.HFileMissing.Errorf("the directory %s does not exist", fsys.URI(dir))
 	}
 	if err != nil {
 		return d, err

@@ -19,7 +19,8 @@ import (
 type Job struct {
 	Path      string    // of the job file
 	Dir       string    // its folder; relative paths start there
-	Date      time.Time // the logical date, midnight UTC; zero if none was given and none is needed
+	Date      time.Time // the logical date, midnight UTC or the beginning of an hour; zero if none was given and none is needed
+	Hour      bool      // the date is an hour
 	Table     string    // namespace:name, or name in the default namespace
 	Columns   []Column  // in the order of the input
 	Constants []Constant
@@ -145,10 +146,7 @@ func (j *Job) Column(name string) (int, bool) {
 
 // DateText is the logical date as text; "" if there is none.
 func (j *Job) DateText() string {
-	if j.Date.IsZero() {
-		return ""
-	}
-	return j.Date.Format(time.DateOnly)
+	return LogicalDate{j.Date, j.Hour}.Text()
 }
 
 // Instant is the source of all clock values in the files: the logical date, or the cells' timestamp if the job has no

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // ReadOptions say with what a job file is read.
 type ReadOptions struct {
 	Date         time.Time                        // the logical date; zero: none
+	Hour         bool                             // the date is an hour: see LogicalDate
+	Set          map[string]string                // for ${NAME}
 	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
 	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
@@ -24,7 +26,7 @@ type ReadOptions struct {
 func Read(path string, o ReadOptions) (*Job, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, failure.Usagef("read the job file: %w", err)
+		return nil, errcode.JobRead.Errorf("read the job file: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	return Parse(path, f, o)
@@ -35,16 +37,16 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if o.Environment == nil {
 		o.Environment = os.LookupEnv
 	}
-	s, err := readDocument(path, in, variables{o.Date, o.Environment, o.DateOptional})
+	s, err := readDocument(path, in, variables{LogicalDate{o.Date, o.Hour}, o.Set, o.Environment, o.DateOptional})
 	if err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
-		return nil, failure.Usagef("find the folder of %s: %w", path, err)
+		return nil, errcode.JobRead.Errorf("find the folder of %s: %w", path, err)
 	}
 	s.doc.anyQuery = o.AnyQuery
-	j := &Job{Path: path, Dir: dir, Date: o.Date}
+	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour}
 	readJobFile(j, s)
 	if err := s.doc.err(); err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 
 // The keys of a job file, by where they are allowed.
 var (
-	jobKeys    = []string{"input", "hbase", "outputs"}                                                                       // only at the top
+	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
 	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
 	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
 )
@@ -90,13 +92,13 @@ func readOutput(j *Job, s *section) {
 	readHFile(j, s, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
-	s.checkPlace("output", j.Output)
+	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
-		s.fail("load", "true hands the files to a table, whose boundaries they must have; regions.from is plan: use table")
+		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
-	if j.Load && !strings.HasPrefix(j.Output, "hdfs:") && s.has("output") && j.Output != "" {
-		s.fail("load", "true hands the files to HBase, which takes them from HDFS; output is the local path %s", j.Output)
+	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
+		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
 	}
 }
 
@@ -121,7 +123,7 @@ func checkFamily(s *section, key, name string) {
 	case name == "" || len(name) > 127:
 		s.fail(key, "a family's name has 1 to 127 bytes")
 	case strings.ContainsAny(name, ":/") || name[0] == '.' || name[0] == '_':
-		s.fail(key, "family %q can't be a folder of the output: it must hold no : or / and not begin with . or _", name)
+		s.fail(key, "family %q can't be a folder of the output: it must not contain : or / or begin with . or _", name)
 	}
 }
 

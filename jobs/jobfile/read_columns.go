@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/keys"
 	"bulkload/values"
 )
@@ -44,7 +45,7 @@ func readCells(j *Job, s *section) {
 		switch {
 		case constants[item.text]:
 		case !ok:
-			s.doc.fail(item.node, "cells: input.columns has no column %s%s", item.text, keys.Suggest(item.text, j.columnNames()))
+			s.doc.failCode(errcode.JobColumn, item.node, "cells: input.columns has no column %s%s", item.text, keys.Suggest(item.text, j.columnNames()))
 		case j.Columns[i].Skip:
 			s.doc.fail(item.node, "cells: columns_map skips column %s", item.text)
 		}
@@ -61,13 +62,13 @@ func readColumnRule(j *Job, rules *section, name, family string) {
 	i, ok := j.Column(name)
 	switch {
 	case rule.has("constant") && ok:
-		rule.fail("constant", "%s is a column of the input; give the constant a name that is none", name)
+		rule.fail("constant", "%s is a column of the input; give the constant another name", name)
 		return
 	case rule.has("constant"):
 		readConstant(j, rule, name, family)
 		return
 	case !ok:
-		rules.doc.fail(rules.keys[name], "columns_map: input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		rules.doc.failCode(errcode.JobColumn, rules.keys[name], "columns_map: input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
 		return
 	}
 	c := &j.Columns[i]
@@ -107,7 +108,7 @@ func (c *Column) readType(rule *section) {
 	}
 	for _, key := range []string{"format", "zone"} {
 		if rule.has(key) && !c.Type.Kind.Moment() {
-			rule.fail(key, "is for the types date and timestamp")
+			rule.fail(key, "applies only to the types date and timestamp")
 			return
 		}
 	}
@@ -115,7 +116,7 @@ func (c *Column) readType(rule *section) {
 		c.Type.Format = format
 	}
 	if c.Type.Zone = rule.text("zone"); c.Type.Zone != "" && c.Type.Format != "" {
-		rule.fail("zone", "is for the format %s; %s count from 1970 in UTC", values.FormatClock, c.Type.Format)
+		rule.fail("zone", "applies only to the format %s; %s count from 1970 in UTC", values.FormatClock, c.Type.Format)
 	}
 	if _, err := values.NewReader(c.Type); err != nil {
 		rule.fail("zone", "%v", err)
@@ -125,7 +126,7 @@ func (c *Column) readType(rule *section) {
 	case c.Binary && c.Type.Kind == values.KindUnknown:
 		rule.fail("store", "binary needs the type: the bytes follow from it")
 	case c.Binary && zoneMissing(c.Type):
-		rule.fail("store", "binary is milliseconds in UTC: say in which zone the clock was read, such as zone: Asia/Shanghai or zone: UTC")
+		rule.fail("store", "binary stores milliseconds in UTC: give the zone of the column's values, such as zone: Asia/Shanghai or zone: UTC")
 	}
 }
 
@@ -136,7 +137,7 @@ func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" 
 func readConstant(j *Job, rule *section, name, family string) {
 	rule.known(constantKeys...)
 	if name == "" {
-		rule.fail("constant", "has no name; it is the cell's qualifier where there is no to")
+		rule.fail("constant", "has no name, which is the cell's qualifier unless to gives one")
 	}
 	c := Constant{Column: Column{Name: name, Family: family, Qualifier: name}}
 	c.readPlace(rule, family)
@@ -170,7 +171,7 @@ func checkCells(j *Job, s *section) {
 		}
 		seen[place] = c.Name
 		if c.Family == "" && !s.has("family") {
-			s.doc.fail(s.node, "family is missing, and columns_map gives column %s none", c.Name)
+			s.doc.failCode(errcode.JobMissing, s.node, "family is missing, and columns_map gives column %s none", c.Name)
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func readDelimited(s *section, columns []string) ingest.Form {
 	form.Enclosure = markOf(s, "optionally_enclosed_by")
 	if s.has("enclosed_by") {
 		if s.has("optionally_enclosed_by") {
-			s.fail("enclosed_by", "stands beside optionally_enclosed_by; an export has one of them")
+			s.fail("enclosed_by", "is given beside optionally_enclosed_by; an export uses only one of them")
 		}
 		form.Enclosure = markOf(s, "enclosed_by")
 		form.EncloseAll = form.Enclosure != 0
@@ -109,10 +109,10 @@ func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
 	for _, pair := range [][2]string{{"null_string", "null_non_string"}, {"null_non_string", "null_string"}} {
 		switch {
 		case s.has("null"):
-			s.fail(pair[0], "stands beside null, which is short for both; take null, or null_string and null_non_string")
+			s.fail(pair[0], "is given beside null, which stands for both; use null, or null_string and null_non_string")
 			return
 		case !s.has(pair[1]):
-			s.fail(pair[0], "stands without %s, for which Sqoop writes null if it is not told otherwise; say both, or null where they are the same", pair[1])
+			s.fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if they are the same", pair[1])
 			return
 		}
 	}
@@ -177,7 +177,7 @@ func nullTexts(s *section, key string) [][]byte {
 		texts = append(texts, nullText(s, key, n))
 	}
 	if len(texts) == 0 {
-		s.fail(key, "is an empty list; leave it out where there is no text of a null")
+		s.fail(key, "is an empty list; leave the key out if no text means null")
 	}
 	return texts
 }

@@ -70,21 +70,21 @@ func inlined(lines map[int]string) map[int]string {
 
 func TestReadDelimitedRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
-		"octal without its backslash":     {"  record_delimiter: '020'", `input.record_delimiter: delimiter "020" would be that text itself; write \x10 (octal 020, from Sqoop's \020) or \x20`},
+		"octal without its backslash":     {"  record_delimiter: '020'", `input.record_delimiter: delimiter "020" is taken as these characters themselves; write \x10 (octal 020, from Sqoop's \020) or \x20`},
 		"caret notation":                  {"  field_delimiter: ^A", `write \x01 (control-A)`},
 		"hex without its backslash":       {"  field_delimiter: x10", `write \x10`},
 		"an escape of two characters":     {"  escaped_by: '||'", `input.escaped_by: "||" is not one character of ASCII`},
 		"an escape beyond ASCII":          {"  escaped_by: §", "is not one character of ASCII"},
 		"an unknown notation":             {`  escaped_by: '\q'`, `\q is no notation`},
-		"both enclosures":                 {`  {enclosed_by: '"', optionally_enclosed_by: '"'}`, "input.enclosed_by: stands beside optionally_enclosed_by"},
+		"both enclosures":                 {`  {enclosed_by: '"', optionally_enclosed_by: '"'}`, "input.enclosed_by: is given beside optionally_enclosed_by"},
 		"the escape is the enclosure":     {`  {escaped_by: '"', enclosed_by: '"'}`, "where a quote inside a value is doubled, the export is CSV: use format: csv"},
 		"the escape is a delimiter":       {`  escaped_by: '\x01'`, `the escape character \x01 is in a delimiter, too`},
 		"an unknown codec":                {"  compression: gz", `input.compression: "gz" is none of auto, none, gzip`},
 		"Sqoop's argument":                {`  null: '\\N'`, `Sqoop's --null-string '\\N' writes one: write '\N'`},
 		"an empty list of nulls":          {`  null: []`, "input.null: is an empty list"},
-		"null_string alone":               {`  null_string: '\N'`, "input.null_string: stands without null_non_string, for which Sqoop writes null"},
-		"null_non_string alone":           {`  null_non_string: '\N'`, "input.null_non_string: stands without null_string"},
-		"null beside null_string":         {`  {null: a, null_string: b}`, "input.null_string: stands beside null"},
+		"null_string alone":               {`  null_string: '\N'`, "input.null_string: is given without null_non_string, for which Sqoop writes the text null"},
+		"null_non_string alone":           {`  null_non_string: '\N'`, "input.null_non_string: is given without null_string"},
+		"null beside null_string":         {`  {null: a, null_string: b}`, "input.null_string: is given beside null"},
 		"Sqoop's argument for one of two": {`  {null_string: '\\N', null_non_string: null}`, `null_string: \\N has two backslashes`},
 	} {
 		t.Run(name, func(t *testing.T) {

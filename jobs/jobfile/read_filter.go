@@ -1,6 +1,9 @@
 package jobfile
 
-import "bulkload/jobs/filter"
+import (
+	"bulkload/internal/errcode"
+	"bulkload/jobs/filter"
+)
 
 // readFilter reads the filter.
 func readFilter(j *Job, s *section) {
@@ -17,7 +20,7 @@ func readFilter(j *Job, s *section) {
 	}
 	expr, err := filter.Parse(text, columns)
 	if err != nil {
-		s.doc.fail(s.at("filter"), "%v", err)
+		s.doc.failCode(errcode.JobFilter, s.at("filter"), "%v", err)
 		return
 	}
 	j.Filter = expr

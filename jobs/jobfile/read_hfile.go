@@ -1,6 +1,9 @@
 package jobfile
 
-import "bulkload/hfilewriter"
+import (
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+)
 
 func readHFile(j *Job, top, s *section) {
 	h := &j.HFile
@@ -8,7 +11,7 @@ func readHFile(j *Job, top, s *section) {
 	h.Given = map[string]bool{}
 	if s == nil {
 		if j.Regions.From != "table" {
-			top.doc.fail(top.node, "hfile is missing: it says compression, encoding and bloom where regions.from is not table; hfile: {} is none, none and row")
+			top.doc.failCode(errcode.JobMissing, top.node, "hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row")
 		}
 		return
 	}

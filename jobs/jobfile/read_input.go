@@ -36,7 +36,7 @@ func readInput(j *Job, s *section) {
 	s.checkPlace("path", in.Path)
 	in.Dated = s.dated("path")
 	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
-		s.fail("path", "%q is no glob: a [ without its ]", in.Path)
+		s.fail("path", "%q is not a valid pattern: a [ without its ]", in.Path)
 	}
 	readColumns(j, s)
 	in.Form = format.read(s, j.columnNames())
@@ -70,7 +70,7 @@ func readColumns(j *Job, s *section) {
 		if c.text == "" {
 			s.doc.fail(c.node, "input.columns: column %d has no name", i+1)
 		} else if _, twice := j.places[c.text]; twice {
-			s.doc.fail(c.node, "input.columns: %q stands twice", c.text)
+			s.doc.fail(c.node, "input.columns: %q is listed twice", c.text)
 		} else {
 			j.places[c.text] = i
 		}
@@ -88,11 +88,13 @@ func (j *Job) columnNames() []string {
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// checkPlace checks that a file system exists for a path.
-func (s *section) checkPlace(key, text string) {
+// checkPlace checks that a file system exists for a path; it is false where none has it, which is reported.
+func (s *section) checkPlace(key, text string) bool {
 	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
-		s.fail(key, "%s: is no file system this program knows; use a local path, file:///… or hdfs://…", m[1])
+		s.fail(key, "%s: is not a file system that bulkload supports; use a local path, file:///… or hdfs://…", m[1])
+		return false
 	}
+	return true
 }
 
 // limit is max_rejects: a count or a percentage.
@@ -126,4 +128,10 @@ func (s *section) rows(key string) (int64, bool) {
 		s.fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", whole)
 	}
 	return n, atLeast
+}
+
+// isLocal tells a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
+func isLocal(path string) bool {
+	m := scheme.FindStringSubmatch(path)
+	return !strings.HasPrefix(path, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))
 }

@@ -94,8 +94,8 @@ func TestTimestampsOutOfRange(t *testing.T) {
 	for text, want := range map[string]string{
 		"0":                          "not after 1970",
 		"-1":                         "not after 1970",
-		"253402300800000":            "after the year 9999; it is most likely in microseconds",
-		"1795132800000000":           "after the year 9999; it is most likely in microseconds",
+		"253402300800000":            "after the year 9999; it is probably in microseconds",
+		"1795132800000000":           "after the year 9999; it is probably in microseconds",
 		"99999999999999999":          "after the year 9999",
 		"99999999999999999999":       "out of range",
 		"-99999999999999999999":      "out of range",

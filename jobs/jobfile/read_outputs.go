@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 
 	"go.yaml.in/yaml/v3"
@@ -17,23 +18,23 @@ import (
 func readOutputs(j *Job, s *section) {
 	for _, key := range outputKeys {
 		if s.has(key) {
-			s.doc.fail(s.keys[key], "%s stands beside outputs; where there are several, each has its own %s", key, key)
+			s.doc.failCode(errcode.JobOutputs, s.keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
 		}
 	}
 	list := resolve(s.values["outputs"])
 	const form = "an entry a table: [{table: …, rowkey: …, output: …}, …]"
 	if list.Kind != yaml.SequenceNode {
-		s.fail("outputs", "is %s; a list is wanted, %s", kindName(list), form)
+		s.fail("outputs", "is %s; it must be a list, %s", kindName(list), form)
 		return
 	}
 	if len(list.Content) == 0 {
-		s.fail("outputs", "names no table; write %s", form)
+		s.fail("outputs", "lists no table; write %s", form)
 	}
 	var tables []string
 	for i, n := range list.Content {
 		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
 		own.known(slices.Concat(outputKeys, commonKeys)...)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
 		readOutput(out, own.over(s))
 		checkApart(out, s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)
@@ -85,7 +86,7 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
-			own.fail("output", "%s is the directory of another output, %s, or inside it, or around it; give each a directory of its own", j.Output, other.Output)
+			own.failCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each a directory of its own", j.Output, other.Output)
 			return
 		}
 	}

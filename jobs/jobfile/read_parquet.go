@@ -21,7 +21,7 @@ func readParquet(s *section, columns []string) ingest.Form {
 		form.Binary = parquet.BinaryHex
 	}
 	if s.has("charset") && !charsetOf(s).IsUTF8() {
-		s.fail("charset", "is for text files: the text in a Parquet file is UTF-8")
+		s.fail("charset", "applies only to text files: the text in a Parquet file is UTF-8")
 	}
 	if namesRejects(s) {
 		return form.Rejects()

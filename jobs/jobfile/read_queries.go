@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 
+	"bulkload/internal/errcode"
 	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
@@ -15,7 +16,7 @@ func readQueries(j *Job, s *section) {
 	}
 	list := resolve(s.values["queries"])
 	if list.Kind != yaml.SequenceNode {
-		s.fail("queries", "is %s; a list is wanted: [{columns: [a, b], per_day: 1000}, …]", kindName(list))
+		s.fail("queries", "is %s; it must be a list: [{columns: [a, b], per_day: 1000}, …]", kindName(list))
 		return
 	}
 	for i, n := range list.Content {
@@ -25,7 +26,7 @@ func readQueries(j *Job, s *section) {
 		query := Query{PerDay: q.number("per_day", 1, 1)}
 		for _, c := range q.list("columns") {
 			if _, ok := j.Column(c.text); !ok {
-				s.doc.fail(c.node, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Suggest(c.text, j.columnNames()))
+				s.doc.failCode(errcode.JobColumn, c.node, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Suggest(c.text, j.columnNames()))
 			}
 			query.Columns = append(query.Columns, c.text)
 		}

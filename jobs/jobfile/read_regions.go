@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func readRegions(j *Job, s *section) {
@@ -23,7 +26,7 @@ func readRegions(j *Job, s *section) {
 	case "splits":
 		s.require("splits")
 		for _, split := range s.texts("splits") {
-			addSplit(j, s, split.node.Line, split.text)
+			addSplit(j, s, split.node, split.text)
 		}
 	case "file":
 		s.require("file")
@@ -33,21 +36,21 @@ func readRegions(j *Job, s *section) {
 	}
 	for _, key := range []string{"splits", "file"} {
 		if s.has(key) && j.Regions.From != key {
-			s.fail(key, "is given, but regions.from is %s", j.Regions.From)
+			s.failCode(errcode.JobRegions, key, "is given, but regions.from is %s", j.Regions.From)
 		}
 	}
 }
 
-func addSplit(j *Job, s *section, line int, text string) {
+func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 	b, err := printable.Parse(text)
 	if err == nil && len(b) == 0 {
-		err = fmt.Errorf("a split must not be empty: the first region begins at the empty row by itself")
+		err = fmt.Errorf("a split must not be empty: the first region always begins at the empty row")
 	}
 	if n := len(j.Regions.Splits); err == nil && n > 0 && bytes.Compare(j.Regions.Splits[n-1], b) >= 0 {
-		err = fmt.Errorf("split %q does not come behind %q; splits ascend", text, printable.Bytes(j.Regions.Splits[n-1]))
+		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.doc.failAt(line, "regions.%s: %v", j.Regions.From, err)
+		s.doc.failCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)
@@ -81,7 +84,7 @@ func readSplitsFile(j *Job, s *section) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
-			addSplit(j, s, s.values["file"].Line, line)
+			addSplit(j, s, s.values["file"], line)
 		}
 	}
 	if err := lines.Err(); err != nil {

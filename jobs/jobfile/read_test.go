@@ -131,13 +131,13 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"unknown key":                  {map[int]string{17: "lod: true"}, ":17: unknown key lod; did you mean load?"},
 		"unknown key below":            {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject; did you mean max_rejects?"},
 		"unknown key of a column":      {map[int]string{17: "columns_map: {id: {too: x}}"}, ":17: unknown key columns_map.id.too; did you mean to?"},
-		"key twice":                    {map[int]string{17: "table: u"}, ":17: table stands twice; first in line 1"},
+		"key twice":                    {map[int]string{17: "table: u"}, ":17: table is given twice, first in line 1"},
 		"missing key":                  {map[int]string{10: "-"}, ":1: rowkey is missing"},
 		"missing key below":            {map[int]string{5: "-"}, ":5: input.path is missing"},
-		"empty value":                  {map[int]string{1: "table:"}, ":1: table is empty; a text is wanted"},
-		"list for a text":              {map[int]string{1: "table: [a]"}, ":1: table is a list; a text is wanted"},
-		"text for a list":              {map[int]string{6: "  columns: id"}, `:6: input.columns is "id"; a list is wanted`},
-		"text for a mapping":           {map[int]string{12: "regions: table", 13: "-", 14: "-"}, `:12: regions is "table"; a mapping`},
+		"empty value":                  {map[int]string{1: "table:"}, ":1: table is empty; it must be a text"},
+		"list for a text":              {map[int]string{1: "table: [a]"}, ":1: table is a list; it must be a text"},
+		"text for a list":              {map[int]string{6: "  columns: id"}, `:6: input.columns is "id"; it must be a list`},
+		"text for a mapping":           {map[int]string{12: "regions: table", 13: "-", 14: "-"}, `:12: regions is "table"; it must be a mapping`},
 		"number for a flag":            {map[int]string{17: "load: 1"}, `:17: load: "1" is neither true nor false`},
 		"undefined variable":           {map[int]string{16: "output: out/${dat}"}, ":16: output: ${dat} is not defined; there are ${date}"},
 		"undefined environment":        {map[int]string{16: "output: out/${env.NOBODY}"}, ":16: output: ${env.NOBODY} is not defined: the environment has no NOBODY"},
@@ -148,24 +148,24 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"timestamp before 1970":        {map[int]string{3: "timestamp: 1969-12-31"}, ":3: timestamp: 1969-12-31 is not after 1970-01-01"},
 		"RFC 3339 before 1970":         {map[int]string{3: "timestamp: 1969-12-31T23:59:59Z"}, ":3: timestamp: 1969-12-31T23:59:59Z is not after 1970-01-01"},
 		"negative timestamp":           {map[int]string{3: "timestamp: -5"}, ":3: timestamp: -5 is not after 1970-01-01"},
-		"timestamp from a column":      {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column id has no type that tells a moment; declare it"},
+		"timestamp from a column":      {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column id is not declared as a point in time; declare it"},
 		"no format at all":             {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
 		"charset":                      {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
-		"outputs without a table":      {map[int]string{17: "outputs: []"}, ":17: outputs: names no table"},
-		"outputs that are no list":     {map[int]string{17: "outputs: {table: t}"}, ":17: outputs: is a mapping; a list is wanted"},
-		"outputs beside a table":       {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table stands beside outputs"},
+		"outputs without a table":      {map[int]string{17: "outputs: []"}, ":17: outputs: lists no table"},
+		"outputs that are no list":     {map[int]string{17: "outputs: {table: t}"}, ":17: outputs: is a mapping; it must be a list"},
+		"outputs beside a table":       {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table can't be given beside outputs"},
 		"kerberos":                     {map[int]string{17: "hbase: {kerberos: {principal: a@b@c, keytab: b}}"}, `:17: hbase.kerberos.principal: principal "a@b@c"`},
 		"kerberos without a keytab":    {map[int]string{17: "hbase: {kerberos: {principal: a}}"}, ":17: hbase.kerberos.keytab is missing"},
 		"column type":                  {map[int]string{17: "columns_map: {id: {type: int}}"}, `:17: columns_map.id.type: "int" is none of text, int16, int32`},
-		"splits that do not ascend":    {map[int]string{14: "  splits: ['2', '1']"}, `:14: regions.splits: split "1" does not come behind "2"`},
+		"splits that do not ascend":    {map[int]string{14: "  splits: ['2', '1']"}, `:14: regions.splits: split "1" does not come after "2"`},
 		"empty split":                  {map[int]string{14: "  splits: ['']"}, ":14: regions.splits: a split must not be empty"},
 		"splits beside a live table":   {map[int]string{13: "  from: table"}, ":14: regions.splits: is given, but regions.from is table"},
 		"split file that is not there": {map[int]string{13: "  from: file", 14: "  file: nowhere"}, ":14: regions.file: open "},
-		"no hfile without a table":     {map[int]string{15: "-"}, ":1: hfile is missing: it says compression, encoding and bloom where regions.from is not table; hfile: {} is none, none and row"},
+		"no hfile without a table":     {map[int]string{15: "-"}, ":1: hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row"},
 		"unknown column in the key":    {map[int]string{10: "rowkey: md5(chek_id) + id"}, ":10: rowkey: "},
 		"unknown function in the key":  {map[int]string{10: "rowkey: md6(id)"}, ":10: rowkey: "},
 		"unknown query column":         {map[int]string{11: "query: [check]"}, ":11: query: input.columns has no column check"},
-		"column twice":                 {map[int]string{6: "  columns: [id, check_id, id]"}, `:6: input.columns: "id" stands twice`},
+		"column twice":                 {map[int]string{6: "  columns: [id, check_id, id]"}, `:6: input.columns: "id" is listed twice`},
 		"unknown column in the map":    {map[int]string{17: "columns_map: {nota: {skip: true}}"}, ":17: columns_map: input.columns has no column nota; did you mean note?"},
 		"two columns in one cell":      {map[int]string{17: "columns_map: {note: {to: id}}"}, ":17: columns_map: columns id and note both become the cell f:id"},
 		"no cell at all":               {map[int]string{17: "columns_map: {id: {skip: true}, check_id: {skip: true}, note: {skip: true}}"}, ":17: columns_map: skips every column"},
@@ -175,9 +175,9 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"delimiters that hide":         {map[int]string{7: `  field_delimiter: '\x10'`}, ":5: input: "},
 		"octal without its backslash":  {map[int]string{7: "  field_delimiter: '020'"}, ":7: input.field_delimiter: "},
 		"negative rejects":             {map[int]string{9: "  max_rejects: -1"}, ":9: input.max_rejects: "},
-		"load from a local directory":  {map[int]string{17: "load: true"}, ":17: load: true hands the files to HBase"},
+		"load from a local directory":  {map[int]string{17: "load: true"}, ":17: load: true loads the files into HBase"},
 		"tab in YAML":                  {map[int]string{9: "\tmax_rejects: 0"}, ":9: found character that cannot start any token"},
-		"two documents":                {map[int]string{17: "---\nload: true"}, ": holds more than one YAML document"},
+		"two documents":                {map[int]string{17: "---\nload: true"}, ": has more than one YAML document"},
 		"several errors, all told":     {map[int]string{1: "table: a b", 17: "lod: true"}, ":17: unknown key lod"},
 	}
 	for name, c := range cases {
@@ -265,5 +265,14 @@ func TestJobHash(t *testing.T) {
 		if hash(lines) == base {
 			t.Errorf("%s: does not change the hash", name)
 		}
+	}
+}
+
+// TestUnknownFileSystemIsOneMistake: an output that no file system has is not taken for a local path, too.
+func TestUnknownFileSystemIsOneMistake(t *testing.T) {
+	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
+	_, err := Read(writeJob(t, text), ReadOptions{Date: date20})
+	if err == nil || !strings.Contains(err.Error(), "s3a: is no file system this program knows") || strings.Contains(err.Error(), "local path s3a") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
 	}
 }

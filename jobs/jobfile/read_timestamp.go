@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/keys"
 	"bulkload/values"
 )
@@ -17,7 +18,7 @@ func readTimestamp(j *Job, s *section) {
 	text := s.undated("timestamp")
 	if !s.has("timestamp") && !s.doc.variables.dateOptional {
 		if j.Date.IsZero() {
-			s.doc.fail(s.node, "timestamp is ${date} where it is not given, which %v", errNoDate)
+			s.doc.failCode(errcode.JobDate, s.node, "timestamp is ${date} where it is not given, which %v", errNoDate)
 			return
 		}
 		text = j.DateText()
@@ -48,7 +49,7 @@ func readMoments(j *Job, s *section, name string) {
 		s.fail("timestamp", "column: names no column; write column:NAME")
 		return
 	case !ok:
-		s.fail("timestamp", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		s.failCode(errcode.JobColumn, "timestamp", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
 		return
 	}
 	if _, err := TimestampType(&j.Columns[i]); err != nil {
@@ -66,10 +67,10 @@ func TimestampType(c *Column) (values.Type, error) {
 	case t.Kind == values.KindInt64:
 		return values.Type{Kind: values.KindTimestamp, Format: values.FormatMillis}, nil
 	case !t.Kind.Moment():
-		return t, fmt.Errorf("column %s has no type that tells a moment; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
+		return t, fmt.Errorf("column %s is not declared as a point in time; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
 			"or {type: timestamp, format: millis}", c.Name, c.Name)
 	case zoneMissing(t):
-		return t, fmt.Errorf("column %s is read as a clock's date and time: say in which zone, such as zone: Asia/Shanghai or zone: UTC, in columns_map; "+
+		return t, fmt.Errorf("column %s is a date and time without a zone: give its zone, such as zone: Asia/Shanghai or zone: UTC, in columns_map; "+
 			"or what else it is, such as format: millis", c.Name)
 	}
 	return t, nil
@@ -82,7 +83,7 @@ func parseTimestamp(text string) (int64, error) {
 	case ms <= 0:
 		err = fmt.Errorf("%s is not after 1970-01-01T00:00:00Z, from which HBase's timestamps count", text)
 	case ms > EndOf9999:
-		err = fmt.Errorf("%s is after the year 9999; it is most likely in microseconds, and milliseconds are wanted", text)
+		err = fmt.Errorf("%s is after the year 9999; it is probably in microseconds, and must be in milliseconds", text)
 	}
 	return ms, err
 }
@@ -101,6 +102,9 @@ func parseMoment(text string) (int64, error) {
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {
 			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
 		}
+	}
+	if t, err := ParseText(text); err == nil {
+		return t.UnixMilli(), nil
 	}
 	if c, problem := values.ParseClock([]byte(text)); problem == "" && (c.Zoned || !c.Timed) {
 		return c.Millis(nil), nil

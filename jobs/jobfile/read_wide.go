@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/keys"
 )
 
@@ -47,7 +48,7 @@ func readWideValue(j *Job, s *section) {
 	at, isColumn := j.Column(name)
 	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
 	if !isColumn && constant < 0 {
-		s.fail("value", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		s.failCode(errcode.JobColumn, "value", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
 		return
 	}
 	for i := range j.Columns {

@@ -1,21 +1,20 @@
 package jobfile
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 )
 
 // errNoDate says that a job file needs the logical date, which was not given.
-var errNoDate = errors.New("needs the logical date; give it with --date, such as --date 2026-11-20")
+var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
 // variables are the variables for ${…} in a job file.
 type variables struct {
-	Date         time.Time // midnight UTC; zero: none was given
+	LogicalDate  // the zero one: none was given
+	Set          map[string]string
 	Environment  func(name string) (string, bool)
 	dateOptional bool
 }
@@ -38,42 +37,31 @@ func (v variables) expand(text string) (string, error) {
 		return value
 	})
 	if failed == nil && strings.Contains(variable.ReplaceAllString(text, ""), "${") {
-		failed = fmt.Errorf("%q has a ${ without its }", text)
+		failed = errcode.JobVariable.Errorf("%q has a ${ without its }", text)
 	}
 	return expanded, failed
 }
 
 func (v variables) value(name string) (string, error) {
-	layout, dated := strings.CutPrefix(name, "date:")
+	layout, laidOut := strings.CutPrefix(name, "date:")
 	switch {
+	case laidOut && layout == "":
+		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+	case (laidOut || name == "date") && v.Time.IsZero():
+		return "", fmt.Errorf("${%s} %w", name, errNoDate)
+	case laidOut:
+		return v.Time.Format(layout), nil
 	case name == "date":
-		layout, dated = time.DateOnly, true
-	case dated && layout == "":
-		return "", errors.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+		return v.Text(), nil
 	}
-	if dated {
-		if v.Date.IsZero() {
-			return "", fmt.Errorf("${%s} %w", name, errNoDate)
-		}
-		return v.Date.Format(layout), nil
+	if value, set := v.Set[name]; set {
+		return value, nil
 	}
 	if env, ok := strings.CutPrefix(name, "env."); ok {
 		if value, set := v.Environment(env); set {
 			return value, nil
 		}
-		return "", fmt.Errorf("${%s} is not defined: the environment has no %s", name, env)
+		return "", errcode.JobVariable.Errorf("${%s} is not defined: the environment has no %s", name, env)
 	}
-	return "", fmt.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT} and ${env.NAME}", name)
-}
-
-// ParseDate parses a logical date: YYYY-MM-DD, midnight UTC.
-func ParseDate(text string) (time.Time, error) {
-	t, err := time.Parse(time.DateOnly, text)
-	switch {
-	case err != nil:
-		return t, failure.Usagef("%q is not a date; write it as 2026-11-20", text)
-	case t.UnixMilli() <= 0:
-		return t, failure.Usagef("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
-	}
-	return t, nil
+	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and ${NAME} by --set NAME=VALUE", name)
 }

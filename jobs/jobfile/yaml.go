@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"bulkload/internal/bytesize"
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
@@ -28,11 +27,7 @@ type document struct {
 	variables variables
 	anyQuery  bool // see ReadOptions
 	problems  []problem
-}
-
-type problem struct {
-	line int
-	text string
+	files     map[*yaml.Node]string // of nodes from files that the job file includes
 }
 
 // section is one mapping of the file.
@@ -46,27 +41,39 @@ type section struct {
 
 // readDocument parses a job file into its outermost mapping.
 func readDocument(path string, in io.Reader, v variables) (*section, error) {
+	d := &document{path: path, variables: v}
+	root, err := d.readRoot(path, in)
+	if err != nil {
+		return nil, err
+	}
+	if root, err = d.include(root, &including{path: path}); err != nil {
+		return nil, err
+	}
+	s := d.section("", root)
+	return s, d.err()
+}
+
+// readRoot parses a job file, or a file that one includes.
+func (d *document) readRoot(path string, in io.Reader) (*yaml.Node, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
 	switch {
 	case err != nil:
-		return nil, failure.Usagef("read the job file %s: %w", path, err)
+		return nil, errcode.JobRead.Errorf("read the job file %s: %w", path, err)
 	case len(text) > maxJobFile:
-		return nil, failure.Usagef("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(maxJobFile))
+		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(maxJobFile))
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	root, err := decodeYAML(decoder)
 	switch {
 	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
-		return nil, failure.Usagef("%s:1: the job file is empty", path)
+		return nil, errcode.JobRead.Errorf("%s:1: the job file is empty", path)
 	case err != nil:
-		return nil, failure.Usagef("%s", yamlMessage(path, text, err))
+		return nil, errcode.JobYaml.Errorf("%s", yamlMessage(path, text, err))
 	}
-	d := &document{path: path, variables: v}
 	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
-		d.fail(root, "holds more than one YAML document; a job file is one")
+		d.failAt(errcode.JobYaml, path, root.Line, "has more than one YAML document; a job file has one")
 	}
-	s := d.section("", root.Content[0])
-	return s, d.err()
+	return root.Content[0], nil
 }
 
 // maxJobFile bounds a job file's length in bytes: a job with thousands of columns needs less.
@@ -76,7 +83,7 @@ const maxJobFile = 4 << 20
 func decodeYAML(d *yaml.Decoder) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("yaml: it can't be read as YAML (%v)", p)
+			err = fmt.Errorf("yaml: this is not YAML (%v)", p)
 		}
 	}()
 	root = new(yaml.Node)
@@ -109,57 +116,18 @@ func faultyLine(text []byte, message string) int {
 	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
 }
 
-// longestProblem bounds the length in bytes of one problem's text, which may contain a value of the job file.
-const longestProblem = 2000
-
-func (d *document) fail(n *yaml.Node, format string, args ...any) { d.failAt(n.Line, format, args...) }
-
-func (d *document) failAt(line int, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if len(text) > longestProblem {
-		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
-	}
-	d.problems = append(d.problems, problem{line, text})
-}
-
-// mostProblems bounds how many problems are listed.
-const mostProblems = 100
-
-// err joins the problems, by line.
-func (d *document) err() error {
-	if len(d.problems) == 0 {
-		return nil
-	}
-	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
-	var lines []string
-	seen := map[problem]bool{}
-	for _, p := range d.problems {
-		if seen[p] { // settings for several outputs are read for each of them
-			continue
-		}
-		seen[p] = true
-		if len(seen) <= mostProblems {
-			lines = append(lines, fmt.Sprintf("%s:%d: %s", d.path, p.line, p.text))
-		}
-	}
-	if more := len(seen) - mostProblems; more > 0 {
-		lines = append(lines, fmt.Sprintf("%s: and %d more errors", d.path, more))
-	}
-	return failure.Usagef("%s", strings.Join(lines, "\n"))
-}
-
-// section returns a node as a mapping.
+// section takes a node as a mapping.
 func (d *document) section(name string, n *yaml.Node) *section {
 	n = resolve(n)
 	s := &section{doc: d, name: name, node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "%s is %s; a mapping of keys to values is wanted", s.title(), kindName(n))
+		d.failCode(errcode.JobType, n, "%s is %s; it must be a mapping of keys to values", s.title(), kindName(n))
 		return s
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if first, twice := s.keys[key.Value]; twice {
-			d.fail(key, "%s%s stands twice; first in line %d", name, key.Value, first.Line)
+			d.failCode(errcode.JobTwice, key, "%s%s is given twice, first in line %d", name, key.Value, first.Line)
 			continue
 		}
 		s.keys[key.Value], s.values[key.Value] = key, n.Content[i+1]
@@ -198,7 +166,7 @@ func kindName(n *yaml.Node) string {
 func (s *section) known(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !slices.Contains(names, key) {
-			s.doc.fail(s.keys[key], "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))
+			s.doc.failCode(errcode.JobKey, s.keys[key], "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))
 		}
 	}
 }
@@ -213,15 +181,24 @@ func (s *section) at(key string) *yaml.Node {
 
 func (s *section) has(key string) bool { _, ok := s.values[key]; return ok }
 
+// fail reports what is wrong with the value of a key.
 func (s *section) fail(key, format string, args ...any) {
-	s.doc.fail(s.at(key), "%s%s: %s", s.name, key, fmt.Sprintf(format, args...))
+	code, ok := keyCodes[s.name+key]
+	if !ok {
+		code = errcode.JobValue
+	}
+	s.failCode(codeOf(args, code), key, format, args...)
+}
+
+func (s *section) failCode(code errcode.Code, key, format string, args ...any) {
+	s.doc.failCode(code, s.at(key), "%s%s: %s", s.name, key, fmt.Sprintf(format, args...))
 }
 
 // require reports keys that are missing.
-func (s *section) require(keys ...string) {
-	for _, key := range keys {
+func (s *section) require(names ...string) {
+	for _, key := range names {
 		if !s.has(key) {
-			s.doc.fail(s.node, "%s%s is missing", s.name, key)
+			s.doc.failCode(errcode.JobMissing, s.node, "%s%s is missing", s.name, key)
 		}
 	}
 }
@@ -230,7 +207,7 @@ func (s *section) require(keys ...string) {
 func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		s.doc.fail(n, "%s%s is %s; a text is wanted", s.name, key, kindName(n))
+		s.doc.failCode(errcode.JobType, n, "%s%s is %s; it must be a text", s.name, key, kindName(n))
 		return "", false
 	}
 	text, err := s.doc.variables.expand(n.Value)
@@ -249,7 +226,7 @@ func (s *section) text(key string) string {
 	}
 	text, ok := s.scalar(key, n)
 	if ok && text == "" {
-		s.fail(key, "is empty%s", emptyAdvice[key])
+		s.failCode(errcode.JobEmpty, key, "is empty%s", emptyAdvice[key])
 	}
 	return text
 }
@@ -284,7 +261,7 @@ func (s *section) undated(key string) string {
 
 // lacksDate reports whether a text needs the date, which is not given and may be omitted.
 func (s *section) lacksDate(key string) bool {
-	return s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() && s.dated(key)
+	return s.doc.variables.dateOptional && s.doc.variables.Time.IsZero() && s.dated(key)
 }
 
 // oneOf is a text from a fixed choice; the first one if the key is missing.
@@ -306,7 +283,7 @@ func (s *section) flag(key string) bool {
 	}
 	text, ok := s.scalar(key, s.values[key])
 	if n := resolve(s.values[key]); ok && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && n.Value == text {
-		s.fail(key, "%q is a text; write %s without quotes", text, text)
+		s.failCode(errcode.JobType, key, "%q is a text; write %s without quotes", text, text)
 	} else if ok && text != "true" && text != "false" {
 		s.fail(key, "%q is neither true nor false", text)
 	}
@@ -358,7 +335,7 @@ func (s *section) list(key string) []item {
 	var items []item
 	for i, it := range s.texts(key) {
 		if it.text == "" {
-			s.doc.fail(it.node, "%s%s: entry %d is empty", s.name, key, i+1)
+			s.doc.failCode(errcode.JobEmpty, it.node, "%s%s: entry %d is empty", s.name, key, i+1)
 			continue
 		}
 		items = append(items, it)
@@ -374,7 +351,7 @@ func (s *section) texts(key string) []item {
 	}
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		s.doc.fail(n, "%s%s is %s; a list is wanted, such as [a, b]", s.name, key, kindName(n))
+		s.doc.failCode(errcode.JobType, n, "%s%s is %s; it must be a list, such as [a, b]", s.name, key, kindName(n))
 		return nil
 	}
 	var items []item

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/load"
@@ -49,7 +49,7 @@ func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return failure.Refusef("table %s does not serve %d of the %d files asked for: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
 }
 
 // adviceFor is the advice for rows that can't be read.
@@ -60,7 +60,7 @@ func adviceFor(s load.Serving) string {
 	case load.Expired:
 		return "The family's TTL hides them; only a longer TTL makes them readable"
 	}
-	return "Most likely the table was truncated, made anew or restored since they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
+	return "Most likely the table was truncated, created again or restored after they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
 }
 
 // refuseServedBefore refuses, for a table that may be another one by now, to rely on cells that were there before the
@@ -70,6 +70,6 @@ func refuseServedBefore(table string, files []load.HFile) error {
 	if known < 0 {
 		return nil
 	}
-	return failure.Refusef("table %s was changed since the load (made anew, restored, disabled or split), and had cells like the first and last ones of %s before that load: they don't show whether the load is in it still; compare the table with bulkload verify --live, or write and load again with --force",
+	return errcode.LoadUnsure.Errorf("table %s was changed after the load (created again, restored, disabled or split), and it already had cells like the first and last ones of %s before that load, so they do not show whether the table still has the load: compare it with bulkload verify --live, or write and load again with --force",
 		table, files[known].URI)
 }

@@ -11,6 +11,7 @@ import (
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
@@ -53,7 +54,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 			continue
 		}
 		if err := w.cutFile(ctx, f, at, table); err != nil {
-			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.Uri(f.Path), err)
+			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.URI(f.Path), err)
 		}
 		cuts++
 	}
@@ -103,7 +104,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	}
 	// The digest does not depend on order or on files, so the sum over the parts must be the file's own.
 	if sum != f.Digest {
-		return errors.Join(failure.Differsf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
+		return errors.Join(errcode.Digest.Errorf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
 	// Step 2. From here on the parts' names are known, and FinishCuts deletes parts that were renamed in vain.
 	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
@@ -231,7 +232,7 @@ func (c *fileCutter) abort() error {
 func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
-		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s any more", table.Name, name)
+		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s no longer has family %s", table.Name, name)
 	}
 	settings, err := target.LiveSettings(&table.Families[i])
 	if err == nil {
@@ -241,7 +242,7 @@ func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 		err = settings.Check()
 	}
 	if err != nil {
-		return settings, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
+		return settings, errcode.HFileSettings.Errorf("table %s, family %s: %w", table.Name, name, err)
 	}
 	return settings, nil
 }
@@ -257,7 +258,7 @@ func (w *Loader) checkSettings(table *load.Table) error {
 			return err
 		}
 		if now := jobfile.SettingsText(live); now != written {
-			return failure.Refusef("family %s of table %s was altered since the files were written: they have %s, the table has %s now; --force writes them again",
+			return errcode.TableAltered.Errorf("family %s of table %s was altered after the files were written: the files have %s, the table now has %s; run again with --force to write them again",
 				name, table.Name, written, now)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -34,10 +35,10 @@ type Report struct {
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
-		return report, failure.Usagef("%q is not a table's name; write namespace:name or name", table)
+		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
 	if !storage.IsHDFS(dir) {
-		return report, failure.Usagef("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
@@ -100,7 +101,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		return err
 	}
 	if len(d.Files) == 0 && recorded != nil && w.Out.Manifest == nil {
-		return failure.Refusef("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
+		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
 			w.Out.FS.URI(w.Out.Path), recorded.Run.Table, report.Table)
 	}
 	if len(d.Files) == 0 && (w.Out.Manifest == nil || w.Out.Manifest.State == manifest.Loaded) {
@@ -179,7 +180,7 @@ func (w *Loader) checkEmpty() error {
 	}
 	for _, info := range infos {
 		if !info.Dir && !hfile.Hidden(info.Name) {
-			return failure.Refusef("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+			return errcode.HFileNone.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
 				w.Out.FS.URI(w.Out.Path), info.Name, w.Out.FS.URI(path.Dir(w.Out.Path)))
 		}
 	}
@@ -192,10 +193,10 @@ func (w *Loader) checkState(table string) error {
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return failure.Refusef("%s is not finished: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Job)
+		return errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return failure.Refusef("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
+		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
 	default:
 		w.Out.Manifest = nil
 	}
@@ -213,7 +214,7 @@ func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	}
 	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
-		return failure.Refusef("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+		return errcode.OutputLacks.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
 			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/internal/seal"
@@ -35,7 +36,7 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil {
-		err = failure.Early(fmt.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -100,18 +101,18 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 
 func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	m := w.Out.Manifest
-	books, err1 := json.Marshal(m.Books)
+	counts, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
-	program, err3 := program.Hash()
+	hash, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
+		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.Files() {
-		e.Files = append(e.Files, ledger.File{URI: w.Out.Uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
+		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
 }
@@ -133,14 +134,14 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	// An interrupted load whose output is gone: some of its files may be in the table, and nothing here can tell
 	// which.
 	case e.State != ledger.Loaded:
-		return false, failure.Refusef("a load of this job and date from %s was interrupted (%s), and this output has nothing of it: some of its files may be in table %s; %s",
+		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same && w.Out.Options.OnChange == options.Reload:
 		w.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: it is read anew (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
 		return false, nil
 	case !same:
-		return false, failure.Refusef("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
 			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, w.Adopt(ctx, e)
@@ -166,11 +167,11 @@ func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 		return true, nil
 	}
 	var inputs []manifest.Input
-	var books books.Books
-	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
+	var counts books.Books
+	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &counts)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), books.Differing)
+	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), counts.Differing)
 }
 
 // loadedFiles returns the files of an entry in the form for load.
@@ -225,7 +226,7 @@ func (w *Loader) reopenRegion(ctx context.Context, table *load.Table, u *ledger.
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
-	return failure.Refusef("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
+	return errcode.LoadMove.Errorf("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
@@ -255,9 +256,9 @@ func (w *Loader) probeServed(ctx context.Context, name, identity string, files [
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return failure.Differsf("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerDamaged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return failure.Refusef("%w; put the original back, or move it away, and with it what it remembers", err)
+		return errcode.LedgerMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -61,7 +62,7 @@ func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, er
 	// A load without an error and with files left would be a fault of this program: better an error than a table that
 	// lacks rows.
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
-		return report, fmt.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.FirstFew(missing))
+		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.FirstFew(missing))
 	}
 	return report, nil
 }
@@ -191,7 +192,7 @@ const maxSaves = 64
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
-		byURI[w.Out.Uri(f.Path)] = f
+		byURI[w.Out.URI(f.Path)] = f
 	}
 	var mu sync.Mutex
 	return load.Hooks{

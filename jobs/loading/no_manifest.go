@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/site"
@@ -47,7 +47,7 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	}
 	for _, f := range e.Files {
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, f.Family, path.Base(f.URI))); err == nil {
-			return failure.Laterf("%s came back from an interrupted load; run this again to load it", f.URI)
+			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 	}
 	files, err := loadedFiles(e)
@@ -151,12 +151,12 @@ func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.En
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
-	program, err := program.Hash()
+	hash, err := program.Hash()
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.Out.Path), JobHash: w.directoryKey(), Table: table, Output: w.Out.FS.URI(w.Out.Path),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
-		uri := w.Out.Uri(f.Path)
+		uri := w.Out.URI(f.Path)
 		present[uri] = true
 		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}

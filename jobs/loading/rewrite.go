@@ -60,12 +60,12 @@ func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 // dropLost reports whether a slice has a lost file. Its other files that are loaded stay recorded as such. Those that
 // are not loaded are deleted; for that the manifest lists them as cuts without parts.
 func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.Uri(f.Path)] }) {
+	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.URI(f.Path)] }) {
 		return false
 	}
 	for _, f := range r.Files {
 		switch {
-		case gone[w.Out.Uri(f.Path)]:
+		case gone[w.Out.URI(f.Path)]:
 		case f.Loaded:
 			w.Out.Manifest.LoadedBefore = append(w.Out.Manifest.LoadedBefore, f)
 		default:

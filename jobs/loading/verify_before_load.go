@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -48,11 +49,11 @@ func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
 	defer in.Close()
 	report, sum, probes, err := hfile.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("read %s again before the load: %w; it is not loaded; --force writes it anew", w.Out.FS.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it was not loaded; run again with --force to write it again", w.Out.FS.URI(name), err)
 	}
 	// A sound HFile may still be the wrong one: size, rows and digest must be those of the manifest.
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
-		return failure.Differsf("%s holds %d bytes, %d rows, digest %v; written were %d, %d, %v: it was changed since, and is not loaded; --force writes it anew",
+		return errcode.LoadChanged.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; run again with --force to write it again",
 			w.Out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none

@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	"bulkload/cell"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -98,14 +98,14 @@ type wantedCell struct {
 
 func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	if len(j.Query) == 0 {
-		return nil, failure.Usagef("%s names no query columns; add query: [COLUMN, …]", j.Path)
+		return nil, errcode.JobQuery.Errorf("%s names no query columns; add query: [COLUMN, …]", j.Path)
 	}
 	if len(given) != len(j.Query) {
-		return nil, failure.Usagef("the query has %d columns (%v), and %d values were given", len(j.Query), j.Query, len(given))
+		return nil, errcode.QueryValues.Errorf("the query has %s (%v), and %d values were given", jobfile.Plural(len(j.Query), "column"), j.Query, len(given))
 	}
 	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {
-		return nil, failure.Usagef("rowkey %s: %w", j.RowKey, err)
+		return nil, errcode.JobRowkey.Errorf("rowkey %s: %w", j.RowKey, err)
 	}
 	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{binaryCells(j), j.Wide != nil}}
 	fields := make([]values.Value, len(j.Columns))
@@ -121,7 +121,7 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
-		return nil, failure.Usagef("build the key of %v: %w", given, err)
+		return nil, errcode.QueryValues.Errorf("build the key of %v: %w", given, err)
 	}
 	if j.Wide != nil {
 		q.wide, err = newWideQuery(j, fields)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
-	"bulkload/jobs/failure"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile"
 	"bulkload/values"
 )
@@ -52,7 +52,7 @@ func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	}
 	stored, problem := reader.AppendBinary(nil, text)
 	if problem != "" {
-		return nil, failure.Usagef("query column %s: %q is %s", c.Name, text, problem)
+		return nil, errcode.QueryValues.Errorf("query column %s: %q is %s", c.Name, text, problem)
 	}
 	return stored, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/entry"
@@ -99,7 +100,10 @@ func Inspect(ctx context.Context, name string, o options.Options, blocks bool, v
 	defer fsys.Close()
 	file, err := fsys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return report, failure.Refusef("%s is not there", fsys.URI(path))
+		return report, errcode.HFileMissing.Errorf("%s does not exist", fsys.URI(path))
+	}
+	if info, failed := fsys.Stat(path); failed == nil && info.Dir {
+		return report, errcode.HFileNone.Errorf("%s is a directory; inspect shows one HFile of it, bulkload verify DIR checks all", fsys.URI(path))
 	}
 	if err != nil {
 		return report, err

@@ -15,11 +15,11 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/site"
@@ -134,16 +134,16 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return nil, failure.Differsf("the manifest %s was changed since it was written (%w): nothing is done with it; put the original back, or move the directory away",
+		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not used: restore the original, or move the directory away",
 			name, err)
 	case err != nil:
-		return nil, failure.Refusef("%s is not a manifest of ours (%w); move the directory away or choose another output", name, err)
+		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
 	case m.Schema != Schema && m.Schema != unsealedSchema:
-		return nil, failure.Refusef("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			name, m.Schema, Schema)
 	}
 	if err := m.check(); err != nil {
-		return nil, failure.Refusef("the manifest %s makes no sense: %w; put the original back, or move the directory away", name, err)
+		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
 	m.Schema = Schema // it is written in this schema from here on
 	return m, nil
@@ -325,10 +325,10 @@ func (m *Manifest) Done(region, slice int) *Slice {
 	return &m.Slices[i]
 }
 
-// Add records a finished slice. Its files must have their names.
-func (m *Manifest) Add(r Slice) {
-	i, _ := slices.BinarySearchFunc(m.Slices, r, compareSlices)
-	m.Slices = slices.Insert(m.Slices, i, r)
+// Add records finished slices. Its files must have their names.
+func (m *Manifest) Add(finished ...Slice) {
+	m.Slices = append(m.Slices, finished...)
+	slices.SortFunc(m.Slices, compareSlices)
 }
 
 // Remove removes the slices of a region and returns their files. Those that are loaded stay recorded: if the same
@@ -399,11 +399,11 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Amount describes how much of a run is finished.
 func Amount(files []*hfile.Summary) string {
-	var bytes int64
+	var all int64
 	for _, f := range files {
-		bytes += f.Bytes
+		all += f.Bytes
 	}
-	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(bytes))
+	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(all))
 }
 
 // MostFiles returns the family and region with the most files of a finished run, and their number.
@@ -458,8 +458,8 @@ func (m *Manifest) CutNames() []string {
 
 // Instant is the timestamp for the files' info, from the job that wrote the output.
 func (m *Manifest) Instant() int64 {
-	if day, err := time.Parse(time.DateOnly, m.Run.Date); err == nil {
-		return day.UnixMilli()
+	if date, err := jobfile.ParseText(m.Run.Date); err == nil {
+		return date.UnixMilli()
 	}
 	return m.Timestamp
 }

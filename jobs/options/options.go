@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/progress"
 )
 
@@ -27,7 +28,8 @@ type Options struct {
 	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil
 
-	Failpoint failpoint.Hook // for tests that stop a run at one of its points; may be nil
+	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; may be nil
+	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
 // OnChange is what to do about a finished run whose input has changed since.
@@ -67,17 +69,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	defaultMemory = 512 << 20
-	MinMemory     = 16 << 20 // bytes
+	DefaultMemory = 512 << 20 // bytes
+	MinMemory     = 16 << 20  // bytes
 )
 
 // WithDefaults sets defaults, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
-		o.Memory = defaultMemory
+		o.Memory = DefaultMemory
 	}
 	if o.Memory < MinMemory {
-		return o, failure.Usagef("%s of memory are too few; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
+		return o, errcode.CommandMemory.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
 	}
 	if o.Wait.Settle == 0 {
 		o.Wait.Settle = DefaultSettle

@@ -7,6 +7,7 @@ type Outcome struct {
 	Status string `json:"status"`
 	Exit   int    `json:"exit"`
 	Error  string `json:"error,omitempty"`
+	Code   string `json:"code,omitempty"` // of the error, as docs/errors.md lists them
 }
 
 // Result returns a report's outcome to fill in.

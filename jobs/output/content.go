@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -40,11 +41,11 @@ func (w *Dir) checkContent() error {
 		}
 	}
 	if foreign != nil {
-		return failure.Refusef("%s holds what this run did not write: %s. Move it away or choose another output",
+		return errcode.OutputForeign.Errorf("%s has files that this run did not write: %s. Move them away or choose another output",
 			w.FS.URI(w.Path), failure.FirstFew(foreign))
 	}
 	if changed != nil {
-		return failure.Refusef("%s holds files that were changed since they were written: %s. Use --force to do the run again",
+		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
 	return w.checkKnown(known)
@@ -133,6 +134,6 @@ func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // RecoverLoad searches for those
 		return nil
 	}
-	return failure.Refusef("%s lacks files that were written and not loaded by this job: %s. Use --force to do the run again",
+	return errcode.OutputLacks.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with --force to write them again",
 		w.FS.URI(w.Path), failure.FirstFew(gone))
 }

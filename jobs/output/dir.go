@@ -9,10 +9,10 @@ import (
 	"path"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -140,7 +140,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		w.Replaced = old
 		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return false, failure.Refusef("%s holds files with other settings: %s. Use --force to write them again",
+		return false, errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.Manifest = old
@@ -184,24 +184,24 @@ func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
 		w.Options.Infof("%s holds run %s, which had no row to write: this run replaces it", uri, old.Run.ID)
 		return nil
 	case !old.SameJob(fresh):
-		return &AnotherRunError{failure.Refusef("%s holds another run: %s. Choose another output, or use --force to put this run in its place", uri, differences)}
+		return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force", uri, differences)}
 	case w.Options.OnChange == options.Reload:
 		w.Options.Infof("the input has changed since run %s: %s. It is read anew (--on-change reload)", old.Run.ID, differences)
 		return nil
 	}
-	return &AnotherRunError{failure.Refusef("the input has changed since %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
+	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed since %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
 		uri, differences, andLoad(w.WantsLoad()))}
 }
 
-func andLoad(load bool) string {
-	if load {
+func andLoad(too bool) string {
+	if too {
 		return " and load"
 	}
 	return ""
 }
 
-// Uri names a file of the output.
-func (w *Dir) Uri(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
+// URI names a file of the output.
+func (w *Dir) URI(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
 // Save saves the manifest. It fails if the output may belong to another run by now.
 func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
@@ -312,7 +312,7 @@ func (w *Dir) FinishCuts() error {
 		}
 		for _, name := range surplus {
 			if err := storage.RemoveIfThere(w.FS, w.Path, name); err != nil {
-				return fmt.Errorf("finish the cut of %s: %w", w.Uri(c.Of), err)
+				return fmt.Errorf("finish the cut of %s: %w", w.URI(c.Of), err)
 			}
 		}
 	}
@@ -328,7 +328,7 @@ func (w *Dir) checkWritten(m *manifest.Manifest) error {
 		return err
 	}
 	if family, region, n := m.MostFiles(); n > limit {
-		return failure.Refusef("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
+		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D); --force writes the files again, fewer of them where hfile.max_size allows",
 			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}
 	return nil

@@ -249,8 +249,8 @@ func (e *trialEncoder) replay() (all int64, err error) {
 		}
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
-			entry := append(append(shard.Buffer(), key...), payload...)
-			err = shard.Commit(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			packed := append(append(shard.Buffer(), key...), payload...)
+			err = shard.Commit(packed, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
 			return 0, errors.Join(err, shard.Close(), sorter.Discard())
@@ -290,4 +290,4 @@ func readEncoded(file []byte) error {
 	return err
 }
 
-func rate(bytes int64, took time.Duration) float64 { return float64(bytes) / max(took.Seconds(), 1e-9) }
+func rate(n int64, took time.Duration) float64 { return float64(n) / max(took.Seconds(), 1e-9) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -37,6 +38,7 @@ type Options struct {
 	Create     bool         // make the table as planned
 	CheckLive  bool         // look up whether row keys are in the table already
 	Now        time.Time    // zero: the clock
+	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
 	Growth     int64        // bytes of input for each day; 0: as many as the input has, if its path has ${date}
 	Expression string       // another row key for the same input, to compare with
 	Job        *jobfile.Job // another job to compare with
@@ -89,10 +91,10 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
 	if p.SplitsFile != "" && j.Outputs != nil {
-		return failure.Usagef("%s has several outputs, whose splits differ; --splits-file writes those of a job with one", j.Path)
+		return errcode.JobOutputs.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
 	}
 	if p.Expression != "" && j.Outputs != nil {
-		return failure.Usagef("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
+		return errcode.JobOutputs.Errorf("%s has several outputs; compare the key of one of them in a job file of its own", j.Path)
 	}
 	if p.Expression != "" {
 		other, err := withKey(w.candidates[0].job, p.Expression)
@@ -120,7 +122,7 @@ func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	other := *j
 	var err error
 	if other.RowKey, err = keys.Parse(expression, j.KeyColumns()); err != nil {
-		return nil, failure.Usagef("--compare: %w", err)
+		return nil, errcode.JobRowkey.Errorf("--compare: %w", err)
 	}
 	return &other, nil
 }
@@ -209,10 +211,14 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 	p.forecast(c)
 	c.report.Checks = stats.Check(&c.report.Report, p.facts(c))
 	c.report.Status = outcome.Done
-	if p.Create && !c.proposed {
-		return p.create(ctx, c)
+	if !p.Create || c.proposed {
+		return nil
 	}
-	return nil
+	if c.table != nil {
+		c.report.Existed = true
+		return nil
+	}
+	return p.create(ctx, c)
 }
 
 // create creates the table as planned.
@@ -222,9 +228,11 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
 			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
 	}
-	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits); err != nil {
-		return fmt.Errorf("create table %s: %w", c.job.Table, err)
+	namespace, err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits)
+	if err != nil {
+		return err
 	}
+	c.report.CreatedNamespace = namespace
 	c.report.Created = true
 	return nil
 }

@@ -67,7 +67,7 @@ func (p *planner) choosePieces() error {
 	}
 	splits, err := form.Splits(p.source.FS, files, size)
 	if err != nil {
-		return fmt.Errorf("look into the input: %w", err)
+		return fmt.Errorf("read the input: %w", err)
 	}
 	switch {
 	case p.Sample > 0 && len(splits) >= fewestPlaces:

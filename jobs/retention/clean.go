@@ -8,6 +8,7 @@ import (
 	"path"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
@@ -32,7 +33,7 @@ type Rules struct {
 // those whose load the ledger does not record: without the ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
-		return &Report{Outcome: outcome.New()}, failure.Usagef("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
+		return &Report{Outcome: outcome.New()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
 	}
 	if rules.Now.IsZero() {
 		rules.Now = time.Now()

@@ -9,6 +9,7 @@ import (
 	"path"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
@@ -88,7 +89,7 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 	}
 	report.Directory = fsys.URI(name)
 	if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
-		err = failure.Refusef("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
+		err = errcode.OutputNone.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
 	}
 	if err != nil {
 		return report, nil, nil, errors.Join(failure.Early(err), fsys.Close())
@@ -104,7 +105,7 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 		if depth > 0 && errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return fmt.Errorf("look for outputs: %w", err)
+		return errcode.OutputNone.Errorf("look for outputs: %w", err)
 	}
 	for _, f := range all {
 		if f.Name == manifest.Name && !f.Dir {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
@@ -24,7 +25,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
 		if k.Keytab != "" {
-			return failure.Refusef("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
+			return errcode.KerberosUnwanted.Errorf("hbase.kerberos is given, but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
 				"nothing would be protected; see -conf and hbase.conf for the right site files")
 		}
 		return nil
@@ -44,12 +45,13 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	}
 	tokens, broken := storage.TokensOfEnvironment()
 	if broken != nil {
-		return failure.Usagef("%w (they are needed, since the login failed: %w)", broken, err)
+		return errcode.SiteRead.Errorf("%w (they are needed, since the login failed: %w)", broken, err)
 	}
 	if len(tokens) == 0 {
 		return loginError(property, s.Conf, err)
 	}
 	s.tokens = tokens // HDFS accepts them
+	s.warnOf("the file of delegation tokens", os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if isKerberos(s.Conf, hbaseAuthentication) {
 		s.noLogin = fmt.Errorf("delegation tokens serve for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
 	}
@@ -72,6 +74,15 @@ func (s *Site) announce(l *kerberos.Login) {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
 	s.log.Infof("%s", text)
+	s.warnOf("the ticket cache", l.File())
+}
+
+// warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is not
+// refused. A keytab is, before this.
+func (s *Site) warnOf(what, file string) {
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
+		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what, file, info.Mode().Perm(), file)
+	}
 }
 
 // wantsKerberos returns the property that requires Kerberos; "" if none does.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
@@ -23,6 +24,7 @@ type Site struct {
 	Conf *siteconf.Conf
 	User string          // the user's name in HDFS
 	log  options.Options // gets notes
+	wrap func(storage.FS) storage.FS
 
 	login   *kerberos.Login // nil if nothing requires Kerberos, or nobody is logged in
 	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, if nobody is logged in
@@ -38,15 +40,15 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	}
 	conf, err := siteconf.Load(dirs...)
 	if err != nil {
-		return nil, failure.Usagef("read the site files: %w", err)
+		return nil, errcode.SiteRead.Errorf("read the site files: %w", err)
 	}
 	for name, value := range o.Properties {
 		if name == "" {
-			return nil, failure.Usagef("-D =%s names no property; write -D NAME=VALUE", value)
+			return nil, errcode.Command.Errorf("-D =%s names no property; write -D NAME=VALUE", value)
 		}
 		conf.Set(name, value)
 	}
-	s := &Site{Conf: conf, User: userName(), log: o}
+	s := &Site{Conf: conf, User: userName(), log: o, wrap: o.Storage}
 	s.logProperties(dirs, o.Properties)
 	if !remote {
 		return s, nil
@@ -82,6 +84,9 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
+		if s.wrap != nil {
+			fsys = s.wrap(fsys)
+		}
 	}
 	return fsys, name, failure.Early(err)
 }
@@ -110,21 +115,21 @@ func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return failure.Refusef("property %s is %q, not a number", name, text)
+			return errcode.SiteProperty.Errorf("property %s is %q, not a number", name, text)
 		}
 		*into = n
 	}
 	if text := s.Conf.Get("io.storefile.bloom.error.rate", ""); text != "" {
 		rate, err := strconv.ParseFloat(text, 32)
 		if err != nil {
-			return failure.Refusef("property io.storefile.bloom.error.rate is %q, not a number", text)
+			return errcode.SiteProperty.Errorf("property io.storefile.bloom.error.rate is %q, not a number", text)
 		}
 		settings.BloomErrorRate = float32(rate)
 	}
 	if text := s.Conf.Get("hbase.hstore.checksum.algorithm", ""); text != "" {
 		sum, err := hfilewriter.ParseChecksum(text)
 		if err != nil {
-			return failure.Refusef("property hbase.hstore.checksum.algorithm: %w", err)
+			return errcode.SiteProperty.Errorf("property hbase.hstore.checksum.algorithm: %w", err)
 		}
 		settings.Checksum = sum
 	}
@@ -161,7 +166,7 @@ func (s *Site) checkCodec(c hfilewriter.Compression) error {
 		return nil
 	}
 	if class := s.Conf.Get(f.property, f.class); class != f.class {
-		return failure.Refusef("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
+		return errcode.SiteProperty.Errorf("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
 	}
 	return nil
 }
@@ -174,7 +179,7 @@ func (s *Site) MaxSize(def int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {
-		return 0, failure.Refusef("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
+		return 0, errcode.SiteProperty.Errorf("property hbase.hregion.max.filesize is %q, not a number of bytes", text)
 	}
 	return n, nil
 }
@@ -183,7 +188,7 @@ func (s *Site) MaxSize(def int64) (int64, error) {
 func (s *Site) MaxFiles() (int64, error) {
 	n, err := load.MaxFiles(s.Conf)
 	if err != nil {
-		return 0, failure.Refusef("%w", err)
+		return 0, errcode.SiteProperty.Wrap(err)
 	}
 	return int64(n), nil
 }

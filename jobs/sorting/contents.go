@@ -32,7 +32,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	o.Infof("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
 	splits, err := src.Job.Input.Form.Splits(src.FS, wanted, source.SplitSize)
 	if err != nil {
-		return nil, fmt.Errorf("look into the input: %w", err)
+		return nil, fmt.Errorf("read the input: %w", err)
 	}
 	var readers []*contentReader
 	group, running := errgroup.WithContext(ctx)

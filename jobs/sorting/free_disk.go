@@ -1,10 +1,11 @@
 package sorting
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"bulkload/internal/errcode"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,7 @@ func WorkFolder(name string) (string, error) {
 	}
 	name = NearestFolder(name)
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", name)
+		return "", errcode.WorkDir.Errorf("%s is not a folder", name)
 	}
 	if err := unix.Access(name, unix.W_OK|unix.X_OK); err != nil {
 		return "", &fs.PathError{Op: "write in", Path: name, Err: err}
@@ -46,3 +47,10 @@ func NearestFolder(name string) string {
 // SpillRatio is how many bytes of sorted runs result from each byte of input that does not fit in memory: 0.6 for the
 // check table.
 const SpillRatio = 0.6
+
+// SpillOf is about how many bytes of sorted runs come of entries bytes of keys and columns, read from input bytes of text:
+// the first ones stay as they are (see UncompressedSpill), the others are compressed.
+func SpillOf(workDir string, input, entries int64) int64 {
+	plain := min(UncompressedSpill(workDir, input), entries)
+	return plain + int64(SpillRatio/sortedRatio*float64(entries-plain))
+}

@@ -35,8 +35,9 @@ type SliceTask struct {
 // SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
 func (rows *Rows) SliceTasks(j *jobfile.Job, t *target.Target) []SliceTask {
 	var all []SliceTask
+	size := rows.sliceSize(j)
 	for region := range rows.Regions {
-		cut := rows.Sorted.Slices(region, rows.slicesOf(region, j, t))
+		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
 			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
@@ -46,13 +47,17 @@ func (rows *Rows) SliceTasks(j *jobfile.Job, t *target.Target) []SliceTask {
 	return all
 }
 
-// slicesOf is the number of slices of a region.
-func (rows *Rows) slicesOf(region int, j *jobfile.Job, t *target.Target) int {
+// sliceSize is how many bytes of keys and columns a slice of these rows has at least.
+func (rows *Rows) sliceSize(j *jobfile.Job) int64 {
 	var total int64
 	for i := range rows.Regions {
 		total += rows.Regions[i].Bytes
 	}
-	size := max(SliceSize(&j.HFile), total/SlicesOfAll)
+	return max(SliceSize(&j.HFile), total/SlicesOfAll)
+}
+
+// slicesOf is into how many slices of at least size bytes a region is cut.
+func (rows *Rows) slicesOf(region int, size int64, t *target.Target) int {
 	r := &rows.Regions[region]
 	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/entry"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/progress"
@@ -102,13 +102,13 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 		if out.Target == nil {
 			continue
 		}
-		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
+		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
 			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
-			options.Persistent = s.Checkpoints.PersistentRuns(i)
+			po.Persistent = s.Checkpoints.PersistentRuns(i)
 		}
 		var err error
-		if out.sorter, err = partition.NewSorter(options); err != nil {
+		if out.sorter, err = partition.NewSorter(po); err != nil {
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (s *Stage) checkRows(read int64) error {
 // CheckEmpty refuses an input without records if input.empty is fail.
 func CheckEmpty(in *jobfile.Input, read int64) error {
 	if read == 0 && in.EmptyFails {
-		return failure.Refusef("the input %s holds no record, and input.empty is fail", in.Path)
+		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)
 	}
 	return nil
 }
@@ -284,9 +284,9 @@ func CheckEmpty(in *jobfile.Input, read int64) error {
 func checkCount(in *jobfile.Input, read int64) error {
 	switch {
 	case in.RowsAtLeast && read < in.Rows:
-		return failure.Refusef("the input %s holds %d records; input.expect_rows wants at least %d", in.Path, read, in.Rows)
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d", in.Path, read, in.Rows)
 	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
-		return failure.Refusef("the input %s holds %d records; input.expect_rows wants %d", in.Path, read, in.Rows)
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for %d", in.Path, read, in.Rows)
 	}
 	return nil
 }

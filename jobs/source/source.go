@@ -11,8 +11,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
@@ -46,10 +46,10 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 			err = &MissingError{notThere(fsys.URI(name))}
 		}
 		if errors.Is(err, ingest.ErrNoFile) {
-			err = &MissingError{failure.Refusef("%w", err)}
+			err = &MissingError{errcode.InputFile.Wrap(err)}
 		}
 		if errors.Is(err, ingest.ErrLink) {
-			err = failure.Refusef("%w", err)
+			err = errcode.InputFile.Wrap(err)
 		}
 		return nil, errors.Join(err, fsys.Close())
 	}
@@ -59,11 +59,10 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 // notThere says that a path was not found. Braces in it, which shells and Hadoop would expand, are a mistake that
 // waiting does not correct.
 func notThere(uri string) error {
-	const text = "the input %s is not there; check input.path, --date and whether the export has run"
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
-		return failure.Refusef(text+"; {a,b} is no glob here, only *, ? and [a-z] are", uri)
+		return errcode.InputBraces.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
 	}
-	return failure.NotYetf(text, uri)
+	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
 // LogWarnings logs where the files look different from what the job file says.
@@ -78,12 +77,12 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
 		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
 		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
-			return failure.Refusef("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.FS.URI(s.root))
+			return errcode.InputPlace.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.FS.URI(s.root))
 		}
 	}
 	for _, f := range s.Files {
 		if storage.Below(dir, f.Path) && s.FS.URI(f.Path) == fsys.URI(f.Path) {
-			return failure.Refusef("the input %s is inside the output %s; choose another output", s.FS.URI(f.Path), fsys.URI(dir))
+			return errcode.InputPlace.Errorf("the input %s is inside the output %s; choose another output", s.FS.URI(f.Path), fsys.URI(dir))
 		}
 	}
 	return nil
@@ -105,7 +104,7 @@ func (s *Source) Find(name string) (err error) {
 	}
 	for _, f := range s.Files {
 		if s.Job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return storage.Below(dir, f.Path) }) {
-			return failure.NotYetf("the input file %s has come while the input was looked at; try again", s.FS.URI(f.Path))
+			return errcode.InputNew.Errorf("the input file %s appeared while the input was listed; try again", s.FS.URI(f.Path))
 		}
 		s.Bytes += f.Size
 		s.Text += f.Size * compressed.ExpansionFactor(f.Path, s.Job.Input.Form.Codec())
@@ -136,7 +135,7 @@ func (s *Source) checkUnfinished(name string) error {
 			return fmt.Errorf("look whether the export is finished: %w", err)
 		}
 		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return failure.NotYetf("the input %s holds %s and no %s: its export is still running, or was broken off; wait for it, or export again",
+			return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; wait for it, or export again",
 				s.FS.URI(dir), temporaryName, SuccessName)
 		}
 	}
@@ -151,7 +150,7 @@ func (s *Source) checkEmpty(name string) error {
 	}
 	for _, dir := range folders {
 		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return &MissingError{failure.NotYetf("the input %s has no file yet; an export without a record is a file without one, or a folder with %s", s.FS.URI(dir), SuccessName)}
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without a record is a file without one, or a folder with %s", s.FS.URI(dir), SuccessName)}
 		} else if err != nil {
 			return fmt.Errorf("look whether the export is finished: %w", err)
 		}
@@ -168,7 +167,7 @@ func (s *Source) finishedFolders(name string) ([]string, error) {
 	for _, dir := range folders {
 		_, err := s.FS.Stat(path.Join(dir, SuccessName))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, failure.NotYetf("the input %s has no %s: its export is not finished (input.require_success)", s.FS.URI(dir), SuccessName)
+			return nil, errcode.InputUnfinished.Errorf("the input %s has no %s: its export is not finished (input.require_success)", s.FS.URI(dir), SuccessName)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look whether the export is finished: %w", err)
@@ -183,7 +182,7 @@ const SuccessName = "_SUCCESS" // written by Hadoop's jobs when they have succee
 func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
 	splits, err := in.Form.Splits(src.FS, src.Files, SplitSize)
 	if err != nil {
-		return nil, fmt.Errorf("look into the input: %w", err)
+		return nil, fmt.Errorf("read the input: %w", err)
 	}
 	return splits, nil
 }

@@ -11,9 +11,9 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/entry"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/site"
 	"bulkload/load"
@@ -51,7 +51,7 @@ func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.Regions.CheckSalts(salts); err != nil {
-			return nil, failure.Refusef("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
+			return nil, errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
 		}
 	}
 	if t.Layout, err = entry.NewLayout(j); err != nil {
@@ -72,7 +72,7 @@ func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 			return nil, err
 		}
 		if err := settings.Check(); err != nil {
-			return nil, failure.Refusef("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err)
+			return nil, errcode.HFileSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err)
 		}
 		t.Families = append(t.Families, Family{f.Name, settings})
 	}
@@ -87,7 +87,7 @@ func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 	t.Splits = splits
 	if t.Regions, err = partition.NewRegions(splits); err != nil {
-		return failure.Refusef("region boundaries: %w", err)
+		return errcode.Regions.Errorf("region boundaries: %w", err)
 	}
 	if t.Sorted = t.Regions; !wide {
 		return nil
@@ -97,7 +97,7 @@ func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 		of[i] = sortentry.AppendRow(nil, s)
 	}
 	if t.Sorted, err = partition.NewRegions(of); err != nil {
-		return failure.Refusef("region boundaries of a wide table: %w", err)
+		return errcode.Regions.Errorf("region boundaries of a wide table: %w", err)
 	}
 	return nil
 }
@@ -135,11 +135,11 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 		for _, f := range table.Families {
 			names = append(names, f.Name)
 		}
-		return hfilewriter.Settings{}, failure.Refusef("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
+		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
 	}
 	live, err := LiveSettings(&table.Families[i])
 	if err != nil {
-		return live, failure.Refusef("table %s, family %s: %w", table.Name, name, err)
+		return live, errcode.TableSettings.Errorf("table %s, family %s: %w", table.Name, name, err)
 	}
 	return live, contradictions(j, table.Name, name, live)
 }
@@ -157,7 +157,7 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 		{"block_size", said.BlockSize, live.BlockSize},
 	} {
 		if j.HFile.Given[c.key] && c.said != c.live {
-			return failure.Refusef("%s: hfile.%s is %v, but table %s has %v for family %s; change the one or the other, or leave it out",
+			return errcode.TableSettings.Errorf("%s: hfile.%s is %v, but table %s has %v for family %s; change one of them, or leave it out of the job file",
 				j.Path, c.key, c.said, table, c.live, family)
 		}
 	}
@@ -191,7 +191,7 @@ func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
 func checkBoundaries(splits [][]byte, table *load.Table) error {
 	for _, live := range table.Splits() {
 		if _, found := slices.BinarySearchFunc(splits, live, bytes.Compare); !found {
-			return failure.Refusef("table %s has a region boundary at %s, which regions of the job file does not have; use regions: {from: table}",
+			return errcode.TableRegions.Errorf("table %s has a region boundary at %s, which the job file's regions lack; use regions: {from: table}",
 				table.Name, printable.Bytes(live))
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"bulkload/cell"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
@@ -45,6 +47,7 @@ type Report struct {
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest"`
+	Stale       *Stale       `json:"stale,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
@@ -60,11 +63,31 @@ func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (rep
 	if err == nil {
 		err = v.run(ctx, report)
 	}
+	report.nameTarget(j, live)
 	err = errors.Join(err, v.close())
 	if ctx.Err() != nil && err != nil {
 		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
+}
+
+// nameTarget says what was to be compared where that could not be opened.
+func (r *Report) nameTarget(j *jobfile.Job, live bool) {
+	if r.Against != "" {
+		return
+	}
+	for i, out := range j.Feeds() {
+		if i > 0 {
+			r.Against += ", "
+		}
+		if live {
+			r.Against += "table " + out.Table
+		} else if path, local := strings.CutPrefix(out.Location(), "file:/"); local {
+			r.Against += "file:///" + strings.TrimLeft(path, "/")
+		} else {
+			r.Against += out.Location()
+		}
+	}
 }
 
 // verifyRun is a source and the outputs that are compared with it.
@@ -85,6 +108,7 @@ type outputVerifier struct {
 	files   *hfiledir.Directory // nil if the table is compared
 	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
+	stale   *staleList // nil unless cells are listed that the source has no more
 }
 
 func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifyRun, err error) {
@@ -134,7 +158,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	}
 	v.record, err = manifest.Read(fsys, dir)
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
-		err = failure.Refusef("HBase has moved the files of %s away when it loaded them; use --live to verify the table", fsys.URI(dir))
+		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
 }
@@ -240,7 +264,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
 	report.Differences = append(report.Differences, found.listed...)
 	if n := found.count(); n > 0 {
-		err = failure.Differsf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
+		err = errcode.VerifyDiffers.Errorf("%s differs from the source in %d cells: %d missing, %d different, %d extra",
 			report.Against, n, found.missing, found.different, found.extra)
 	}
 	if v.files != nil {
@@ -301,6 +325,7 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
+		j.stale = v.stale
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
@@ -322,6 +347,9 @@ func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit 
 	}
 	if len(slice.End) > 0 {
 		end, _, _ = v.target.SplitKey(slice.End)
+	}
+	if v.stale != nil {
+		return v.cluster.ScanTimestamp(ctx, v.job.Table, start, end, v.job.Timestamp, visit)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

@@ -9,6 +9,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
@@ -67,7 +68,7 @@ func Opened(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 		return err
 	}
 	if len(d.Files) == 0 && m == nil {
-		return failure.Refusef("%s holds no HFiles in folders of families", d.FS.URI(d.Path))
+		return errcode.HFileNone.Errorf("%s holds no HFiles in folders of families", d.FS.URI(d.Path))
 	}
 	if err := verifySound(ctx, d, m, report); err != nil {
 		return err
@@ -126,7 +127,7 @@ func CheckFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (fo
 	family := []byte(f.Family)
 	report, err := in.Verify(hfile.Interruptible(ctx, func(run *hfilewriter.CellBatch) error {
 		if c := run.Cell; !bytes.Equal(c.Family, family) {
-			return failure.Differsf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
+			return errcode.VerifyDiffers.Errorf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
 		}
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
@@ -143,7 +144,7 @@ func checkOverlap(d *hfiledir.Directory) error {
 	for i := 1; i < len(d.Files); i++ {
 		a, b := d.Files[i-1], d.Files[i]
 		if a.Family == b.Family && bytes.Compare(a.Last, b.First) >= 0 {
-			return failure.Differsf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
+			return errcode.VerifyDiffers.Errorf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
 				a.Path, printable.Bytes(a.Last), b.Path, printable.Bytes(b.First))
 		}
 	}
@@ -164,15 +165,15 @@ func checkManifest(m *manifest.Manifest, report *Report) error {
 		switch {
 		case !ok && want.Loaded:
 		case !ok:
-			return failure.Differsf("%s is in the manifest and not in the directory", want.Path)
+			return errcode.VerifyDiffers.Errorf("%s is in the manifest and not in the directory", want.Path)
 		case got.Bytes != want.Bytes || got.Rows != want.Rows || got.Digest != want.Digest:
-			return failure.Differsf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
+			return errcode.VerifyDiffers.Errorf("%s holds %d bytes, %d rows, digest %v; the manifest says %d, %d, %v",
 				want.Path, got.Bytes, got.Rows, got.Digest, want.Bytes, want.Rows, want.Digest)
 		}
 		delete(present, want.Path)
 	}
 	for name := range present {
-		return failure.Differsf("%s is not in the manifest", name)
+		return errcode.VerifyDiffers.Errorf("%s is not in the manifest", name)
 	}
 	return nil
 }

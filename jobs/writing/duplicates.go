@@ -2,9 +2,9 @@ package writing
 
 import (
 	"bytes"
-	"fmt"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/partition"
@@ -47,7 +47,7 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	if !bytes.Equal(last.Payload, next.Payload) {
 		r.books.Differing++
 		if r.stage.Job.Strict {
-			return failure.New(failure.Failed, fmt.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
+			return failure.New(failure.Failed, errcode.Duplicates.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
 				r.keyText(next.Key), r.place(last), r.place(next)))
 		}
 		r.sample(last, next)

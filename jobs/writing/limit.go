@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/jobs/entry"
@@ -46,7 +47,7 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows
 
 // tooManyFiles is the error for a region that gets too many files of a family.
 func tooManyFiles(j *jobfile.Job, t *target.Target, region int, family string, raw int64) error {
-	return fmt.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
+	return errcode.FilesLimit.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
 		region, j.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
 }
 

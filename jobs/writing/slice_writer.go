@@ -10,12 +10,12 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
@@ -225,7 +225,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	held := r.digest
 	held.Add(r.dropped)
 	if !r.unit.Only && held != r.merged {
-		return failure.Differsf("the files of slice %d read back and the dropped duplicates hold %d cells with digest %v; merged were %d with %v: the slice is not kept, and the same command writes it again",
+		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
 	// From here on one slice at a time: the record and the check of the region's balance belong together.
@@ -239,7 +239,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	if err := BalanceRegion(r.stage.Rows, r.unit.Region, *sum); err != nil {
 		r.stage.unbalanced[r.unit.Region] = true
-		return fmt.Errorf("%w: the region is not kept, and the same command writes it again", errors.Join(err, r.stage.Records.Forget(r.unit.Region)))
+		return fmt.Errorf("%w: the region was discarded, and the same command writes it again", errors.Join(err, r.stage.Records.Forget(r.unit.Region)))
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (r *sliceWriter) commit() error {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one was renaming its files
-		return errors.Join(failure.Differsf("region %d does not hold what was sorted: it is not kept, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
+		return errors.Join(errcode.Digest.Errorf("region %d is not what was sorted: it was discarded, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
 	}
 	if err := r.stage.Records.Add(record); err != nil {
 		return err

@@ -4,6 +4,7 @@
 package writing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,11 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -62,8 +63,10 @@ type Records interface {
 	All() []manifest.Slice
 	// Done returns a finished slice; nil if it is not finished.
 	Done(region, slice int) *manifest.Slice
-	// Add records a finished slice.
+	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.Slice) error
+	// Flush records what was added. It is called when no slice is written any more, after an error too.
+	Flush() error
 	// Forget removes the slices of a region and deletes their files, so that they are written again.
 	Forget(region int) error
 	// Served is the record of an equal file that the table already serves; nil if there is none.
@@ -94,10 +97,8 @@ func (w *Stage) Run(ctx context.Context) error {
 		}
 		group.Go(func() error { return w.writeSlice(running, u) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	err = group.Wait()
+	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
 // unfinished lists the slices that the manifest lacks. Recorded slices must still begin at the same row and have the
@@ -119,7 +120,7 @@ func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, failure.Differsf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
 	w.writes.Add(0) // the stage begins
@@ -193,7 +194,7 @@ func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
 // BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
-		return failure.Differsf("the files of region %d read back and the dropped duplicates hold %d cells with digest %v; sorted were %d with %v",
+		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",
 			region, written.Cells, written, sorted.Cells, sorted)
 	}
 	return nil

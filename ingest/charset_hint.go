@@ -1,0 +1,29 @@
+package ingest
+
+import (
+	"bulkload/ingest/charset"
+)
+
+// CharsetHint says of a record that is not UTF-8 that it is GBK, if all of it is, in the range that Chinese text is written in.
+// Other charsets can't be told from each other by a record.
+func CharsetHint(raw []byte) string {
+	pairs := 0
+	for i := 0; i < len(raw); i++ {
+		if raw[i] < 0x80 {
+			continue
+		}
+		if i+1 == len(raw) || raw[i] < 0xa1 || raw[i+1] < 0xa1 { // outside of GB 2312
+			return ""
+		}
+		pairs++
+		i++
+	}
+	gbk, err := charset.Named("gbk")
+	if err != nil || pairs == 0 {
+		return ""
+	}
+	if _, valid := gbk.Append(nil, raw); valid < len(raw) {
+		return ""
+	}
+	return "all of the record is valid GBK: is that its charset? Then set input.charset: gbk"
+}

@@ -1,0 +1,103 @@
+// Package errcode gives errors their codes. A code is a name such as BL-INPUT-MISSING for one cause and what to do about
+// it; it stays the same when the text changes, so that people can search for it and programs can decide by it.
+// docs/errors.md has a section for each.
+//
+// An error gets its code where it is made. Packages that wrap it add their words and keep the code. A package that knows
+// more than the one below, such as what the missing file was wanted for, gives a code of its own: the outermost code counts.
+package errcode
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is what the user can do about an error. Each kind has its exit code.
+type Kind int
+
+// The kinds of errors.
+const (
+	Failed      Kind = iota // it went wrong
+	Usage                   // the command line or the job file is wrong
+	Rejects                 // more bad records than the job accepts
+	Interrupted             // stopped from outside; the same command goes on
+	Refused                 // a person must do something first
+	Differs                 // a difference was found, or a damaged file
+	Later                   // worth another try: locked, or a server is down
+	NotYet                  // the input does not exist yet, or not all of it
+)
+
+// Code names a cause, such as BL-INPUT-MISSING.
+type Code string
+
+// Coder is an error that has a code.
+type Coder interface {
+	error
+	ErrorCode() Code // "" where it has none after all
+}
+
+// coded is an error with its code.
+type coded struct {
+	code Code
+	err  error
+}
+
+func (c *coded) Error() string   { return c.err.Error() }
+func (c *coded) Unwrap() error   { return c.err }
+func (c *coded) ErrorCode() Code { return c.code }
+
+// Errorf is fmt.Errorf with the code.
+func (c Code) Errorf(format string, args ...any) error { return &coded{c, fmt.Errorf(format, args...)} }
+
+// New is errors.New with the code.
+func (c Code) New(text string) error { return &coded{c, errors.New(text)} }
+
+// Wrap gives an error the code; nil stays nil.
+func (c Code) Wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{c, err}
+}
+
+// Kind is the kind of errors with this code; Failed for a code that is not in the table.
+func (c Code) Kind() Kind { return kinds[c] }
+
+var kinds = func() map[Code]Kind {
+	all := make(map[Code]Kind)
+	for _, e := range table {
+		all[e.Code] = e.Kind
+	}
+	return all
+}()
+
+// Visit calls see for an error and all that it wraps, from the outside to the inside, until see returns true.
+func Visit(err error, see func(error) bool) bool {
+	if err == nil {
+		return false
+	}
+	if see(err) {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return Visit(e.Unwrap(), see)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if Visit(inner, see) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Of is the outermost code of an error for which accept returns true, or "".
+func Of(err error, accept func(Code) bool) (found Code) {
+	Visit(err, func(e error) bool {
+		if c, ok := e.(Coder); ok && c.ErrorCode() != "" && accept(c.ErrorCode()) {
+			found = c.ErrorCode()
+		}
+		return found != ""
+	})
+	return found
+}

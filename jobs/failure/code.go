@@ -1,0 +1,93 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"bulkload/hfilewriter"
+	"bulkload/ingest/charset"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/load"
+	"bulkload/partition"
+)
+
+// CodeOf is the code of an error: the outermost one that is of the error's kind, so that code and exit code always agree.
+// Errors of packages that know no codes get theirs by what they are. Every error has a code; one that nobody foresaw has that
+// of its kind.
+func CodeOf(err error) errcode.Code {
+	kind := KindOf(err)
+	if code := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == kind }); code != "" {
+		return code
+	}
+	for _, s := range sentinels() {
+		if s.code.Kind() == kind && s.is(err) {
+			return s.code
+		}
+	}
+	return others[kind]
+}
+
+// Default gives an error that has no code of its own one.
+func Default(code errcode.Code, err error) error {
+	if err == nil || CodeOf(err) != others[KindOf(err)] {
+		return err
+	}
+	return code.Wrap(err)
+}
+
+// Texts is an error of several lines, each with a code of its own.
+type Texts interface {
+	TextWithCodes() string
+}
+
+// TextOf is an error as people see it: its message, and its code in brackets at the end.
+func TextOf(err error) string {
+	if several, ok := err.(Texts); ok {
+		return several.TextWithCodes()
+	}
+	return fmt.Sprintf("%v [%s]", err, CodeOf(err))
+}
+
+// others are the codes of errors that have none of their own.
+var others = map[Kind]errcode.Code{
+	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects, Interrupted: errcode.OtherInterrupted,
+	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater, NotYet: errcode.OtherNotYet,
+}
+
+// sentinel is the code of errors that a package below marks by one of its own errors.
+type sentinel struct {
+	code errcode.Code
+	is   func(error) bool
+}
+
+func sentinels() []sentinel {
+	is := func(codes errcode.Code, marks ...error) sentinel {
+		return sentinel{codes, func(err error) bool {
+			for _, mark := range marks {
+				if errors.Is(err, mark) {
+					return true
+				}
+			}
+			return false
+		}}
+	}
+	var mark *charset.MarkError
+	return []sentinel{
+		is(errcode.Stopped, context.Canceled),
+		is(errcode.DiskFull, syscall.ENOSPC, syscall.EDQUOT),
+		is(errcode.SpillDamaged, partition.ErrDamaged, partition.ErrStaleRuns),
+		is(errcode.HDFSBlockCorrupt, storage.ErrChecksum),
+		is(errcode.HFileCorrupt, hfilewriter.ErrCorrupt),
+		is(errcode.HFileUnsupported, hfilewriter.ErrUnsupported),
+		is(errcode.RowLength, hfilewriter.ErrLength),
+		is(errcode.HDFSDown, storage.ErrUnavailable),
+		is(errcode.HBaseDown, load.ErrUnavailable),
+		is(errcode.TableMissing, load.ErrNotFound),
+		is(errcode.TableExists, load.ErrExists),
+		is(errcode.HBaseRefused, load.ErrRefused),
+		{errcode.InputMark, func(err error) bool { return errors.As(err, &mark) }},
+	}
+}

@@ -1,0 +1,129 @@
+package jobfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/internal/errcode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// problem is one thing that is wrong with a job file.
+type problem struct {
+	file string // the job file, or one that it includes
+	line int
+	text string
+	code errcode.Code
+}
+
+// problems is all that is wrong with a job file, by line. Its code is that of the first one.
+type problems struct {
+	path string // of the job file
+	list []problem
+	more int // that are not in the list
+}
+
+// Error is a line for each problem, with the file's name and the number of its line.
+func (p *problems) Error() string { return p.text(false) }
+
+// TextWithCodes is Error with the code of each problem at the end of its line.
+func (p *problems) TextWithCodes() string { return p.text(true) }
+
+// ErrorCode is the code of the first problem.
+func (p *problems) ErrorCode() errcode.Code { return p.list[0].code }
+
+func (p *problems) text(codes bool) string {
+	var lines []string
+	for _, one := range p.list {
+		text := fmt.Sprintf("%s:%d: %s", one.file, one.line, one.text)
+		if codes {
+			text += fmt.Sprintf(" [%s]", one.code)
+		}
+		lines = append(lines, text)
+	}
+	if p.more > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more errors", p.path, p.more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// keyCodes are the codes of wrong values, by key; JobValue for the others.
+var keyCodes = map[string]errcode.Code{
+	"rowkey": errcode.JobRowkey, "query": errcode.JobQuery, "wide.qualifier": errcode.JobRowkey,
+	"timestamp":             errcode.JobTimestamp,
+	"input.field_delimiter": errcode.JobDelimiter, "input.record_delimiter": errcode.JobDelimiter,
+	"input.escaped_by": errcode.JobDelimiter, "input.enclosed_by": errcode.JobDelimiter, "input.optionally_enclosed_by": errcode.JobDelimiter,
+	"regions.splits": errcode.JobRegions, "regions.file": errcode.JobRegions, "table": errcode.TableName,
+	"outputs": errcode.JobOutputs,
+}
+
+// codeOf is the code of the first error among args that has one of a wrong job file, or other.
+func codeOf(args []any, other errcode.Code) errcode.Code {
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			if code := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Usage }); code != "" {
+				return code
+			}
+		}
+	}
+	return other
+}
+
+// longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
+const longestProblem = 2000
+
+func (d *document) fail(n *yaml.Node, format string, args ...any) {
+	d.failCode(codeOf(args, errcode.JobValue), n, format, args...)
+}
+
+func (d *document) failCode(code errcode.Code, n *yaml.Node, format string, args ...any) {
+	d.failAt(code, d.file(n), n.Line, format, args...)
+}
+
+func (d *document) failAt(code errcode.Code, file string, line int, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if len(text) > longestProblem {
+		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
+	}
+	d.problems = append(d.problems, problem{file, line, text, code})
+}
+
+// mostProblems bounds how many problems are listed.
+const mostProblems = 100
+
+// err joins the problems, by line. A problem that several outputs have is listed once.
+func (d *document) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.problems, func(a, b problem) int { // those of the job file first
+		return cmp.Or(order(a.file != d.path, b.file != d.path), strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
+	all := &problems{path: d.path}
+	seen := map[problem]bool{}
+	for _, p := range d.problems {
+		switch {
+		case seen[p]:
+		case len(all.list) < mostProblems:
+			all.list = append(all.list, p)
+		default:
+			all.more++
+		}
+		seen[p] = true
+	}
+	return all
+}
+
+// order is that of false before true.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
