@@ -15,7 +15,7 @@ const (
 	DeleteFamily        Type = 14
 )
 
-// Cell is one HBase cell as views of somebody else's bytes.
+// Cell is one HBase cell as views of the caller's bytes.
 type Cell struct {
 	Row       []byte // 1 to 32,767 bytes
 	Family    []byte // up to 127 bytes

@@ -6,7 +6,7 @@ import (
 )
 
 // Compare orders cells as HBase does (CellComparatorImpl.compare): rows, families and qualifiers ascend as unsigned
-// bytes, timestamps descend, and types descend as unsigned numbers. It is negative where a stands before b.
+// bytes, timestamps descend, and types descend as unsigned numbers. It is negative if a sorts before b.
 func Compare(a, b *Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {
 		return c

@@ -5,7 +5,7 @@ import "fmt"
 // MaxRowLen is the length of the longest row key in bytes (HConstants.MAX_ROW_LENGTH).
 const MaxRowLen = 1<<15 - 1
 
-// Printable writes bytes as HBase's shell does: printable ASCII as it is, save the backslash, the rest as \xHH
+// Printable formats bytes as HBase's shell does: printable ASCII except the backslash as it is, the rest as \xHH
 // (Bytes.toStringBinary).
 func Printable(b []byte) string {
 	out := make([]byte, 0, len(b))
@@ -19,7 +19,7 @@ func Printable(b []byte) string {
 	return string(out)
 }
 
-// HexValue is the value of a hex digit in either case; -1 where c is none.
+// HexValue is the value of a hex digit in either case; -1 if c is none.
 func HexValue(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

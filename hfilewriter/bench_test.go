@@ -116,7 +116,7 @@ func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 	b.ReportMetric(float64(cells)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
 }
 
-// BenchmarkTwoFiles writes one file and two side by side, turn by turn, so that both see the same machine. The figure is what
+// BenchmarkTwoFiles writes one file and two in parallel, turn by turn, so that both see the same machine. The figure is what
 // two files give over one.
 func BenchmarkTwoFiles(b *testing.B) {
 	rows := checkRows(200_000, 1)

@@ -53,6 +53,7 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	if len(b) < headerLen || limit < headerLen {
 		return h, fmt.Errorf("%w: %d bytes are too few for a block header", ErrCorrupt, min(int64(len(b)), limit))
 	}
+	// The magic first: without it the other fields mean nothing.
 	kind, ok := parseBlockType(b[:magicLen])
 	if !ok {
 		return h, fmt.Errorf("%w: %q begins no block", ErrCorrupt, b[:magicLen])
@@ -65,10 +66,12 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	u32 := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(b[at:]))) }
 	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset), u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
 	switch {
+	// Would end after the blocks, or before its own header ends.
 	case onDisk < headerLen || onDisk > limit:
 		return h, fmt.Errorf("%w: %s block of %d bytes does not fit in the %d that are left", ErrCorrupt, kind, onDisk, limit)
 	case raw < 0 || raw > maxBlockLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes of payload", ErrCorrupt, kind, raw)
+	// Zero would be a division by zero below, and no writer uses less than a header.
 	case per < headerLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes per checksum", ErrCorrupt, kind, per)
 	case data < headerLen || data+checksumLen*checksums(data, per) != onDisk:
@@ -109,6 +112,7 @@ func appendChecksums(block []byte, kind Checksum, perChecksum int) []byte {
 // them. Otherwise one flipped byte, the checksum type, would hide every other flip in the block.
 func (h *blockHeader) verifyChecksums(block []byte) error {
 	sums := block[h.onDiskData:h.onDiskSize]
+	// parseBlockHeader has checked that the checksums are as many as these steps.
 	for at := 0; at < h.onDiskData; at += h.bytesPerChecksum {
 		want := binary.BigEndian.Uint32(sums[at/h.bytesPerChecksum*checksumLen:])
 		if got := h.checksum.sum(block[at:min(at+h.bytesPerChecksum, h.onDiskData)]); got != want {
@@ -164,6 +168,7 @@ func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
 // The order matters. The header is complete before the checksums are computed, and last and offset move only after a
 // successful write: a handle that was returned always points at bytes that the output accepted.
 func (w *blockWriter) put(kind blockType, block *[]byte, rawSize int) (handle, error) {
+	// data counts the free bytes, which the header fills.
 	data, chain := len(*block), kind.chain()
 	size := data + checksumLen*int(checksums(int64(data), int64(w.settings.BytesPerChecksum)))
 	header := blockHeader{kind: kind, onDiskSize: size, rawSize: rawSize, prev: w.last[chain],
@@ -176,6 +181,7 @@ func (w *blockWriter) put(kind blockType, block *[]byte, rawSize int) (handle, e
 	h := handle{w.offset, size}
 	w.last[chain] = w.offset
 	w.offset += int64(size)
+	// The trailer's sums count headers, and payloads before compression.
 	w.raw[kind] += headerLen + int64(rawSize)
 	return h, nil
 }

@@ -47,6 +47,8 @@ func newBloomParams(s *Settings, kind Bloom) bloomParams {
 	if kind == BloomRowCol { // two keys are looked up, a row's column and the row, so each may err half as often
 		errorRate = float32(1 - math.Sqrt(float64(1-errorRate)))
 	}
+	// The order of these operations, and which of them are integers, is createBySize's. A rounding difference of one
+	// key would move every chunk boundary after it.
 	p := float64(errorRate)
 	fold := 1 << s.BloomMaxFold
 	// The size is a multiple of 1 << fold, so that it can be halved that often.
@@ -91,10 +93,13 @@ func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
 // add adds a key, which must differ from the last one. A full chunk is sealed first, so that the key belongs to the
 // new chunk and is its first key.
 func (b *bloomWriter) add(key []byte) {
+	// A full chunk is closed by the key that does not fit any more, not by the last one that does: so a chunk that is
+	// exactly full at the end of the file is still open, and is folded like any last chunk.
 	b.seal(false)
 	if b.chunk == nil {
 		b.chunk = b.newChunk(key)
 	}
+	// The hash is computed later; the key was copied.
 	if b.batch.add(key) {
 		b.setBits()
 	}
@@ -106,6 +111,7 @@ func (b *bloomWriter) add(key []byte) {
 // setBits sets the bits of the keys in the batch. All of them belong to the current chunk: seal calls it before the
 // chunk changes.
 func (b *bloomWriter) setBits() {
+	// The modulus is the unfolded size. Folding keeps every set bit findable.
 	bits := b.chunk.bits()
 	probes, n := b.batch.probes(len(bits) * 8)
 	for i := range probes[:n] {
@@ -136,6 +142,8 @@ func (q *bloomBatch) add(key []byte) bool {
 func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	n, q.n = q.n, 0
 	var hashes, steps [murmurWidth]int32
+	// Two hashes for each key: the second one, seeded by the first, is the step between its bits
+	// (BloomFilterChunk.add).
 	murmurs(q.keys[:n], &hashes)
 	steps = hashes
 	murmurs(q.keys[:n], &steps)
@@ -161,8 +169,11 @@ func newBitProbe(hash, step int32, n int) bitProbe {
 }
 
 func (p *bitProbe) next() uint32 {
+	// Math.abs of an int: the remainder of a negative number is negative in Java, and its absolute value is taken
+	// there.
 	sign := p.hash >> 31
 	magnitude := uint32((p.hash ^ sign) - sign) // for the smallest int too: its bits are those of 1<<31
+	// Wraps around, as Java's int does.
 	p.hash += p.step
 	if p.mask != 0 {
 		return magnitude & p.mask
@@ -177,9 +188,11 @@ func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
 
 // seal finishes the current chunk if it is full, or if it is the last one, and queues it to be written.
 func (b *bloomWriter) seal(last bool) {
+	// Also true after the last chunk was sealed, so that seal may be called twice.
 	if b.chunk == nil || b.chunk.keys < b.params.maxKeys && !last {
 		return
 	}
+	// The rest of the batch belongs to this chunk. Otherwise its last keys would be missing, and denied.
 	b.setBits()
 	b.chunk.fold()
 	b.ready = append(b.ready, b.chunk)
@@ -191,6 +204,7 @@ func (b *bloomWriter) seal(last bool) {
 // again at the new size.
 func (c *bloomChunk) fold() {
 	bits := c.bits()
+	// Only while the chunk is not half full: each fold up to doubles the share of set bits.
 	for len(bits)%2 == 0 && c.maxKeys > 2*c.keys {
 		half := len(bits) / 2
 		for i, b := range bits[half:] {
@@ -217,6 +231,7 @@ func (b *bloomWriter) takeReady(to []readyChunk, last bool) []readyChunk {
 func (b *bloomWriter) writeChunk(blocks *blockWriter, c *bloomChunk) error {
 	n := int64(len(c.bits()))
 	h, err := blocks.write(blockBloomChunk, c.buf)
+	// Also after an error: the writer's error sticks, and no meta block is written then.
 	b.written = append(b.written, indexEntry{c.firstKey, h})
 	b.bytes += n
 	b.capacity += int64(c.maxKeys)
@@ -263,6 +278,7 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	switch {
 	case c.bad():
 		return nil, c.err
+	// Another version has other fields: nothing of it could be used.
 	case version != bloomVersion:
 		return nil, fmt.Errorf("%w: bloom filter of version %d", ErrCorrupt, version)
 	case m.hashes < 1 || m.hashes > 1000:
@@ -275,6 +291,7 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 
 // bloomContains reports whether one chunk's bits have a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {
+	// As in probes, one key at a time.
 	hash := murmur(key, 0)
 	probe := newBitProbe(hash, murmur(key, hash), len(bits)*8)
 	return bloomHas(bits, &probe, hashes)
@@ -286,6 +303,7 @@ func bloomHas(bits []byte, probe *bitProbe, hashes int) bool {
 		return false
 	}
 	for range hashes {
+		// One bit that is not set proves that the key was never added.
 		at := probe.next()
 		if bits[at>>3]&(1<<(at&7)) == 0 {
 			return false
@@ -299,6 +317,7 @@ func bloomHas(bits []byte, probe *bitProbe, hashes int) bool {
 // chunkOf compares them as keys.
 func appendRowColKey(dst, row, qualifier []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(row)))
+	// A family length of 0: the filter is for one family.
 	dst = append(append(append(dst, row...), 0), qualifier...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(indexKeyTimestamp))
 	return append(dst, indexKeyType)
@@ -328,6 +347,7 @@ func murmurMix(b []byte) uint32 {
 func murmurEnd(h uint32, rest []byte) int32 {
 	if len(rest) > 0 {
 		if len(rest) >= 3 {
+			// int8: Java's bytes are signed, and shifting keeps the sign in the higher bits.
 			h ^= uint32(int32(int8(rest[2])) << 16)
 		}
 		if len(rest) >= 2 {
@@ -348,6 +368,7 @@ const murmurWidth = 4
 // murmurs replaces the seeds by the hashes of the keys, at most murmurWidth of them. Interleaving needs keys of equal
 // length; others are hashed one by one, with the same results.
 func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
+	// One by one, with the same results.
 	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
 		for i, key := range keys {
 			seeds[i] = murmur(key, seeds[i])
@@ -355,6 +376,7 @@ func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
 		return
 	}
 	n := len(keys[0])
+	// The slices tell the compiler that all lengths are equal.
 	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
 	h0, h1, h2, h3 := uint32(seeds[0])^uint32(n), uint32(seeds[1])^uint32(n), uint32(seeds[2])^uint32(n), uint32(seeds[3])^uint32(n)
 	i := 0

@@ -11,7 +11,7 @@ import (
 	"bulkload/cell"
 )
 
-// Keys hashed side by side have the hashes that they have alone, whatever their lengths.
+// Keys hashed in parallel have the hashes that they have alone, whatever their lengths.
 func TestHashesSideBySide(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for range 2000 {

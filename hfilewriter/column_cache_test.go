@@ -45,7 +45,7 @@ func tableCells(r *rand.Rand, rows, columns, holes int) []cell.Cell {
 	return cells
 }
 
-// decoded are a block's cells and the error behind them.
+// decoded are a block's cells and the error after them.
 func decoded(d *blockDecoder, payload []byte) (cells []string, err error) {
 	if err := d.begin(blockEncodedData, payload); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func TestLearningChangesNothing(t *testing.T) {
 }
 
 // A table whose qualifiers never come again is not learned.
-func TestWideRowsAreNotLearned(t *testing.T) {
+func TestWideRowsAreNotCached(t *testing.T) {
 	var cells []cell.Cell
 	for i := range 3 * maxCachedColumns {
 		cells = append(cells, cell.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: fmt.Appendf(nil, "%08d", i), Timestamp: 5, Type: cell.Put})

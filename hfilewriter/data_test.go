@@ -69,7 +69,7 @@ func checkRows(n int, seed uint64) []tableRow {
 	return packed(rows)
 }
 
-// packed lays the rows' bytes one behind the other, as a merge delivers them.
+// packed lays the rows' bytes one after another, as a merge delivers them.
 func packed(rows []tableRow) []tableRow {
 	var room []byte
 	for _, r := range rows {

@@ -27,7 +27,7 @@
 // Every block is a 33-byte header, a payload that went through the file's codec, and checksums: block.go, codec.go.
 // Blocks stand back to back. docs/format/hfile.md draws the bytes.
 //
-// In each of these files a part's encoding and its parsing stand side by side, with the HBase class that they mirror.
+// In each of these files a part's encoding and its parsing are next to each other, with the HBase class that they mirror.
 // writer.go and row.go drive the encoding, reader.go, scanner.go and verify.go the parsing; layout.go describes a file
 // for people.
 //

@@ -123,6 +123,7 @@ var infoKinds = map[string]infoKind{
 
 // appendTo encodes the block's payload. The keys are sorted, so equal properties give equal bytes.
 func (f FileInfo) appendTo(dst []byte) []byte {
+	// The pairs are collected first, because their total length precedes them.
 	var entries, pair []byte
 	for _, k := range f.Keys() {
 		pair = protowire.AppendTag(pair[:0], 1, protowire.BytesType)
@@ -138,6 +139,7 @@ func (f FileInfo) appendTo(dst []byte) []byte {
 // parseFileInfo decodes the block's payload. The values are views of it. Of a key that occurs twice the last value
 // counts, as in HBase's map.
 func parseFileInfo(payload []byte) (FileInfo, error) {
+	// HBase before 0.96 wrote another form, which is not supported.
 	if len(payload) < len(fileInfoMagic) || string(payload[:len(fileInfoMagic)]) != fileInfoMagic {
 		return nil, fmt.Errorf("%w: file info does not begin with %s", ErrCorrupt, fileInfoMagic)
 	}
@@ -147,6 +149,7 @@ func parseFileInfo(payload []byte) (FileInfo, error) {
 	}
 	info := FileInfo{}
 	err := eachField(entries, func(number protowire.Number, _ uint64, pair []byte) error {
+		// An unknown field of a later HBase: skipped.
 		if number != 1 {
 			return nil
 		}
@@ -161,6 +164,7 @@ func parseFileInfo(payload []byte) (FileInfo, error) {
 			}
 			return nil
 		})
+		// Without a copy: the payload stays as long as the Reader.
 		info[key] = value
 		return err
 	})
@@ -174,6 +178,7 @@ func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []b
 		if n < 0 {
 			return fmt.Errorf("%w: protobuf: %v", ErrCorrupt, protowire.ParseError(n))
 		}
+		// n is positive: protowire returns a negative number for malformed input.
 		b = b[n:]
 		var v uint64
 		var bytes []byte
@@ -182,6 +187,7 @@ func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []b
 			v, n = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
 			bytes, n = protowire.ConsumeBytes(b)
+		// Fixed-width fields and groups, which neither message has: skipped by their length.
 		default:
 			n = protowire.ConsumeFieldValue(number, kind, b)
 		}

@@ -33,6 +33,7 @@ const (
 	cellOverhead    = 4 + 4                                                   // int key length, int value length
 	mvccLen         = 1                                                       // a sequence id of 0, as a vlong
 
+	// A row's length is a Java short, a family's a byte; both are signed.
 	maxRowLen    = cell.MaxRowLen
 	maxFamilyLen = 1<<7 - 1
 	maxKeyLen    = keyOverhead + maxRowLen + maxFamilyLen + maxQualifierLen

@@ -111,7 +111,7 @@ func annotateCells(t *testing.T, out *strings.Builder, dec *blockDecoder, b *blo
 	}
 }
 
-// line prints up to 32 bytes a line, the meaning behind the first.
+// line prints up to 32 bytes a line, the meaning after the first.
 func line(out *strings.Builder, meaning string, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), 32)

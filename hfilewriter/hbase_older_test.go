@@ -78,7 +78,7 @@ func (o olderHBase) writesAlike(t *testing.T, ours, theirs string) {
 	}
 }
 
-// write gives a file of this HBase's own.
+// write returns a file written by this HBase itself.
 func (o olderHBase) write(t *testing.T, s Settings, cells []cell.Cell) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func (o olderHBase) write(t *testing.T, s Settings, cells []cell.Cell) string {
 	return strings.TrimPrefix(strings.TrimSpace(out), "file:")
 }
 
-// onlyLacks tells whether a diff of our file with this HBase's shows just the file info that it lacks.
+// onlyLacks reports whether a diff of our file with this HBase's shows just the file info that it lacks.
 func (o olderHBase) onlyLacks(diff string) bool {
 	var ours, theirs []string
 	for line := range strings.Lines(diff) {
@@ -103,7 +103,7 @@ func (o olderHBase) onlyLacks(diff string) bool {
 			return false
 		}
 	}
-	// What stands behind an added piece has moved, and is in both.
+	// What follows an added piece has moved, and is in both.
 	var names []string
 	for _, part := range ours {
 		if !slices.Contains(theirs, part) {

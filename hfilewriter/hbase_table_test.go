@@ -82,7 +82,7 @@ func servedRows(r *rand.Rand, n int) [][]byte {
 	return rows
 }
 
-// servedCells gives most rows puts of several versions in one family, and some of them deletes of each kind. No delete is
+// servedCells are, for most rows, puts of several versions in one family, and some of them deletes of each kind. No delete is
 // older than every put: a major compaction would drop it.
 func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 	var cells []cell.Cell
@@ -95,7 +95,7 @@ func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 		}
 		kind, first := r.IntN(24), 0
 		if kind < 2 {
-			first = 1 // a get of a column jumps over a family's deletes that stand behind a put without qualifier, in HBase's own files, too
+			first = 1 // a get of a column jumps over a family's deletes that follow a put without qualifier, in HBase's own files, too
 		}
 		for q := first; q < servedQualifiers; q++ {
 			for range r.IntN(4) {
@@ -119,7 +119,7 @@ func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 
 const servedQualifiers = 5
 
-// qualifierOf gives an empty qualifier, too.
+// qualifierOf also returns an empty qualifier.
 func qualifierOf(i int) string {
 	return strings.Repeat("q", min(i, 1)) + strings.Repeat("x", max(i-1, 0))
 }

@@ -59,7 +59,7 @@ func TestEveryCutIsFound(t *testing.T) {
 	}
 }
 
-// resealed repairs the checksums behind a change, so that what lies behind them is tried.
+// resealed repairs the checksums after a change, so that what lies after them is tried.
 func resealed(file []byte) []byte {
 	for at := 0; at+headerLen < len(file)-trailerLen; {
 		h, err := parseBlockHeader(file[at:], int64(len(file)-trailerLen-at))

@@ -91,6 +91,7 @@ func parseNonRoot(payload []byte) ([]indexEntry, error) {
 		if at[i] != c.at-4-4*int(n+1) {
 			c.fail("entry %d does not begin where the block says", i)
 		}
+		// Only read here; the block is checked when it is read, and by the verifier.
 		entries[i].block = c.handle()
 		entries[i].key = c.bytes(at[i+1] - at[i] - indexEntryLen)
 	}
@@ -126,6 +127,7 @@ func parseRoot(payload []byte, n int64, leaves bool) (entries []indexEntry, mid 
 	if n < 0 || n > int64(len(payload))/(indexEntryLen+1) {
 		return nil, nil, fmt.Errorf("%w: root index of %d bytes can't hold %d entries", ErrCorrupt, len(payload), n)
 	}
+	// n was checked against the payload's length, which each entry needs.
 	entries = make([]indexEntry, n)
 	for i := range entries {
 		entries[i].block = c.handle()
@@ -179,10 +181,12 @@ func (x *indexWriter) add(key []byte, block handle) {
 // writeLeaf writes the leaf when it is full. At the end of the data (last) it writes any entries left if there has
 // been a leaf before; otherwise they become the root, however many they are (BlockIndexWriter.shouldWriteBlock).
 func (x *indexWriter) writeLeaf(last bool) error {
+	// The size before compression decides, as in HBase.
 	due := x.leafLen >= x.maxSize
 	if last {
 		due = len(x.root) > 0 && len(x.leaf) > 0
 	}
+	// The entries stay for a later leaf. At the end of a small file they become the root, and it has no leaves.
 	if !due {
 		return nil
 	}
@@ -190,6 +194,7 @@ func (x *indexWriter) writeLeaf(last bool) error {
 	if err != nil {
 		return err
 	}
+	// A leaf's key is that of its first entry: all rows of its blocks sort at or after it.
 	x.root = append(x.root, indexEntry{x.leaf[0].key, h})
 	x.cumBlocks = append(x.cumBlocks, x.data)
 	// The leaf's slice is reused for the next one; the root keeps the first key, which add has copied.
@@ -210,11 +215,14 @@ func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, error
 // of levels (BlockIndexWriter.writeIndexBlocks). While the root would be larger than maxSize, its entries go into
 // intermediate blocks, whose own entries are the next candidate for a root.
 func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) {
+	// Without a written leaf the entries for data blocks are the root.
 	level, levels := x.leaf, 1
 	var mid []byte
 	if len(x.root) > 0 {
 		level, levels, mid = x.root, 2, x.middle()
 	}
+	// The first block of a pass has more than minEntries entries, so each level is smaller than the one below. The
+	// number of levels is bounded besides, as in HBase.
 	for rootLen(level) > x.maxSize && len(level) > x.minEntries && levels < maxIndexLevels {
 		if level, err = x.writeLevel(level); err != nil {
 			return root, 0, 0, err
@@ -222,6 +230,7 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 		levels++
 	}
 	x.scratch = append(x.scratch[:0], make([]byte, headerLen)...)
+	// The root's entries have their key lengths, since it has no array of offsets.
 	x.scratch = append(appendRoot(x.scratch, level), mid...)
 	x.raw += int64(len(x.scratch) - headerLen)
 	root, err = x.blocks.write(blockRootIndex, x.scratch)
@@ -232,6 +241,7 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 func (x *indexWriter) middle() []byte {
 	// The leaf that holds data block k is the first one whose cumulative count is greater than k.
 	k := (x.data - 1) / 2
+	// k counts data blocks from 0, cumBlocks from 1.
 	leaf, before := 0, 0
 	for x.cumBlocks[leaf] <= k {
 		before = x.cumBlocks[leaf]
@@ -253,12 +263,14 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 	}
 	for i, e := range level {
 		size += rootEntryLen(e)
+		// The entry that makes the block too large is still in it, as in HBase.
 		if i >= x.minEntries && size >= x.maxSize {
 			if err := flush(i + 1); err != nil {
 				return nil, err
 			}
 		}
 	}
+	// The rest, however small: every entry must be in exactly one block.
 	if from < len(level) {
 		err = flush(len(level))
 	}
@@ -275,14 +287,17 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 func appendSeparator(dst []byte, left, right *cell.Cell) []byte {
 	between := cell.Cell{Timestamp: indexKeyTimestamp, Type: indexKeyType}
 	var room [64]byte
+	// Between two rows: no family or qualifier is needed.
 	if row, ok := appendBetween(room[:0], left.Row, right.Row); ok {
 		between.Row = row
 		return appendKey(dst, &between)
 	}
+	// Within a row that continues in this block: between two qualifiers.
 	if qualifier, ok := appendBetween(room[:0], left.Qualifier, right.Qualifier); ok {
 		between.Row, between.Family, between.Qualifier = right.Row, right.Family, qualifier
 		return appendKey(dst, &between)
 	}
+	// Between two versions of one column there is nothing shorter than the key itself.
 	return appendKey(dst, right)
 }
 

@@ -12,7 +12,7 @@ import (
 	"bulkload/values"
 )
 
-// FuzzPacked gives the writer any bytes as packed values: it takes them as AppendRow takes the values, or says sortentry.ErrDamaged.
+// FuzzPacked passes any bytes to the writer as packed values: it treats them as AppendRow does the values, or returns sortentry.ErrDamaged.
 func FuzzPacked(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 8 {

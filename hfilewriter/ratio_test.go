@@ -64,7 +64,7 @@ func BenchmarkAgainstHBase(b *testing.B) {
 	}
 }
 
-// bestRate is the best of the passes behind the first three, in million cells a second of the writing thread.
+// bestRate is the best of the passes after the first three, in million cells a second of the writing thread.
 func bestRate(b *testing.B, out string) (best float64) {
 	rate := regexp.MustCompile(`Mcells/thread-s=([0-9.]+)`)
 	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {

@@ -174,7 +174,7 @@ type rowTemplate struct {
 type cellTemplate struct {
 	qualifier []byte
 	keyLen    int
-	flag      byte   // FAST_DIFF: the bits that are known beforehand: what is equal
+	flag      byte   // FAST_DIFF: the bits known in advance: what is equal
 	length    []byte // FAST_DIFF: the key's length, if it differs
 	rest      []byte // FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
 

@@ -10,10 +10,10 @@ import (
 // BadRecord is a record that can't be used. Raw is a view of the reader's buffer, valid until its next call.
 type BadRecord struct {
 	Position
-	Column string // the column at fault; "" where it is the record
+	Column string // the column at fault; "" for the whole record
 	Value  string // of the column, its first bytes; "" where it says nothing, or is not known any more
 	Reason string // e.g. "19 columns, want 18"
-	Hint   string // what is probably wrong with the whole file, where its start looks like that; else ""
+	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte
 	Code   errcode.Code // of the reason; "" where it is not known any more
 }
@@ -29,7 +29,7 @@ func Shown(value []byte) string {
 	return string(value)
 }
 
-// Error is file, offset, record number and column where they are known, and the reason.
+// Error returns file, offset, record number and column, if known, and the reason.
 func (b *BadRecord) Error() string {
 	var s strings.Builder
 	switch {

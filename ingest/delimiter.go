@@ -9,15 +9,15 @@ import (
 	"bulkload/cell"
 )
 
-// ParseDelimiter reads a delimiter of one or more bytes as job files and Sqoop's arguments write it: \x01 (two hex
+// ParseDelimiter parses a delimiter of one or more bytes as job files and Sqoop's arguments write it: \x01 (two hex
 // digits a byte), \001 or \020 (octal, beginning with 0 or of three digits), \0x01 (Sqoop's hex), \u0001, \t \n \r \b
-// \f \\ \' \", text that stands for itself, one after the other; or 0x01, 0x0d0a as a whole. What a shell or a reader
-// has made of such a notation (020, x10, ^A, a lone t) is refused with its likely meaning.
+// \f \\ \' \", and literal text, one after another; or 0x01, 0x0d0a as a whole. What a shell or a reader makes of
+// such a notation (020, x10, ^A, a lone t) is refused with its likely meaning.
 func ParseDelimiter(text string) ([]byte, error) {
 	if text == "" {
 		return nil, errors.New("a delimiter has at least one byte")
 	}
-	if meant := mangled(text); meant != "" {
+	if meant := likelyTypo(text); meant != "" {
 		return nil, fmt.Errorf("delimiter %q is taken as these characters themselves; write %s", text, meant)
 	}
 	if hex, ok := cutHexPrefix(text); ok {
@@ -38,8 +38,8 @@ func ParseDelimiter(text string) ([]byte, error) {
 	return out, nil
 }
 
-// mangled says what a text that is hardly meant as a delimiter probably was; "" for all others.
-func mangled(text string) string {
+// likelyTypo returns what a text that is hardly meant as a delimiter probably was; "" for all others.
+func likelyTypo(text string) string {
 	switch {
 	case strings.Trim(text, "0123456789") == "":
 		return bareNumber(text)
@@ -94,7 +94,7 @@ func wholeHex(text, digits string) ([]byte, error) {
 
 var simpleEscapes = map[byte]byte{'t': '\t', 'n': '\n', 'r': '\r', 'b': '\b', 'f': '\f', '\\': '\\', '\'': '\'', '"': '"'}
 
-// escape reads what follows a backslash, and gives what is behind it.
+// escape parses what follows a backslash, and returns what is after it.
 func escape(s string) (char []byte, behind string, err error) {
 	if s == "" {
 		return nil, "", errors.New(`a backslash at the end stands for nothing; write \\ for a backslash`)
@@ -126,8 +126,8 @@ func firstRune(s string) string {
 	return s
 }
 
-// numbered reads from least to most digits of base in s, from index from on. \xff is that byte; in the notations that
-// number characters one above 7f would be two bytes in Sqoop's UTF-8, and one elsewhere: it is refused.
+// numbered parses from least to most digits of base in s, from index from on. \xff is that byte; in the notations
+// that number characters, one above 7f would be two bytes in Sqoop's UTF-8, and one elsewhere: it is refused.
 func numbered(s string, from, least, most, base int) (char []byte, behind string, err error) {
 	end := from
 	for end < len(s) && end-from < most && isDigit(s[end], base) {
@@ -148,17 +148,17 @@ func numbered(s string, from, least, most, base int) (char []byte, behind string
 	return []byte{byte(n)}, s[end:], nil
 }
 
-// isDigit tells whether c is a digit of a base up to 16.
+// isDigit reports whether c is a digit of a base up to 16.
 func isDigit(c byte, base int) bool {
 	value := cell.HexValue(c)
 	return value >= 0 && value < base
 }
 
-// FormatDelimiter writes a delimiter so that ParseDelimiter reads it.
+// FormatDelimiter formats a delimiter so that ParseDelimiter can parse it.
 func FormatDelimiter(delimiter []byte) string {
 	text := string(delimiter)
 	plain := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) < 0
-	if _, hex := cutHexPrefix(text); plain && !hex && mangled(text) == "" {
+	if _, hex := cutHexPrefix(text); plain && !hex && likelyTypo(text) == "" {
 		return text
 	}
 	var s strings.Builder

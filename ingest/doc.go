@@ -6,7 +6,7 @@
 //	form.go       what a form must know; splits
 //	list.go       which files a path means
 //	record.go     records and bad records
-//	recognise.go  files that are no text
+//	foreign.go    files that are no text
 //	delimiter.go  the notations of a delimiter
 //	limit.go      how many rejects a run may have
 //	rejects.go    the files of bad records; reject_runs.go sorts them, reject_numbers.go counts record numbers

@@ -5,39 +5,39 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Form is how the files of an input are written: delimited text, CSV, Parquet. It holds all that the job file says of it,
-// is immutable, and safe for concurrent use.
+// Form is how the files of an input are written: delimited text, CSV, Parquet. It has all of the job file's settings
+// for them, is immutable, and safe for concurrent use.
 type Form interface {
-	// Check says what makes the form unusable, as far as it shows without a file.
+	// Check returns why the form is unusable, as far as that shows without a file.
 	Check() error
-	// Splits cuts files into parts of about size bytes, in the order of the files, that can be read side by side and
-	// together hold each record once. It may look into the files. A size of 0 or less cuts nothing.
+	// Splits cuts files into parts of about size bytes, in the order of the files, that can be read in parallel and
+	// together hold each record once. It may open the files. A size of 0 or less cuts nothing.
 	Splits(fsys storage.FS, files []File, size int64) ([]Split, error)
-	// Open begins to read a split. The file must be as long as when it was listed.
+	// Open opens a split. The file must be as long as when it was listed.
 	Open(fsys storage.FS, split Split) (Records, error)
-	// Identity is all that the form says, as text: a part of what a run's identity is made of. That of a form stays the same
-	// for ever, or no output that was written before would be known as this run's. So it depends neither on the name of
-	// the Go type nor on those of its fields, and a new setting adds nothing to it where it is not set.
+	// Identity is all settings of the form, as text: a part of a run's identity. The same settings must give the same
+	// text for ever, or no output that was written before could be recognised as this run's. So it depends neither on
+	// the name of the Go type nor on those of its fields, and a new setting adds nothing unless it is set.
 	Identity() (string, error)
-	// Codec is what all files are compressed with, as far as the form says: Auto where each file tells.
+	// Codec is the compression of all files, as far as the form says: Auto if each file decides.
 	Codec() compressed.Codec
-	// RowOffsets tells whether a record's offset is its row's number from 0, and not a byte's.
+	// RowOffsets reports whether a record's offset is its row's number from 0, rather than a byte offset.
 	RowOffsets() bool
-	// Doubts are what the files look like, a sentence each, where that is hardly what the form says: nothing that ends a
-	// run. Of files that can't be read it says nothing, since reading them will.
-	Doubts(fsys storage.FS, files []File) []string
-	// RejectDelimiter stands behind each rejected record in the file of the rejects.
+	// Warnings says, in a sentence each, where the files look different from the form's settings: nothing that ends a
+	// run. It says nothing of files that can't be read, since reading them will.
+	Warnings(fsys storage.FS, files []File) []string
+	// RejectDelimiter follows each rejected record in the file of rejects.
 	RejectDelimiter() []byte
 }
 
 // Records are the records of one split. They are not safe for concurrent use.
 type Records interface {
-	// Next is the next record, valid until the next call; io.EOF behind the last one; a *BadRecord for one that can't be
-	// used, after which reading can go on; any other error ends the reading.
+	// Next returns the next record, valid until the next call; io.EOF after the last one; a *BadRecord for one that
+	// can't be used, after which reading can continue; any other error ends the reading.
 	Next() (*Record, error)
-	// Bytes is how many bytes of the split, as it lies in the file, have been consumed.
+	// Bytes is how many bytes of the split, as stored in the file, were consumed.
 	Bytes() int64
-	// Close gives the file back.
+	// Close closes the file.
 	Close() error
 }
 

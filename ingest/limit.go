@@ -9,13 +9,14 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// Limit is how many rejects a run bears: max_rejects of the job file, a count such as 0 or a percentage such as 0.1%.
+// Limit is how many rejects a run tolerates: max_rejects of the job file, a count such as 0 or a percentage such as
+// 0.1%.
 type Limit struct {
-	Count   int64   // checked at once; used where Percent is 0
+	Count   int64   // checked at once; used if Percent is 0
 	Percent float64 // of the records read, checked at the end of reading
 }
 
-// ParseLimit reads a count (0, 25) or a percentage (0.5%). 0% is a count of 0.
+// ParseLimit parses a count (0, 25) or a percentage (0.5%). 0% is a count of 0.
 func ParseLimit(text string) (Limit, error) {
 	if number, ok := strings.CutSuffix(strings.TrimSpace(text), "%"); ok {
 		percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
@@ -38,7 +39,7 @@ func (l Limit) String() string {
 	return strconv.FormatInt(l.Count, 10)
 }
 
-// exceeded says whether so many rejects are too many; read is not known while reading goes on, and 0 then.
+// exceeded reports whether there are too many rejects; read is 0 while reading continues.
 func (l Limit) exceeded(rejects, read int64, atEnd bool) bool {
 	if l.Percent == 0 {
 		return rejects > l.Count
@@ -50,9 +51,9 @@ func (l Limit) exceeded(rejects, read int64, atEnd bool) bool {
 type LimitError struct {
 	Limit   Limit
 	Rejects int64
-	Read    int64     // 0 where reading did not end
+	Read    int64     // 0 if reading did not end
 	First   BadRecord // the first reject by file and offset among those seen, Raw cut to 200 bytes and copied
-	Hint    string    // what is probably wrong with the input or the job file as a whole; "" where nothing points to that
+	Hint    string    // what is probably wrong with the input or the job file as a whole; "" if nothing suggests that
 
 	hinted errcode.Code // of the record with the hint
 }
@@ -62,7 +63,7 @@ func (e *LimitError) ErrorCode() errcode.Code {
 	return cmp.Or(e.hinted, e.First.Code, errcode.RejectsMany)
 }
 
-// Error says how many, which limit, the first one, and what to do.
+// Error returns how many rejects there were, the limit, the first one, and what to do.
 func (e *LimitError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d records rejected", e.Rejects)

@@ -14,10 +14,10 @@ import (
 	"bulkload/internal/storage"
 )
 
-// File is one input file. Its Ordinal is its place in the sorted list of the job's input, which decides which of two
+// File is one input file. Its Ordinal is its index in the sorted list of the job's input, which decides which of two
 // differing records for one row wins.
 type File struct {
-	Path    string // as the storage takes it
+	Path    string // in the form that the storage accepts
 	Size    int64
 	ModTime time.Time
 	Ordinal int
@@ -26,13 +26,13 @@ type File struct {
 // ErrNoFile says that an input is neither a file nor a directory.
 var ErrNoFile = errcode.InputFile.New("is a pipe, a socket or a device; the input is read from files only")
 
-// ErrLink says that an input is a symbolic link without anything behind it.
+// ErrLink says that an input is a symbolic link without a target.
 var ErrLink = errcode.InputFile.New("is a symbolic link to nothing or to itself; repair it or move it away")
 
-// List finds the input files of a path: a file, a directory (all files directly in it and below, save names that begin
-// with _ or .) or a glob (of *, ? and [a-z] in any element; what it finds may be files or directories, and hidden names
-// are found only by an element that begins with _ or . itself). They come sorted by the bytes of their path. A path
-// that names nothing is fs.ErrNotExist; a directory that holds nothing gives no files and no error.
+// List finds the input files of a path: a file, a directory (all files in it and below, except names that begin with
+// _ or .) or a glob (of *, ? and [a-z] in any element; its matches may be files or directories, and only an element
+// that itself begins with _ or . matches hidden names). They are sorted by the bytes of their path. A path that
+// matches nothing is fs.ErrNotExist; an empty directory gives no files and no error.
 func List(fsys storage.FS, name string) ([]File, error) {
 	roots, err := match(fsys, name)
 	if err != nil {
@@ -51,8 +51,8 @@ func List(fsys storage.FS, name string) ([]File, error) {
 	return files, nil
 }
 
-// Folders lists the folders that a path of List stands for: the directories that it finds, and those of the files that
-// it finds. A path that names nothing is fs.ErrNotExist.
+// Folders lists the folders of a path of List: the directories that it matches, and those of the files that it
+// matches. A path that matches nothing is fs.ErrNotExist.
 func Folders(fsys storage.FS, name string) ([]string, error) {
 	roots, err := match(fsys, name)
 	if err != nil {
@@ -79,7 +79,7 @@ type found struct {
 func match(fsys storage.FS, name string) ([]found, error) {
 	info, err := fsys.Stat(name)
 	if err == nil {
-		return []found{{name, info}}, nil // also a file whose name looks like a glob
+		return []found{{name, info}}, nil // even if the file's name looks like a glob
 	}
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("find the input: %s: %w", name, ErrLink)
@@ -102,7 +102,7 @@ func match(fsys storage.FS, name string) ([]found, error) {
 	return at, nil
 }
 
-// descend gives what element, a name or a pattern, finds in the directories at.
+// descend returns the matches of element, a name or a pattern, in the directories at.
 func descend(fsys storage.FS, at []found, element string) ([]found, error) {
 	var next []found
 	for _, dir := range at {
@@ -130,7 +130,7 @@ func matching(fsys storage.FS, dir, element string) ([]found, error) {
 	}
 	var names []found
 	for _, info := range infos {
-		ok, _ := path.Match(element, info.Name) // the pattern has been tried
+		ok, _ := path.Match(element, info.Name) // the pattern was checked before
 		if ok && (!hidden(info.Name) || hidden(element)) {
 			names = append(names, found{path.Join(dir, info.Name), info})
 		}
@@ -149,7 +149,7 @@ func oneIf(b bool) int {
 func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
 func collect(fsys storage.FS, at found, files []File) ([]File, error) {
-	if at.Mode&fs.ModeSymlink != 0 { // the storage has followed those that lead somewhere
+	if at.Mode&fs.ModeSymlink != 0 { // the storage has followed those that have a target
 		return nil, fmt.Errorf("%s: %w", at.path, ErrLink)
 	}
 	if at.Mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0 {

@@ -7,36 +7,36 @@ import (
 	"bulkload/values"
 )
 
-// Position is where a record stands.
+// Position is where a record is.
 type Position struct {
 	File   File
 	Offset int64 // of the record's first byte in the file
-	Number int64 // 1 is the file's first record; 0 where a reader in the middle of a file can't know it; Rejects finds it out
-	Rows   bool  // Offset is not a byte's but the row's number from 0, as in Parquet
+	Number int64 // from 1; 0 if a reader in the middle of a file can't know it; Rejects determines it
+	Rows   bool  // Offset is the row's number from 0, as in Parquet, rather than a byte offset
 
-	// Heading is the line with the columns' names that the file begins with, as it stands there, without a mark before it or
-	// a line break behind it; "" where the files have none. All files of an input have the same.
+	// Heading is the line with the columns' names at the start of the file, without a byte order mark or line break;
+	// "" if the files have none. All files of an input have the same.
 	Heading string
 
-	fsys storage.FS // that holds File; nil in a position no reader made
+	fsys storage.FS // that holds File; nil in a position that no reader made
 }
 
-// Place is the file and the byte, or the row from 1 on.
-func (p Position) Place() string {
+// Location is the file and the byte, or the row from 1.
+func (p Position) Location() string {
 	if p.Rows {
 		return fmt.Sprintf("%s, row %d", p.File.Path, p.Offset+1)
 	}
 	return fmt.Sprintf("%s, byte %d", p.File.Path, p.Offset)
 }
 
-// PositionIn is the position of a record as a reader of that file gives it.
+// PositionIn is the position of a record for a reader of that file.
 func PositionIn(fsys storage.FS, file File, offset, number int64) Position {
 	return Position{File: file, Offset: offset, Number: number, fsys: fsys}
 }
 
 // Record is one input record. Its bytes are valid until the reader's next call.
 type Record struct {
-	Fields []values.Value // a column each, in the order of the file
-	Raw    []byte         // the record as it is in the file, without its delimiter
+	Fields []values.Value // one for each column, in the order of the file
+	Raw    []byte         // the record as stored in the file, without its delimiter
 	Position
 }

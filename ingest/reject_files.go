@@ -40,7 +40,7 @@ func createRejectFiles(fsys storage.FS, dir, temps string, delimiter []byte) (*r
 	return out, nil
 }
 
-// begin writes the line that the files of the rejected records begin with; "" is none.
+// begin writes the first line of the files of rejects; "" is none.
 func (o *rejectFiles) begin(heading string) error {
 	if heading == "" {
 		return nil
@@ -52,7 +52,7 @@ func (o *rejectFiles) begin(heading string) error {
 func (o *rejectFiles) write(file string, k reject) error {
 	raw := k.raw
 	if isSeparated(o.delimiter) {
-		raw = stuffed(raw)
+		raw = stuff(raw)
 	}
 	if _, err := o.data.Write(raw); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (o *rejectFiles) write(file string, k reject) error {
 }
 
 func (o *rejectFiles) abort() {
-	o.data.Abort() // what failed before is the error to hear of
+	o.data.Abort() // the error before is the one to report
 	o.reasons.Abort()
 }
 

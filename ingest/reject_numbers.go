@@ -8,11 +8,11 @@ import (
 	"bulkload/internal/storage"
 )
 
-// countAtOnce is how many bytes are read at a time to count the records in them.
-const countAtOnce = 1 << 20
+// countChunk is how many bytes are read at a time to count the records in them.
+const countChunk = 1 << 20
 
-// recordCounter counts the records of a file that begin before an offset, at which one must begin: the record there is
-// the next one. It goes on from offset to offset.
+// recordCounter counts the records of a file that begin before an offset, at which one must begin. It continues from
+// offset to offset.
 type recordCounter struct {
 	file      storage.File
 	delimiter []byte
@@ -23,7 +23,7 @@ type recordCounter struct {
 
 func (c *recordCounter) before(offset int64) (int64, error) {
 	if c.buf == nil {
-		c.buf = make([]byte, countAtOnce)
+		c.buf = make([]byte, countChunk)
 	}
 	kept := 0 // bytes at the front of buf that may begin a delimiter
 	for c.at < offset {
@@ -45,15 +45,16 @@ func (c *recordCounter) before(offset int64) (int64, error) {
 	return c.count, nil
 }
 
-// numbering gives record numbers to rejects that come in order of file and offset.
-type numbering struct {
+// recordNumbering assigns record numbers to rejects that come in order of file and offset.
+type recordNumbering struct {
 	delimiter []byte
 	path      string
 	counter   *recordCounter
 }
 
-// of is the number of the record at offset, 0 where the file can't be read again: a reject is kept all the same.
-func (n *numbering) of(in input, offset int64) int64 {
+// of returns the number of the record at offset, 0 if the file can't be read again: the reject is reported all the
+// same.
+func (n *recordNumbering) of(in input, offset int64) int64 {
 	if n.counter == nil || n.path != in.file.Path {
 		n.close()
 		if in.fsys == nil {
@@ -73,9 +74,9 @@ func (n *numbering) of(in input, offset int64) int64 {
 	return before + 1
 }
 
-func (n *numbering) close() {
+func (n *recordNumbering) close() {
 	if n.counter != nil {
-		n.counter.file.Close() // only read
+		n.counter.file.Close() // it was only read
 		n.counter = nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// reject is a bad record as it is kept.
+// reject is a bad record as it is stored.
 type reject struct {
 	ordinal        int // of the file: with offset, the order
 	input          int // index into inputs.list
@@ -24,7 +24,7 @@ type reject struct {
 // input is a file that had rejects.
 type input struct {
 	file File
-	fsys storage.FS // nil where the position came from no reader
+	fsys storage.FS // nil if the position came from no reader
 }
 
 type inputs struct {
@@ -82,7 +82,7 @@ func writeRun(fsys storage.FS, name string, kept []reject) error {
 	return nil
 }
 
-// rejectRun reads a run back; next is its first reject not yet taken.
+// rejectRun reads a run; next is its first reject not yet returned.
 type rejectRun struct {
 	name string
 	file storage.File
@@ -123,7 +123,7 @@ func (r *rejectRun) advance() error {
 	return nil
 }
 
-// mergedRuns gives the rejects of several sorted runs and of a sorted rest in memory in order.
+// mergedRuns merges the rejects of several sorted runs and of a sorted rest in memory.
 type mergedRuns struct {
 	runs []*rejectRun
 	rest []reject
@@ -147,7 +147,7 @@ func openRuns(fsys storage.FS, names []string, rest []reject) (*mergedRuns, erro
 	return m, nil
 }
 
-// next is a linear search: there are few runs, and few rejects.
+// next searches linearly: there are few runs, and few rejects.
 func (m *mergedRuns) next() (k reject, ok bool, err error) {
 	var least *rejectRun
 	for _, run := range m.runs {
@@ -168,6 +168,6 @@ func (m *mergedRuns) next() (k reject, ok bool, err error) {
 
 func (m *mergedRuns) close() {
 	for _, run := range m.runs {
-		run.file.Close() // only read
+		run.file.Close() // it was only read
 	}
 }

@@ -19,24 +19,25 @@ const RejectsFile = "rejects.dat"
 
 const (
 	rejectsReasons = "rejects.jsonl"
-	temporary      = ".tmp-" // begins the names of files that are gone when Close returns
+	temporary      = ".tmp-" // prefix of files that are gone when Close returns
 
-	// rejectsInMemory is how many bytes of rejects are kept before they go to a sorted run on disk.
-	rejectsInMemory = 8 << 20
-	// maxRuns bounds the files open at once when the runs are merged, and with it what is kept: about 2 GiB.
+	// maxRejectBytes is how many bytes of rejects are held in memory before they go to a sorted run on disk.
+	maxRejectBytes = 8 << 20
+	// maxRuns bounds the files open at once when the runs are merged, and with it the stored rejects: about 2 GiB.
 	maxRuns = 256
 )
 
-// Rejects keeps the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat, behind
-// the heading that their files have, so that it can be read as input again, and one JSON object a reject in rejects.jsonl (file, offset, record, column, reason).
-// Both are made with the first reject, mode 0600, and hold the rejects in order of file and offset.
+// Rejects stores the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat,
+// after the heading of their files, so that it can be read as input again; and one JSON object for each in
+// rejects.jsonl (file, offset, record, column, reason). Both are created with the first reject, mode 0600, and hold
+// the rejects in order of file and offset.
 type Rejects struct {
 	fsys      storage.FS
 	dir       string
 	temps     string
 	limit     Limit
 	delimiter []byte
-	inMemory  int // rejectsInMemory, save in tests
+	inMemory  int // maxRejectBytes, except in tests
 
 	mu      sync.Mutex
 	count   int64
@@ -50,16 +51,16 @@ type Rejects struct {
 	closed  bool
 }
 
-// NewRejects keeps rejects in dir, which is made with the first one.
+// NewRejects stores rejects in dir, which is created with the first one.
 func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
-	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: rejectsInMemory}
+	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: maxRejectBytes}
 }
 
-// WriteIn makes a folder, which must be there, the place of the files that are not complete yet, instead of dir. It is
-// called before the first reject comes.
+// WriteIn sets an existing folder, instead of dir, for files that are not complete yet. It must be called before the
+// first reject.
 func (r *Rejects) WriteIn(folder string) { r.temps = folder }
 
-// Add keeps a bad record; a *LimitError where a count is exceeded. It is safe for concurrent use.
+// Add stores a bad record; a *LimitError if a count is exceeded. It is safe for concurrent use.
 func (r *Rejects) Add(b *BadRecord) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +89,7 @@ func (r *Rejects) Add(b *BadRecord) error {
 	return nil
 }
 
-// begin makes the folder, and removes what a run that was killed has left there.
+// begin creates the folder, and removes what a killed run has left there.
 func (r *Rejects) begin() error {
 	if err := r.fsys.MkdirAll(r.dir, 0o700); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (r *Rejects) keep(k reject) error {
 		return nil
 	}
 	if len(r.runs) == maxRuns {
-		return r.limitError(0) // no percentage is meant to keep more than that
+		return r.limitError(0) // no percentage is meant to allow more than that
 	}
 	name := path.Join(r.temps, fmt.Sprintf("%srun-%03d", temporary, len(r.runs)))
 	slices.SortFunc(r.kept, reject.compare)
@@ -127,7 +128,7 @@ func (r *Rejects) keep(k reject) error {
 	return nil
 }
 
-// earlier gives the one of two bad records that comes first in the input, as a copy that stays.
+// earlier returns a copy of the bad record that comes first in the input.
 func earlier(a, b *BadRecord) *BadRecord {
 	if a != nil && cmp.Or(cmp.Compare(a.File.Ordinal, b.File.Ordinal), cmp.Compare(a.Offset, b.Offset)) <= 0 {
 		return a
@@ -140,7 +141,7 @@ func earlier(a, b *BadRecord) *BadRecord {
 func (r *Rejects) limitError(read int64) error {
 	e := &LimitError{Limit: r.limit, Rejects: r.count, Read: read, First: *r.first}
 	if e.First.Number == 0 { // a reader in the middle of a file can't know it
-		numbers := numbering{delimiter: r.delimiter}
+		numbers := recordNumbering{delimiter: r.delimiter}
 		e.First.Number = numbers.of(input{e.First.File, e.First.fsys}, e.First.Offset)
 		numbers.close()
 	}
@@ -157,9 +158,9 @@ func (r *Rejects) Count() int64 {
 	return r.count
 }
 
-// Close finishes the files, with record numbers filled in, and applies a percentage to the records read. It keeps what
-// there is when the run failed, too. Where there were no rejects it removes the files an earlier run left. A second
-// Close does nothing.
+// Close completes the files, with record numbers filled in, and applies a percentage to the records read. It also
+// does so when the run failed. If there were no rejects, it removes the files of an earlier run. A second Close does
+// nothing.
 func (r *Rejects) Close(read int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +226,7 @@ func (r *Rejects) merge(merged *mergedRuns) error {
 }
 
 func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
-	numbers := numbering{delimiter: r.delimiter}
+	numbers := recordNumbering{delimiter: r.delimiter}
 	defer numbers.close()
 	for {
 		k, ok, err := merged.next()

@@ -79,7 +79,7 @@ func TestRejectsOfAnEarlierRun(t *testing.T) {
 }
 
 func TestCountRecords(t *testing.T) {
-	content := strings.Repeat("a<|>", countAtOnce) + "b"
+	content := strings.Repeat("a<|>", countChunk) + "b"
 	m := testfs.Memory{Content: []byte(content)}
 	count := func(offset int64) (int64, error) {
 		f, err := m.Open("/f")
@@ -89,7 +89,7 @@ func TestCountRecords(t *testing.T) {
 		c := recordCounter{file: f, delimiter: []byte("<|>")}
 		return c.before(offset)
 	}
-	for offset, want := range map[int64]int64{0: 0, 4: 1, 4 * countAtOnce: countAtOnce, 4*countAtOnce - 4: countAtOnce - 1, 2*countAtOnce + 4: countAtOnce/2 + 1} {
+	for offset, want := range map[int64]int64{0: 0, 4: 1, 4 * countChunk: countChunk, 4*countChunk - 4: countChunk - 1, 2*countChunk + 4: countChunk/2 + 1} {
 		if got, err := count(offset); err != nil || got != want {
 			t.Errorf("before %d: %d, %v; want %d", offset, got, err, want)
 		}

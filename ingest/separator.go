@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// RejectSeparator follows, as a record, each reject of a form with escapes, enclosures or quotes. It ends the one
-// before it even where that ends with an escape, or in an enclosed value. Elsewhere in a reject the byte is written twice,
-// so that nothing in a reject is taken for a separator. It has that meaning in the files of rejects alone.
+// RejectSeparator follows, as a record, each reject of a form with escapes, enclosures or quotes. It ends the reject
+// before it even if that ends with an escape, or in an enclosed value. Elsewhere in a reject the byte is written
+// twice, so that nothing in a reject looks like a separator. It has that meaning in files of rejects only.
 const RejectSeparator = 0x1e
 
 var (
@@ -16,28 +16,29 @@ var (
 	twoSeparators = []byte{RejectSeparator, RejectSeparator}
 )
 
-// IsRejects says whether a file is one of rejects, by its name: no other file has separators.
+// IsRejects reports whether a file is one of rejects, by its name: no other file has separators.
 func IsRejects(name string) bool { return path.Base(name) == RejectsFile }
 
-// Separated is what ends a reject: a delimiter, the separator and a delimiter.
-func Separated(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
+// RejectEnd is the end of a reject: a delimiter, the separator and a delimiter.
+func RejectEnd(delimiter []byte) []byte { return slices.Concat(delimiter, oneSeparator, delimiter) }
 
-// isSeparated says whether a delimiter of rejects has the separator in it.
+// isSeparated reports whether a delimiter of rejects contains the separator.
 func isSeparated(delimiter []byte) bool {
 	before, behind, found := bytes.Cut(delimiter, oneSeparator)
 	return found && len(before) > 0 && bytes.Equal(before, behind)
 }
 
-// stuffed is a reject as it is written before a separator.
-func stuffed(raw []byte) []byte {
+// stuff returns a reject as it is written before a separator.
+func stuff(raw []byte) []byte {
 	if bytes.IndexByte(raw, RejectSeparator) < 0 {
 		return raw
 	}
 	return bytes.ReplaceAll(raw, oneSeparator, twoSeparators)
 }
 
-// Unstuffed is the reject that was written as text before a separator: text itself where it holds none, else a copy.
-func Unstuffed(text []byte) []byte {
+// Unstuff returns the reject that was written as text before a separator: text itself if it contains none, otherwise
+// a copy.
+func Unstuff(text []byte) []byte {
 	if !bytes.Contains(text, twoSeparators) {
 		return text
 	}

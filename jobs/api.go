@@ -171,8 +171,8 @@ var Inspect = lookup.Inspect
 // InspectReport is lookup.InspectReport.
 type InspectReport = lookup.InspectReport
 
-// Plan is plan.Make.
-var Plan = plan.Make
+// Plan is plan.Run.
+var Plan = plan.Run
 
 // PlanOptions is plan.Options.
 type PlanOptions = plan.Options

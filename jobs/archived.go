@@ -14,41 +14,41 @@ import (
 	"bulkload/jobs/site"
 )
 
-// loadedWithoutInput ends a run that finds no input: a job whose input was archived after its load has nothing to do, if
-// the table serves what was loaded. Where that is not so, cause is returned, which says that there is no input. s is the
-// site as openRun opened it.
+// loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
+// what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input. s is the
+// site as newRunner opened it.
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
-	r := &jobRun{job: j, options: o, site: s}
+	r := &runner{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if loaded, err := r.loadedBefore(); err != nil || !loaded {
 		return errors.Join(cause, err)
 	}
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		w.report = summary.output(i)
 	}
 	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
 	}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		w.loader.Cluster = r.cluster
 		if err := w.checkLoadedWithoutInput(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
-	o.Sayf("%v; it was loaded before, and the table serves it", cause)
-	summary.settle()
+	o.Infof("%v; it was loaded before, and the table serves it", cause)
+	summary.setStatus()
 	return nil
 }
 
-// loadedBefore tells whether the manifests or the ledger say of all outputs that they were loaded. It opens the outputs
-// without locking them.
-func (r *jobRun) loadedBefore() (bool, error) {
+// loadedBefore reports whether manifests or ledger say that all outputs were loaded. It opens the outputs without
+// locking them.
+func (r *runner) loadedBefore() (bool, error) {
 	for _, out := range r.job.Feeds() {
 		if !out.Load {
 			return false, nil
 		}
 		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site})
-		r.places = append(r.places, w)
+		r.outputs = append(r.outputs, w)
 		var err error
 		if w.out.FS, w.out.Path, err = r.site.Resolve(out.Output, out.Dir); err != nil {
 			return false, err
@@ -66,17 +66,17 @@ func (r *jobRun) loadedBefore() (bool, error) {
 	return true, nil
 }
 
-// mayBeArchived tells whether a run whose input is gone may have nothing to do.
+// mayBeArchived reports whether a run without input may have nothing to do.
 func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o.NoLoad && !o.Force }
 
-// wasLoaded is loadedBefore for a run that has opened no output yet. It is false where that can't be found out.
+// wasLoaded is loadedBefore for a run that has opened no output yet. It is false if that can't be determined.
 func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
-	r := &jobRun{job: j, options: o, site: s}
+	r := &runner{job: j, options: o, site: s}
 	loaded, err := r.loadedBefore()
 	return errors.Join(err, r.close()) == nil && loaded
 }
 
-// checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.
+// checkLoadedWithoutInput checks that the table serves what was loaded, and reports it.
 func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	if w.out.Manifest.State == manifest.Loaded {
 		if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
@@ -95,6 +95,6 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 		}
 	}
 	w.report.fill(w.out.Manifest)
-	w.report.Load.Wanted, w.report.Status = true, outcome.Nothing
+	w.report.Load.Requested, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -88,12 +88,12 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r *jobRun
+	var r *runner
 	o.Failpoint = func(p failpoint.Point) {
 		if p != failpoint.Sorted {
 			return
 		}
-		family := &r.places[0].target.Layout.Families[0] // whose last cell goes into another column from now on
+		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
 		names := append([][]byte{}, family.Qualifiers...)
 		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
 		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {
@@ -101,7 +101,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		}
 	}
 	ctx := context.Background()
-	if r, err = openRun(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
+	if r, err = newRunner(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	err = r.run(ctx, newSummary(r.job))

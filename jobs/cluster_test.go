@@ -42,7 +42,7 @@ type live struct {
 }
 
 // newLive copies jobs/examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
-// a cluster run side by side: they mostly wait for its servers.
+// a cluster run in parallel: they mostly wait for its servers.
 func newLive(t *testing.T) *live {
 	t.Helper()
 	c := testcluster.Use(t)
@@ -247,20 +247,20 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if _, err := Run(ctx, j, l.options()); err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("a run without its table: %v", err)
 	}
-	planned, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true})
+	planned, err := plan.Run(ctx, j, l.options(), plan.Options{Create: true})
 	if err != nil || !planned.Created || len(planned.Splits) != 9 || planned.Rows != 2000 {
 		t.Fatalf("plan with create: %+v, %v", planned, err)
 	}
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	again, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true})
+	again, err := plan.Run(ctx, j, l.options(), plan.Options{Create: true})
 	if err != nil || again.Created || !again.Existed || len(again.Regions) != 10 {
 		t.Errorf("creating it again: %+v, %v", again, err)
 	}
 	other := *j
 	other.Regions = jobfile.Regions{From: "splits", Splits: [][]byte{[]byte("5")}}
-	if _, err := plan.Make(ctx, &other, l.options(), plan.Options{Create: true}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "exists already, with 10 regions") {
+	if _, err := plan.Run(ctx, &other, l.options(), plan.Options{Create: true}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "exists already, with 10 regions") {
 		t.Errorf("with other regions: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
@@ -271,7 +271,7 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	other.Regions, other.Table = j.Regions, strings.ReplaceAll(l.table, ":", "_")+"_new:t"
 	t.Cleanup(func() { l.oracle(t, "drop", other.Table, "-if-exists") })
 	namespace, _, _ := strings.Cut(other.Table, ":")
-	if r, err := plan.Make(ctx, &other, l.options(), plan.Options{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
+	if r, err := plan.Run(ctx, &other, l.options(), plan.Options{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
 		t.Errorf("in a namespace that is not there: %+v, %v", r, err)
 	}
 }
@@ -320,7 +320,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	o := l.options()
 	o.NoLoad = true
 	s := mustRun(t, l.job(t, "2026-11-20"), o)
-	if s.Load.Wanted || len(s.Files) != 10 {
+	if s.Load.Requested || len(s.Files) != 10 {
 		t.Errorf("without load: %d files, load %+v", len(s.Files), s.Load)
 	}
 	if _, err := verify.Job(ctx, l.job(t, "2026-11-20"), o, false); err != nil {
@@ -483,7 +483,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,7 +492,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 			t.Error(err)
 		}
 	})
-	w := r.places[0]
+	w := r.outputs[0]
 	if w.out.Manifest, err = manifest.Read(w.out.FS, w.out.Path); err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 	l.wantAgain(t, night20)
 }
 
-// TestRegionsSplitDuringLoad: the load goes on with the files cut, and loads none twice.
+// TestRegionsSplitDuringLoad: the load continues with the files cut, and loads none twice.
 func TestRegionsSplitDuringLoad(t *testing.T) {
 	l := newLive(t)
 	l.table10(t)
@@ -112,7 +112,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 		if p == failpoint.Staging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
 		}
-		if p == failpoint.Taken && taken.Add(1) == 1 {
+		if p == failpoint.FilesLoaded && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
 	}

@@ -175,7 +175,7 @@ func TestDamagedHFile(t *testing.T) {
 	l.wantTable(t, "written anew", l.expected(t, date))
 }
 
-// keyOf gives the query key of a night's row: of the salt, 32 digits, and the record's id.
+// keyOf returns the query key of a night's row: of the salt, 32 digits, and the record's id.
 func (l *live) keyOf(t *testing.T, date, row string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))

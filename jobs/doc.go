@@ -1,3 +1,3 @@
-// Package jobs knows a job: its file, its plan, its run with the manifest that makes it resumable, and the ways to look
-// at what it made. It puts the other packages together and knows nothing of command-line flags.
+// Package jobs runs jobs: plan, run with a manifest that makes it resumable, load, and the commands that inspect the
+// result. It combines the other packages and knows nothing of command-line flags.
 package jobs

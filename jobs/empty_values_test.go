@@ -117,9 +117,9 @@ func shortCells(cells []string) (short []string) {
 	return short
 }
 
-// TestEmptyIsNoNull: an empty value, a null and another value are three things, for every type, form and rule for nulls,
+// TestEmptyIsNotNull: an empty value, a null and another value are three things, for every type, form and rule for nulls,
 // and whatever the number of goroutines that read.
-func TestEmptyIsNoNull(t *testing.T) {
+func TestEmptyIsNotNull(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	manyCores := []int{1, 2, 8}
 	if testing.Short() {

@@ -202,7 +202,7 @@ func writtenDir(t *testing.T) string {
 	return out
 }
 
-// TestEachScanHasItsFile: several regions of one file are read side by side, each through a file of its own, and none is
+// TestEachScanHasItsFile: several regions of one file are read in parallel, each through a file of its own, and none is
 // open afterwards.
 func TestEachScanHasItsFile(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
@@ -310,7 +310,7 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := dirlock.Take(context.Background(), fsys, dir, "tina", func(error) {})
+	l, err := dirlock.Acquire(context.Background(), fsys, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestForceBeginsAnew: --force helps where the run of the same input can't go on, however often it was tried without.
+// TestForceBeginsAnew: --force helps where the run of the same input can't continue, however often it was tried without.
 func TestForceBeginsAnew(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")

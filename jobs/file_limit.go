@@ -11,15 +11,15 @@ import (
 	"bulkload/jobs/target"
 )
 
-// HBase's loader refuses a region that gets more files of a family than the site's limit. So how many files a region gets is
-// known before the first of them is written.
+// HBase's loader refuses a region that gets more files of a family than the site's limit. So the number of a region's
+// files is determined before the first of them is written.
 
-// inputShrinks is how many times smaller the cells of a row may be than its text, at most. Mostly they are larger: each
-// cell has the row key and 20 bytes beside its value.
+// inputShrinks is how many times smaller than its text the cells of a row may be, at most. Mostly they are larger:
+// each cell has the row key and 20 bytes besides its value.
 const inputShrinks = 4
 
-// checkInputSize refuses an input that is far too large for the table's regions with files of max_size, before it is read.
-// What a filter leaves of it is not known then.
+// checkInputSize refuses an input that is far too large for the table's regions with files of max_size, before it is
+// read. How much a filter drops is not known then.
 func (w *outputRun) checkInputSize() error {
 	t, columns := w.target, max(len(w.out.Job.Columns), 1)
 	if w.out.Job.Filter != nil || !w.out.Job.Load {
@@ -58,5 +58,5 @@ func familyNames(t *target.Target) string {
 	for i, f := range t.Families {
 		names[i] = f.Name
 	}
-	return failure.Some(names)
+	return failure.FirstFew(names)
 }

@@ -119,7 +119,7 @@ func TestServerHangsDuringLoad(t *testing.T) {
 		o := l.options()
 		o.Say = func(text string) { t.Log(text) }
 		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Taken && taken.Add(1) == at {
+			if p == failpoint.FilesLoaded && taken.Add(1) == at {
 				if err := l.Pause(server); err != nil {
 					t.Error(err)
 				}
@@ -154,7 +154,7 @@ func TestServerDiesDuringLoad(t *testing.T) {
 		var taken atomic.Int64
 		o := l.options()
 		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Staging && at == 0 || p == failpoint.Taken && taken.Add(1) == at {
+			if p == failpoint.Staging && at == 0 || p == failpoint.FilesLoaded && taken.Add(1) == at {
 				if err := l.Kill(server); err != nil {
 					t.Error(err)
 				}

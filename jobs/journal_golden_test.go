@@ -73,7 +73,7 @@ func keptText(t *testing.T, work string) string {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	var head checkpoint.Head
+	var head checkpoint.Header
 	if err := json.Unmarshal(lines[0], &head); err != nil {
 		t.Fatal(err)
 	}

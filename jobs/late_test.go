@@ -17,7 +17,7 @@ import (
 	"bulkload/jobs/verify"
 )
 
-// stepClock is a clock that goes on only while somebody sleeps; at is called after each sleep with the time since the
+// stepClock is a clock that continues only while somebody sleeps; at is called after each sleep with the time since the
 // beginning.
 type stepClock struct {
 	passed time.Duration

@@ -112,7 +112,7 @@ func TestLedgerRemembers(t *testing.T) {
 // TestLedgerOfAnInterruptedLoad: an output that was deleted in the middle of its load is for a person to look at.
 func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, failpoint.Taken, 4)
+	l.crash(t, night20, failpoint.FilesLoaded, 4)
 	l.withoutOutput(t, night20)
 	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
 		t.Error(err)
@@ -123,7 +123,7 @@ func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l.wantDigest(t, "with --force", night20)
 }
 
-// touch gives the night's input another time.
+// touch gives the night's input another modification time.
 func (l *live) touch(t *testing.T) {
 	t.Helper()
 	name := filepath.Join(l.dir, "in", night20, "part-m-00000")
@@ -193,7 +193,7 @@ func TestCorrectionOverALostFile(t *testing.T) {
 // deleted then.
 func TestForceRecoversStaging(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, failpoint.Taken, 4)
+	l.crash(t, night20, failpoint.FilesLoaded, 4)
 	w := l.work(t, l.job(t, night20))
 	staging := strings.TrimPrefix(w.out.Manifest.Staging, l.FS())
 	f := w.out.Manifest.Files()[len(w.out.Manifest.Files())-1]

@@ -16,21 +16,21 @@ import (
 	"bulkload/load"
 )
 
-// jobRun is a job being run: what its outputs share, and the place of each.
-type jobRun struct {
-	job     *jobfile.Job
-	options options.Options
-	site    *site.Site
-	source  *source.Source
-	cluster *load.Cluster  // nil where the job needs none
-	ledger  *ledger.Ledger // nil where nothing is loaded
-	places  []*outputRun
-	keeper  *checkpoint.Keeper // from the sort on
+// runner runs a job: it has what the outputs share, and each output's directory.
+type runner struct {
+	job         *jobfile.Job
+	options     options.Options
+	site        *site.Site
+	source      *source.Source
+	cluster     *load.Cluster  // nil if the job needs none
+	ledger      *ledger.Ledger // nil if nothing is loaded
+	outputs     []*outputRun
+	checkpoints *checkpoint.Store // from the sort on
 }
 
-// openRun finds the input, connects, and locks the outputs. lost is called when a lock is lost later.
-func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *jobRun, err error) {
-	r = &jobRun{job: j, options: o}
+// newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
+func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
+	r = &runner{job: j, options: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -61,16 +61,16 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 			}
 			w.loader.Ledger = r.ledger
 		}
-		r.places = append(r.places, w)
+		r.outputs = append(r.outputs, w)
 		if err = w.out.Open(ctx, lost); err != nil {
-			return r, r.named(w, err)
+			return r, r.wrapOutput(w, err)
 		}
 	}
 	return r, nil
 }
 
-// findInput finds the input, and waits for it where that is asked for; not for an input that was loaded and is archived.
-func (r *jobRun) findInput(ctx context.Context) (err error) {
+// findInput finds the input, and waits for it if requested, but not for an input that was loaded and archived.
+func (r *runner) findInput(ctx context.Context) (err error) {
 	j, o := r.job, r.options
 	r.source, err = source.Open(j, r.site)
 	if o.Wait.For <= 0 {
@@ -91,16 +91,16 @@ func (r *jobRun) findInput(ctx context.Context) (err error) {
 	return err
 }
 
-// close gives everything back.
-func (r *jobRun) close() error {
+// close closes everything.
+func (r *runner) close() error {
 	var errs []error
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		errs = append(errs, w.out.Close())
 	}
 	return errors.Join(append(errs, r.closeShared())...)
 }
 
-func (r *jobRun) closeShared() error {
+func (r *runner) closeShared() error {
 	var errs []error
 	if r.cluster != nil {
 		errs = append(errs, r.cluster.Close())

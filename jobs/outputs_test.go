@@ -330,7 +330,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 	base := readOrders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
 	mustRun(t, base, options.Options{})
-	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Kept} {
+	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Checkpointed} {
 		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
 		k.kill(t)
 		var said []string
@@ -424,7 +424,7 @@ func TestOutputsGet(t *testing.T) {
 
 func TestOutputsPlan(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 1000)
-	r, err := plan.Make(context.Background(), readOrders(t, dir, "out"), options.Options{}, plan.Options{})
+	r, err := plan.Run(context.Background(), readOrders(t, dir, "out"), options.Options{}, plan.Options{})
 	if err != nil || r.Status != outcome.Done || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}

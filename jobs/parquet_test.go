@@ -53,7 +53,7 @@ func TestParquetGivesWhatTextGives(t *testing.T) {
 	}
 }
 
-// withoutZeros makes amounts such as 65620.90 those that Sqoop reads from Oracle, which keeps no zeros behind a fraction.
+// withoutZeros makes amounts such as 65620.90 those that Sqoop reads from Oracle, which keeps no zeros after a fraction.
 func withoutZeros(text []byte) []byte {
 	const amount = 13
 	records := strings.Split(string(text), "\x10")

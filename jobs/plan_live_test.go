@@ -24,7 +24,7 @@ func TestPlanLive(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	planned := func(o plan.Options) *plan.Report {
 		t.Helper()
-		r, err := plan.Make(ctx, j, l.options(), o)
+		r, err := plan.Run(ctx, j, l.options(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestPlanLiveTTL(t *testing.T) {
 		age     time.Duration
 		expired bool
 	}{{12 * time.Hour, false}, {48 * time.Hour, false}, {48*time.Hour + time.Millisecond, true}, {84 * time.Hour, true}} {
-		r, err := plan.Make(context.Background(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
+		r, err := plan.Run(context.Background(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestPlanWithoutStatus(t *testing.T) {
 		return nil, errors.New("answer of 70000000 bytes")
 	}
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	r, err := plan.Make(t.Context(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
+	r, err := plan.Run(t.Context(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
 	if err != nil {
 		t.Fatal(err)
 	}

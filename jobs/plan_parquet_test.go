@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// TestPlanOfParquet: a sample of a file's row groups, held against a run.
+// TestPlanOfParquet: a sample of a file's row groups, compared with a run.
 func TestPlanOfParquet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a job")

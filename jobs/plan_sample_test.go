@@ -112,7 +112,7 @@ func TestSampleOfVaryingRows(t *testing.T) {
 	}
 }
 
-// TestPlanWeighsHotPrefixes: half of the rows have one user, and the query has a column behind the prefix. A query reads
+// TestPlanWeighsHotPrefixes: half of the rows have one user, and the query has a column after the prefix. A query reads
 // all rows of its user, and most query keys are the hot one's.
 func TestPlanWeighsHotPrefixes(t *testing.T) {
 	var b bytes.Buffer

@@ -43,7 +43,7 @@ output: out/${date}
 
 func mustPlan(t testing.TB, j *jobfile.Job, p plan.Options) *plan.Report {
 	t.Helper()
-	r, err := plan.Make(context.Background(), j, options.Options{}, p)
+	r, err := plan.Run(context.Background(), j, options.Options{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row}
 output: out/${date}
 `
 
-// made writes rows id|user|city: id counts, a user has ten rows, one after the other.
+// made writes rows id|user|city: id counts, a user has ten rows, one after another.
 func made(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {
@@ -219,7 +219,7 @@ func TestPlanWeighsQueries(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 4) + pad(user, 6) + id"), made(2000))
 	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
 	byUser, both, byCity := r.Queries[0], r.Queries[1], r.Queries[2]
-	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.A.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
+	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.Daily.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
 		t.Errorf("by user: %+v", byUser)
 	}
 	if !near(both.Returned, 2.5) || !near(both.Read, 10) {
@@ -260,7 +260,7 @@ func TestPlanComparesJobs(t *testing.T) {
 	if r.Rows != 2000 || r.Compared.Rows != 1000 || r.Query.Scans != 1 || r.Compared.Query.Scans != 5 {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
-	if q := r.Compared.Queries[0]; !near(q.Read, 10) || q.A.Scans != 5000 {
+	if q := r.Compared.Queries[0]; !near(q.Read, 10) || q.Daily.Scans != 5000 {
 		t.Errorf("behind a random salt: %+v", q)
 	}
 	if !slices.Contains(found(r.Compared), "key-random-salt") {
@@ -415,7 +415,7 @@ func TestSpillForecast(t *testing.T) {
 	dir := sampleDir(t, checkJob, 100_000)
 	for _, memory := range []int64{16 << 20, 32 << 20} {
 		o := options.Options{Memory: memory, WorkDir: t.TempDir()}
-		r, err := plan.Make(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
+		r, err := plan.Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -187,7 +187,7 @@ func TestMutatedJobs(t *testing.T) {
 	t.Logf("%d job files", n)
 }
 
-// FuzzReadJob gives Read any text.
+// FuzzReadJob passes any text to Read.
 func FuzzReadJob(f *testing.F) {
 	for _, text := range exampleJobs(f) {
 		f.Add(text)

@@ -30,11 +30,11 @@ import (
 	"bulkload/load"
 )
 
-// Run does a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is there on failure
-// too. Canceling the context stops it; the same call goes on then.
+// Run runs a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is returned on
+// failure too. Canceling the context stops it; the same call continues.
 //
-// Where one reading feeds several outputs, all of them are written, and their books closed, before the first is loaded.
-// They are loaded in the order of the job file.
+// If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
+// loaded in the order of the job file.
 func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
 	o, err := o.WithDefaults()
@@ -45,11 +45,11 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	summary.log = o
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := openRun(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
+	r, err := newRunner(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
 	var missing *source.MissingError
 	switch {
 	case err == nil:
-		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
+		err = errors.Join(r.explainLock(running, r.runUntilServed(running, summary)), r.close())
 	case errors.As(err, &missing) && mayBeArchived(j, o):
 		err = loadedWithoutInput(running, j, o, r.site, summary, err)
 	}
@@ -68,8 +68,8 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 // maxRewrites bounds how often a run writes files again that HBase took and does not serve.
 const maxRewrites = 3
 
-// runUntilServed runs, and again where the table does not serve files that it has taken: they are written and loaded again.
-func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
+// runUntilServed runs, and again if the table does not serve files that it took: they are written and loaded again.
+func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 	for rewrites := 0; ; rewrites++ {
 		err := r.run(ctx, summary)
 		var lost *loading.RewriteError
@@ -77,19 +77,19 @@ func (r *jobRun) runUntilServed(ctx context.Context, summary *Summary) error {
 			return err
 		}
 		r.options.Warnf("%v: their rows are written and loaded again now", lost.Lost)
-		r.options.Force = false // what is there now is this run's own
-		for _, w := range r.places {
+		r.options.Force = false // the output has this run's own files now
+		for _, w := range r.outputs {
 			w.out.Options.Force = false
 		}
 	}
 }
 
-// explain gives the reason of a failure where that is a lock which another run has taken.
-func (r *jobRun) explain(ctx context.Context, err error) error {
+// explainLock replaces the error of a failure that is due to a lock which another run has taken over.
+func (r *runner) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		if w.out.Lock != nil {
 			err = w.out.Lock.Explain(err)
 		}
@@ -97,24 +97,24 @@ func (r *jobRun) explain(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *jobRun) run(ctx context.Context, summary *Summary) error {
+func (r *runner) run(ctx context.Context, summary *Summary) error {
 	var todo []*outputRun
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		w.report = summary.output(i)
 		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
 		finished, err := w.out.Resume(ctx)
 		if w.out.Manifest != nil {
 			w.out.Options = r.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
-			w.share = r.share(i)
+			w.share = r.shareOf(i)
 		}
-		if err == nil && !finished && w.out.Blank() {
+		if err == nil && !finished && w.out.IsEmpty() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
 			err = errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.job.Input, w.out.Manifest.Books.Read))
 		}
 		if err != nil {
-			return r.named(w, r.inputFirst(ctx, err))
+			return r.wrapOutput(w, r.inputFirst(ctx, err))
 		}
 		if finished {
 			w.reportWritten()
@@ -129,18 +129,18 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	} else if err := checkpoint.RemoveFinished(r.options.WorkDir, r.uris()); err != nil {
 		return err
 	}
-	for _, w := range r.places {
-		if err := r.end(ctx, w, summary, slices.Contains(todo, w)); err != nil {
-			return r.named(w, err)
+	for _, w := range r.outputs {
+		if err := r.finishOutput(ctx, w, summary, slices.Contains(todo, w)); err != nil {
+			return r.wrapOutput(w, err)
 		}
 	}
-	summary.settle()
+	summary.setStatus()
 	return nil
 }
 
-// inputFirst puts what is wrong with the input before the refusal of an output that holds another run: a job file that was
-// edited and does not fit its input has made another run, too, and that is not what is to be mended.
-func (r *jobRun) inputFirst(ctx context.Context, err error) error {
+// inputFirst reports what is wrong with the input before the refusal of an output with another run: a job file that
+// was edited and does not fit its input makes another run, too, but that is not the fault to correct.
+func (r *runner) inputFirst(ctx context.Context, err error) error {
 	var another *output.AnotherRunError
 	if !errors.As(err, &another) {
 		return err
@@ -160,10 +160,10 @@ func (w *outputRun) reportWritten() {
 	}
 }
 
-// end loads an output that wants it and says how it ended.
-func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
+// finishOutput loads an output if required, and sets its final status.
+func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summary, written bool) error {
 	wanted := w.out.WantsLoad()
-	w.report.Load.Wanted = wanted
+	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
 		if err := w.load(ctx, summary); err != nil {
@@ -180,7 +180,7 @@ func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, writte
 		}
 		w.report.Status = outcome.Nothing
 	default:
-		if err := w.out.CheckLock(); err != nil { // what was written may be another run's by now
+		if err := w.out.CheckLock(); err != nil { // the files may be another run's by now
 			return err
 		}
 		w.report.Status = outcome.Done
@@ -191,9 +191,9 @@ func (r *jobRun) end(ctx context.Context, w *outputRun, summary *Summary, writte
 	return nil
 }
 
-// named says of which output an error is, where there are several.
-func (r *jobRun) named(w *outputRun, err error) error {
-	if len(r.places) == 1 {
+// wrapOutput adds to an error which output it is about, if there are several.
+func (r *runner) wrapOutput(w *outputRun, err error) error {
+	if len(r.outputs) == 1 {
 		return err
 	}
 	if w.report != nil {
@@ -202,30 +202,31 @@ func (r *jobRun) named(w *outputRun, err error) error {
 	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
 }
 
-// write does the stages from the tables' plans to the finished manifests of the outputs that are not written yet.
-func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
+// write performs the stages from the tables' plans to the finished manifests, for the outputs that are not written
+// yet.
+func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	splits, err := source.Splits(&r.job.Input, r.source)
 	if err != nil {
 		return err
 	}
-	r.source.SayDoubts(r.options)
-	r.keeper, err = checkpoint.Open(r.purposes(), r.source, splits, r.options)
-	defer func() { err = errors.Join(err, r.keeper.Close(ctx, err)) }()
+	r.source.LogWarnings(r.options)
+	r.checkpoints, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
+	defer func() { err = errors.Join(err, r.checkpoints.Close(ctx, err)) }()
 	if err != nil {
 		return err
 	}
-	if err := r.ready(ctx, todo); err != nil {
+	if err := r.prepareOutputs(ctx, todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
 	if err != nil {
-		var wrongCount *sorting.RowsError // which another expect_rows mends
-		r.keeper.Useless = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
+		var wrongCount *sorting.RowsError // which another expect_rows corrects
+		r.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
 	r.options.Failpoint.Reached(failpoint.Sorted)
@@ -233,10 +234,10 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	return errors.Join(err, sorting.CloseRows(rows))
 }
 
-// purposes are the outputs as sorted runs are kept for them.
-func (r *jobRun) purposes() []checkpoint.Output {
+// checkpointOutputs are the outputs for the checkpoint store.
+func (r *runner) checkpointOutputs() []checkpoint.Output {
 	var all []checkpoint.Output
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
@@ -247,51 +248,51 @@ func (r *jobRun) purposes() []checkpoint.Output {
 }
 
 // uris names the outputs.
-func (r *jobRun) uris() []string {
+func (r *runner) uris() []string {
 	var all []string
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		all = append(all, w.out.FS.URI(w.out.Path))
 	}
 	return all
 }
 
-// ready looks for room, and begins the manifests.
-func (r *jobRun) ready(ctx context.Context, todo []*outputRun) error {
-	if err := r.checkRoom(todo); err != nil {
+// prepareOutputs checks the disks, and begins the manifests.
+func (r *runner) prepareOutputs(ctx context.Context, todo []*outputRun) error {
+	if err := r.checkDisk(todo); err != nil {
 		return err
 	}
-	if err := r.rejectPlace().out.ClearRejects(); err != nil {
+	if err := r.rejectsDir().out.ClearRejects(); err != nil {
 		return err
 	}
 	for _, w := range todo {
 		if err := w.checkInputSize(); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 		w.warnOfFiles(ctx)
 	}
 	for _, w := range todo {
 		if err := w.begin(); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	return nil
 }
 
-// rejectPlace is the output that has the rejects: the first, whose table the others belong to.
-func (r *jobRun) rejectPlace() *outputRun { return r.places[0] }
+// rejectsDir is the output with the rejects: the first one.
+func (r *runner) rejectsDir() *outputRun { return r.outputs[0] }
 
-// sort reads the input into an output's rows each; none for those that are written.
-func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
-	at := r.rejectPlace()
+// sort reads the input and returns each output's rows; none for outputs that are written.
+func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
+	at := r.rejectsDir()
 	temps, err := at.out.TempFolder()
 	if err != nil {
 		return nil, err
 	}
 	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
-	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.keeper.Splits, Keeper: r.keeper,
+	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.checkpoints.Splits, Checkpoints: r.checkpoints,
 		Rejects: rejects}
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
 	var rows []*sorting.Rows
@@ -307,54 +308,54 @@ func (r *jobRun) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 		return nil, err
 	}
 	summary.sorted(rows)
-	summary.Resumed = r.keeper.Resumed()
+	summary.Resumed = r.checkpoints.Resumed()
 	return rows, nil
 }
 
-// countFailed says of a reading that failed how far it came: what was read until then, and what of it can't be used.
-func (r *jobRun) countFailed(rows []*sorting.Rows) {
-	for i, w := range r.places {
+// countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
+func (r *runner) countFailed(rows []*sorting.Rows) {
+	for i, w := range r.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
 			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
 		}
 	}
 }
 
-// writeAll writes one output after the other, and frees what is written of rows.
-func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
-	for i, w := range r.places {
+// writeAll writes one output after another, and frees the rows that were written.
+func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
+	for i, w := range r.outputs {
 		if rows[i] == nil {
 			continue
 		}
 		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Warnf); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
 	for _, w := range todo {
 		if err := w.loader.Replace(ctx); err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 	}
-	for i, w := range r.places {
+	for i, w := range r.outputs {
 		if rows[i] == nil {
 			continue
 		}
 		err := errors.Join(w.write(ctx, rows[i], summary), rows[i].Sorted.Close())
 		rows[i] = nil
 		if err == nil {
-			err = r.keeper.Free(i)
+			err = r.checkpoints.Free(i)
 		}
 		if err != nil {
-			return r.named(w, err)
+			return r.wrapOutput(w, err)
 		}
 		w.reportWritten()
 	}
 	return nil
 }
 
-// write writes one output's files and closes its books.
+// write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := stage.Run(ctx)
@@ -372,7 +373,7 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 	return w.out.Succeed()
 }
 
-// plan makes the target, for an output that it suits.
+// plan makes the output's target.
 func (w *outputRun) plan(ctx context.Context) error {
 	table, err := w.liveTable(ctx)
 	if err != nil {
@@ -388,23 +389,23 @@ func (w *outputRun) plan(ctx context.Context) error {
 	if err := w.keepSplits(); err != nil {
 		return err
 	}
-	return w.checkPlace(ctx, table)
+	return w.checkStagingFS(ctx, table)
 }
 
-// begin gets the output ready for its files.
+// begin prepares the output for its files.
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
 		old := *m
 		m.Slices = nil
-		if err := w.out.Save(); err != nil { // before the files go: a manifest names files that exist
+		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
 			return err
 		}
 		if err := w.out.CleanFiles(&old); err != nil {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		w.out.Options.Sayf("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
+		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
 	w.out.Manifest.SetTable(w.target)
 	if err := w.out.ClearTemps(); err != nil {
@@ -438,8 +439,8 @@ func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
 	return site.LookUp(ctx, w.loader.Cluster, w.out.Job.Table)
 }
 
-// checkPlace refuses an output from which the load would be refused in the end.
-func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
+// checkStagingFS refuses an output that the load would refuse in the end.
+func (w *outputRun) checkStagingFS(ctx context.Context, table *load.Table) error {
 	if table == nil || !w.out.Job.Load || w.out.Options.NoLoad {
 		return nil
 	}
@@ -450,16 +451,16 @@ func (w *outputRun) checkPlace(ctx context.Context, table *load.Table) error {
 	if err := w.loader.Cluster.CheckRead(ctx, table, families); err != nil {
 		return err
 	}
-	return w.loader.Cluster.CheckPlace(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
+	return w.loader.Cluster.CheckStagingFS(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
 }
 
-// outputRun is one output of a run: its directory, what loads it, and what it is made for.
+// outputRun is one output of a run: its directory, loader and target.
 type outputRun struct {
 	out    *output.Dir
 	loader *loading.Loader
-	target *target.Target // nil where the output is written
-	part   float64        // of the input's bytes that it takes, about
-	share  share          // of the whole run
+	target *target.Target // nil if the output is written
+	part   float64        // about its share of the input's bytes
+	share  progressShare  // its share of the run
 	report *OutputReport
 }
 
@@ -467,7 +468,7 @@ func newOutputRun(d *output.Dir) *outputRun {
 	return &outputRun{out: d, loader: &loading.Loader{Out: d}}
 }
 
-// load hands the files to HBase that it does not have yet. It ends well only where the table serves all files.
+// load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
 func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	w.out.Options.Watch = w.share.load
 	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
@@ -475,8 +476,8 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	}
 	var report *load.Report
 	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
-		report, err = w.loader.HandOver(ctx, w.out.Job.Table)
-		w.report.Load.Take(report)
+		report, err = w.loader.LoadOutput(ctx, w.out.Job.Table)
+		w.report.Load.Apply(report)
 		return w.out.Manifest.LoadedBytes(), err
 	})
 	if err != nil {
@@ -489,11 +490,11 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) error {
 	return err
 }
 
-// keepSplits plans with the boundaries that the run began with where some of its files are loaded: only what is missing is
-// written then, and cut at the present boundaries.
+// keepSplits uses the boundaries that the run began with if some of its files are loaded: only what is missing is
+// written then, and cut at the current boundaries.
 func (w *outputRun) keepSplits() error {
 	m := w.out.Manifest
-	if len(m.Kept) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
+	if len(m.LoadedBefore) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
 		return nil
 	}
 	splits, err := m.Boundaries()

@@ -61,9 +61,9 @@ func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	const date = "2026-11-20"
 	s.night(t, date, 6000, 7)
 	pauses := map[failpoint.Point]time.Duration{
-		failpoint.Sorted:  ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
-		failpoint.Staging: tokenLife/2 + 5*time.Second,
-		failpoint.Taken:   tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
+		failpoint.Sorted:      ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
+		failpoint.Staging:     tokenLife/2 + 5*time.Second,
+		failpoint.FilesLoaded: tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
 	}
 	o := s.options()
 	o.Failpoint = func(p failpoint.Point) {
@@ -144,7 +144,7 @@ func nameNodesFailOver(t *testing.T, s *secret) {
 	o := s.options()
 	o.Failpoint = func(p failpoint.Point) {
 		if p == failpoint.Sorted || p == failpoint.Staging ||
-			p == failpoint.Recorded && recorded.Add(1) == 4 || p == failpoint.Taken && taken.Add(1) == 3 {
+			p == failpoint.Recorded && recorded.Add(1) == 4 || p == failpoint.FilesLoaded && taken.Add(1) == 3 {
 			failovers++
 			failover()
 		}
@@ -172,7 +172,7 @@ func securedServerDies(t *testing.T, s *secret) {
 		var taken atomic.Int64
 		o := s.options()
 		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Staging && at == 0 || p == failpoint.Taken && taken.Add(1) == at {
+			if p == failpoint.Staging && at == 0 || p == failpoint.FilesLoaded && taken.Add(1) == at {
 				if err := s.Kill(server); err != nil {
 					t.Error(err)
 				}

@@ -22,7 +22,7 @@ import (
 	"bulkload/jobs/verify"
 )
 
-// documented gives the commands of a row of docs/security.md, by the chapter and the row's first column.
+// documented returns the commands of a row of docs/security.md, by the chapter and the row's first column.
 func documented(t *testing.T, chapter, row string) (commands []string) {
 	t.Helper()
 	page, err := os.ReadFile("../docs/security.md")
@@ -206,14 +206,14 @@ func (s *stranger) wantNothingWritten(t *testing.T) {
 	}
 }
 
-// TestSecuredRightToCreate: a table may be made with the right that the page names, which is named where it is missing.
+// TestSecuredRightToCreate: a table may be made with the right that the page names, which is named if it is missing.
 func TestSecuredRightToCreate(t *testing.T) {
 	s := newStranger(t)
 	const date = "2026-11-20"
 	s.deliver(t, date, 500, 0o700)
 	s.execute(t, append(documented(t, "HDFS", "reach a folder"), documented(t, "HDFS", "read the input")...))
 	create := func(o options.Options) (*plan.Report, error) {
-		return plan.Make(t.Context(), s.job(t, date), o, plan.Options{Create: true})
+		return plan.Run(t.Context(), s.job(t, date), o, plan.Options{Create: true})
 	}
 	if _, err := create(s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "grant '"+s.name+"', 'C', '@default'") {
 		t.Errorf("kind %v: %v", failure.KindOf(err), err)

@@ -2,28 +2,28 @@ package jobs
 
 import "bulkload/jobs/progress"
 
-// The parts of a run that its stages take, about, where all of them have something to do. They are for progress only.
+// The approximate shares of a run's stages, if all of them have something to do. They are for progress only.
 const (
 	sortShare = 0.55
-	loadShare = 0.1 // of all outputs together, with the look whether the table serves the files
+	loadShare = 0.1 // of all outputs together, including probes
 )
 
-// share is an output's part of a run: where the progress of its stages goes.
-type share struct {
+// progressShare is an output's share of a run, and where its stages report progress.
+type progressShare struct {
 	write, load func(progress.Progress)
 }
 
-// share gives the i-th output its part. Outputs are written one after the other, and then loaded.
-func (r *jobRun) share(i int) share {
+// shareOf returns the i-th output's share. Outputs are written one after another, and then loaded.
+func (r *runner) shareOf(i int) progressShare {
 	loads := 1.0
-	for _, w := range r.places {
+	for _, w := range r.outputs {
 		if w.out.WantsLoad() {
 			loads = 1 - loadShare
 		}
 	}
 	between := func(from, to float64) func(progress.Progress) {
-		width := (to - from) / float64(len(r.places))
+		width := (to - from) / float64(len(r.outputs))
 		return progress.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
 	}
-	return share{write: between(sortShare, loads), load: between(loads, 1)}
+	return progressShare{write: between(sortShare, loads), load: between(loads, 1)}
 }

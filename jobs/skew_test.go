@@ -114,7 +114,7 @@ func TestSkewIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestOneRegionKeepsAllCoresBusy: as many slices of one region are begun side by side as there are cores.
+// TestOneRegionKeepsAllCoresBusy: as many slices of one region are begun in parallel as there are cores.
 func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 	job := strings.Replace(slicedJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
 	job = strings.Replace(job, "salt(check_id, 10) + md5(check_id) + id", "md5(check_id) + id", 1)
@@ -418,7 +418,7 @@ func TestLimitOfFilesChanges(t *testing.T) {
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
 	plan := func(j *jobfile.Job, limit string) *plan.Report {
-		r, err := plan.Make(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
+		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

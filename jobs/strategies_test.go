@@ -25,7 +25,7 @@ import (
 var updateVectors = flag.Bool("update-vectors", false, "write what Java says of the examples' row keys to jobs/examples/keys/vectors.json")
 
 // strategyVectors are the row keys that Java makes of the examples in examples/keys, in hex and in the order of the
-// records. random_salt is not Java's: its keys are held against what they are made of.
+// records. random_salt is not Java's: its keys are compared with what they are made of.
 const strategyVectors = "examples/keys/vectors.json"
 
 func readStrategyVectors(t *testing.T) map[string][]string {

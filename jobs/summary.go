@@ -19,19 +19,19 @@ import (
 	"bulkload/partition"
 )
 
-// Summary is what a run did, for people and programs. It is given on failure too, with what there is.
+// Summary is what a run did, for people and programs. It is returned on failure too, as far as the run came.
 type Summary struct {
 	outcome.Outcome
 	Run            jobfile.RunInfo     `json:"run"`
-	*OutputSummary                     // nil where there are several outputs
-	Outputs        []*OutputReport     `json:"outputs,omitempty"` // where there are several, in the order of the job file
+	*OutputSummary                     // nil if there are several outputs
+	Outputs        []*OutputReport     `json:"outputs,omitempty"` // if there are several, in the order of the job file
 	Phases         []timing.Phase      `json:"phases"`
 	Rejects        []RejectFile        `json:"rejects"`
 	Sort           *SortSummary        `json:"sort,omitempty"`
-	Bound          *Bound              `json:"bound,omitempty"`   // where a run did something
-	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // where a run went on with what an earlier process had sorted
+	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
 
-	only *OutputReport   // where there is one output
+	only *OutputReport   // if there is one output
 	log  options.Options // gets the stages
 }
 
@@ -46,16 +46,16 @@ type OutputSummary struct {
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
 
-// OutputReport is one of several outputs, each of which has a run of its own.
+// OutputReport is one of several outputs, each of which is a run of its own.
 type OutputReport struct {
 	Status string          `json:"status"`
 	Run    jobfile.RunInfo `json:"run"`
 	OutputSummary
 
-	name string // in phases; "" where there is one output
+	name string // in phases; "" if there is one output
 }
 
-// RegionShare is a region's part of a run.
+// RegionShare is a region's share of a run.
 type RegionShare struct {
 	Region int    `json:"region"`
 	Start  string `json:"start"`
@@ -72,7 +72,7 @@ type RejectFile struct {
 	Records int64  `json:"records"`
 }
 
-// SortSummary says what the sort needed.
+// SortSummary is what the sort used.
 type SortSummary struct {
 	Entries int64 `json:"entries"`
 	Bytes   int64 `json:"bytes"`
@@ -95,7 +95,7 @@ func newSummary(j *jobfile.Job) *Summary {
 	return s
 }
 
-// output is the report of an output, by its place in the job file.
+// output is the report of an output, by its index in the job file.
 func (s *Summary) output(i int) *OutputReport {
 	if s.only != nil {
 		return s.only
@@ -103,8 +103,8 @@ func (s *Summary) output(i int) *OutputReport {
 	return s.Outputs[i]
 }
 
-// settle gives the whole the status of its outputs: nothing to do is what all of them say.
-func (s *Summary) settle() {
+// setStatus derives the status of the whole from its outputs: there was nothing to do only if all of them say so.
+func (s *Summary) setStatus() {
 	if s.only != nil {
 		s.Status, s.Run = s.only.Status, s.only.Run
 		return
@@ -117,7 +117,8 @@ func (s *Summary) settle() {
 	}
 }
 
-// phase times one stage of a run; output names whose it is where that is one of several.
+// phase measures one stage of a run; output is the table if there are several outputs and the stage is for one of
+// them.
 func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
 	s.log.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
@@ -140,7 +141,7 @@ func outputAttr(output string) []slog.Attr {
 	return []slog.Attr{slog.String("output", output)}
 }
 
-// shift counts some of the load's time to the probe, which are the last two phases: before it loads files, a load asks too.
+// shift moves part of the load's time to the probe, the last two phases: before it loads files, a load probes too.
 func (s *Summary) shift(asked time.Duration) {
 	last := s.Phases[len(s.Phases)-2:]
 	for i, by := range []time.Duration{-asked, asked} {
@@ -158,7 +159,7 @@ func (s *Summary) parts(output string, parts []timing.Phase) {
 	}
 }
 
-// sorted says what the sorts of one reading did.
+// sorted records what the sorts of one reading did.
 func (s *Summary) sorted(all []*sorting.Rows) {
 	var stats partition.Stats
 	for _, rows := range all {
@@ -185,17 +186,17 @@ func addStats(sum *partition.Stats, s partition.Stats) {
 	sum.SpillTime += s.SpillTime
 }
 
-// Bound is the phase that a run spends most of its time in.
+// Bound is the phase that takes most of a run's time.
 type Bound struct {
 	Phase   string  `json:"phase"`
 	Seconds float64 `json:"seconds"`
-	Share   float64 `json:"share"` // of the time of all phases, stages that have parts aside
+	Share   float64 `json:"share"` // of the time of all phases, without stages that have parts
 	Cores   int     `json:"cores"`
 	Busy    float64 `json:"busy"` // part of the cores' time that the phases account for
 }
 
-// bound finds the phase that bounds a run: of the parts of stages, and of the stages that have none, each of which keeps
-// all cores.
+// bound finds the phase that bounds a run: among the parts of stages, and the stages without parts, each of which
+// uses all cores.
 func (s *Summary) bound(cores int) {
 	parts := map[string]bool{}
 	var wall float64
@@ -226,7 +227,7 @@ func (s *Summary) bound(cores int) {
 	}
 }
 
-// fill takes over what the manifest holds.
+// fill copies the manifest's figures.
 func (s *OutputReport) fill(m *manifest.Manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
 	s.Files = []hfile.Summary{}

@@ -72,12 +72,12 @@ func TestTableIsNotTheOneItWas(t *testing.T) {
 	}
 }
 
-// TestTableChangesInTheMiddle: a load is stopped half-way, the table loses its rows, and the same command goes on.
+// TestTableChangesInTheMiddle: a load is stopped half-way, the table loses its rows, and the same command continues.
 func TestTableChangesInTheMiddle(t *testing.T) {
 	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
 		t.Run(what, func(t *testing.T) {
 			l := changedTable(t, nil)
-			l.crash(t, night20, failpoint.Taken, 7)
+			l.crash(t, night20, failpoint.FilesLoaded, 7)
 			changes[what].after(t, l)
 			s, err := Run(context.Background(), l.job(t, night20), l.options())
 			if what == "one region truncated" && err == nil { // its file may not have been loaded yet

@@ -7,14 +7,14 @@ import (
 	"bulkload/values"
 )
 
-// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse;
-// a null is an error in a column that the key uses. The error is a *ValueError, and dst comes back as it
-// was. It allocates nothing where dst has room: for the key, and for the longest argument of a function beside it.
+// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse; a
+// null is an error in a column that the key uses. On an error, a *ValueError, dst is returned unchanged. It allocates
+// nothing if dst has capacity for the key and, after it, for the longest argument of a function.
 func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return e.append(dst, fields, nil)
 }
 
-// append is Append with what is remembered of the record before, a step each; nil where nothing is.
+// append is Append with a memo of the record before for each step; nil if there is none.
 func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)
 	if err == nil {
@@ -33,7 +33,7 @@ func checkLength(n int) error {
 	return nil
 }
 
-// evaluate appends what steps make of a record.
+// evaluate appends what the steps compute from a record.
 func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
@@ -95,7 +95,7 @@ func (s *step) applyColumn(dst []byte, field values.Value) ([]byte, string) {
 	return s.applyChecked(dst, field.Bytes())
 }
 
-// replace puts the function's result in the place of its argument, which is everything from mark on.
+// replace replaces the function's argument, everything from mark on, by its result.
 func (s *step) replace(dst []byte, mark int) ([]byte, string) {
 	end := len(dst)
 	out, problem := s.applyChecked(dst, dst[mark:end:end])

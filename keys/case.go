@@ -33,8 +33,8 @@ const (
 	finalSigma = 'ς'
 )
 
-// applyLower is String.toLowerCase(Locale.ROOT), with a sigma at a word's end. Where a word ends, Java asks a
-// BreakIterator; here it ends at what is neither letter, mark nor digit.
+// applyLower is String.toLowerCase(Locale.ROOT), with a sigma at a word's end. Java asks a BreakIterator for the end
+// of a word; here it is the next character that is not a letter, mark or digit.
 func applyLower(_ *step, dst, x []byte) ([]byte, string) {
 	wordHasLetter := false
 	for i := 0; i < len(x); {
@@ -58,7 +58,7 @@ func isCased(r rune) bool {
 	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
 }
 
-// letterFollows tells whether the word that goes on in x has a letter with a case.
+// letterFollows reports whether the word that continues in x has a letter with a case.
 func letterFollows(x []byte) bool {
 	for len(x) > 0 {
 		r, size := decode(x)

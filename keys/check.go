@@ -9,7 +9,7 @@ import (
 	"bulkload/values"
 )
 
-// accepts is what a function takes: what it is called, and which contents it can never make anything of.
+// accepts describes a function's argument: its name, and the contents for which the function can't have a result.
 type accepts struct {
 	name    string
 	refused []content
@@ -45,7 +45,7 @@ func (e *Expr) propsOfValue(c *call) props {
 	return propsOfSum(all)
 }
 
-// check refuses functions of what they can't take.
+// check refuses functions whose arguments they can't accept.
 func (e *Expr) check(terms []term) error {
 	for i := range terms {
 		c := terms[i].call
@@ -78,7 +78,7 @@ func (e *Expr) checkCall(c *call) error {
 	return nil
 }
 
-// constantProblem says why a function can't make anything of a value that is the same in every record.
+// constantProblem is why a function has no result for a value that is the same in every record.
 func (e *Expr) constantProblem(c *call) string {
 	var p part
 	p.addCall(c, "", e)
@@ -111,7 +111,7 @@ func (e *Expr) whatItIs(c *call, n props) string {
 	return fmt.Sprintf("%s gives %s", e.textOfValue(c), contentNames[n.content])
 }
 
-// instead says what to write for what the function can't take.
+// instead is the advice what to write instead of an argument that the function can't accept.
 func (c *call) instead(of content) string {
 	switch {
 	case of == contentMoment:

@@ -14,8 +14,8 @@ const (
 	stepLiteral        stepKind = iota // append literal
 	stepColumn                         // append the column
 	stepMark                           // remember where a nested value begins
-	stepColumnFunction                 // append what apply makes of the column
-	stepFunction                       // put what apply makes of the bytes behind the last mark in their place
+	stepColumnFunction                 // append apply's result for the column
+	stepFunction                       // replace the bytes after the last mark by apply's result for them
 	stepRecordSalt                     // append a salt of the whole record
 )
 
@@ -29,11 +29,11 @@ type step struct {
 	apply  applier
 	n      int64 // divisor, base, or where a substring begins
 	width  int   // of the result: digits or UTF-16 units; -1: to the end
-	check  int   // bytes that the result must have; 0: any number
+	check  int   // number of bytes that the result must have; 0: any
 	pad    byte
 	layout []datePart
 	zone   *time.Location // nil: UTC, and clocks as they were written
-	unit   time.Duration  // of a number that is a moment; 0: told by its digits
+	unit   time.Duration  // of a number that is a point in time; 0: its digits decide
 	typed  values.Kind    // what the column holds
 }
 
@@ -42,13 +42,13 @@ type part struct {
 	start, end  int // in the text
 	steps       []step
 	columns     []int // in order of first use
-	wholeRecord bool  // rests on all columns of the record
+	wholeRecord bool  // depends on all columns of the record
 	width       Width
 	props       props
 	term        *term
 }
 
-// compile turns a term into steps.
+// compile compiles a term to steps.
 func (e *Expr) compile(t *term) part {
 	p := part{start: t.start, end: t.end, term: t}
 	p.width = p.add(t, e)
@@ -56,7 +56,7 @@ func (e *Expr) compile(t *term) part {
 	return p
 }
 
-// add appends a term's steps and says how wide its value is.
+// add appends a term's steps and returns the width of its value.
 func (p *part) add(t *term, e *Expr) Width {
 	text := e.text[t.start:t.end]
 	switch {
@@ -103,7 +103,7 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 	return w
 }
 
-// inherit takes from a column how its dates are written, where the function doesn't say so.
+// inherit copies the column's date unit and zone if the function does not set them.
 func (s *step) inherit(c Column) {
 	s.unit, s.typed = c.Unit, c.Kind
 	if s.zone == nil {
@@ -111,7 +111,7 @@ func (s *step) inherit(c Column) {
 	}
 }
 
-// onlyColumn is the column that steps use, where it is one; else -1.
+// onlyColumn is the only column that the steps use; -1 if there is none, or several.
 func onlyColumn(steps []step) int {
 	only := -1
 	for i := range steps {

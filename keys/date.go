@@ -8,7 +8,7 @@ import (
 	"bulkload/values"
 )
 
-// dateField is a part of a moment.
+// dateField is a part of a date or time.
 type dateField int
 
 const (
@@ -30,7 +30,7 @@ type datePart struct {
 	text  string
 }
 
-// layoutPieces are a layout's words: Go's reference moment, and Java's letters. Longer ones come first.
+// layoutPieces are a layout's words: those of Go's reference time, and Java's letters. Longer ones come first.
 var layoutPieces = []struct {
 	word  string
 	field dateField
@@ -46,7 +46,7 @@ var fieldWidths = [...]int{fieldYear: 4, fieldYear2: 2, fieldMonth: 2, fieldDay:
 
 func (p datePart) width() int { return len(p.text) + fieldWidths[p.field] }
 
-// parseLayout reads a layout such as 20060102 or yyyyMMdd.
+// parseLayout parses a layout such as 20060102 or yyyyMMdd.
 func parseLayout(layout string) ([]datePart, error) {
 	var parts []datePart
 	fields := 0
@@ -81,9 +81,9 @@ func layoutPiece(text string) (dateField, int) {
 
 const problemDate = "not a date such as 2026-11-20 or 2026-11-20 01:02:03, or out of range"
 
-// applyDate writes the date of x in the step's layout. The clock is the one that x was written with: no time zone
-// comes into it, except that seconds and milliseconds since 1970 are UTC's. Where a zone is given, these and the
-// clocks that tell their offset are shown as that zone's clocks show them.
+// applyDate formats the date of x in the step's layout. It shows the clock that x was written with: no time zone is
+// involved, except that seconds and milliseconds since 1970 are in UTC. If a zone is given, these, and clocks with an
+// offset, are shown in that zone.
 func applyDate(s *step, dst, x []byte) ([]byte, string) {
 	m, ok := s.parseMoment(x)
 	if !ok {
@@ -128,14 +128,14 @@ func (p datePart) append(dst []byte, m *values.Clock) []byte {
 	return appendPadded(dst, uint64(value), fieldWidths[p.field])
 }
 
-// rank orders the fields by how long they take to come again; the longest is 0.
+// rank orders the fields by the time until they repeat; the longest is 0.
 var rank = [...]int{fieldYear: 0, fieldYear2: 0, fieldMonth: 1, fieldDayOfYear: 1, fieldDay: 2, fieldHour: 3, fieldMinute: 4,
 	fieldSecond: 5, fieldMilli: 6}
 
-// cycles says when a date comes again whose greatest field has that rank, at the soonest.
+// cycles is the shortest time after which a date repeats whose greatest field has that rank.
 var cycles = [...]time.Duration{0, 365 * 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second}
 
-// cycleOf is after what time the dates of a layout come again; 0 where the year is in it.
+// cycleOf is the time after which the dates of a layout repeat; 0 if it has the year.
 func cycleOf(layout []datePart) time.Duration {
 	greatest := len(cycles) - 1
 	for _, p := range layout {
@@ -146,7 +146,7 @@ func cycleOf(layout []datePart) time.Duration {
 	return cycles[greatest]
 }
 
-// greatestFirst tells whether dates in a layout sort by time: no field stands behind one that is smaller.
+// greatestFirst reports whether dates in a layout sort by time: no field follows a smaller one.
 func greatestFirst(layout []datePart) bool {
 	last := 0
 	for _, p := range layout {

@@ -6,11 +6,11 @@ import (
 	"bulkload/values"
 )
 
-// Evaluator computes the keys of an expression and remembers the functions' results of the record before, since records
-// of one query key often come one behind the other. It belongs to one goroutine.
+// Evaluator computes an expression's keys and remembers each function's last result, since consecutive records often
+// share values. It belongs to one goroutine.
 type Evaluator struct {
 	expr *Expr
-	last []memo // a step each
+	last []memo // one for each step
 }
 
 // Evaluator makes an evaluator for one goroutine.
@@ -23,10 +23,10 @@ func (v *Evaluator) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return v.expr.append(dst, fields, v.last)
 }
 
-// maxMemo bounds the values that are remembered.
+// maxMemo bounds the length of remembered values, in bytes.
 const maxMemo = 256
 
-// memo is the value that a step's function had last, and what it made of it.
+// memo is the last argument of a step's function, and its result.
 type memo struct {
 	known  bool
 	x, out []byte

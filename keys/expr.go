@@ -19,9 +19,9 @@ type Column struct {
 	Width int         // declared fixed width in bytes; 0 when not declared
 	Kind  values.Kind // declared; KindUnknown when not
 
-	// Of a date or a moment: Unit is time.Second or time.Millisecond where it is written as their number since 1970, and
-	// 0 where a clock is written. Zone is that in which such a clock was read; nil is UTC. The functions of dates go by
-	// both, where no other zone is given to them.
+	// Of a date or a timestamp: Unit is time.Second or time.Millisecond if it is stored as their number since 1970,
+	// and 0 if it is stored as a clock reading. Zone is the zone of such a clock; nil is UTC. The functions of dates
+	// use both unless they are given another zone.
 	Unit time.Duration
 	Zone *time.Location
 }
@@ -34,18 +34,18 @@ type Expr struct {
 	steps   []step // of all parts
 }
 
-// Width says how many bytes a key, or a part of one, takes. What pad, substr and reverse cut to a width counts with a
-// byte a character; text outside ASCII takes more bytes there, and as many characters.
+// Width is how many bytes a key, or a part of one, has. Where pad, substr and reverse cut to a width, a character
+// counts as one byte; text outside ASCII has more bytes there, and as many characters.
 type Width struct {
 	Min int
 	Max int // -1: unbounded
 }
 
-// Fixed tells whether every key has the same number of bytes.
+// Fixed reports whether all keys have the same number of bytes.
 func (w Width) Fixed() bool { return w.Min == w.Max }
 
-// Parse compiles a row-key expression over the given columns. Its errors name the position in text: also where a
-// function is given a column that was declared as something else than it takes.
+// Parse compiles a row-key expression over the given columns. Its errors name the position in text. It also refuses
+// functions of columns whose declared type they can't accept.
 func Parse(text string, columns []Column) (*Expr, error) {
 	columns = slices.Clone(columns)
 	p := &parser{lexer: lexer{lex.Lexer{Text: text}}, columns: columns}
@@ -80,8 +80,8 @@ func (e *Expr) Width() Width {
 	return w
 }
 
-// Salts lists what the keys can begin with where they begin with a salt: each of its values, behind the literals in
-// front of it, in order; nil where the key does not begin with one.
+// Salts lists all leading parts of the keys if they begin with a salt: each of its values, after the literals before
+// it, in order; nil if the key does not begin with a salt.
 func (e *Expr) Salts() [][]byte {
 	front, parts := e.front()
 	if len(parts) == 0 || !parts[0].props.spread.salt {
@@ -90,7 +90,7 @@ func (e *Expr) Salts() [][]byte {
 	return parts[0].values(front)
 }
 
-// front is the literals that the key begins with, and the parts behind them.
+// front returns the literals that the key begins with, and the parts after them.
 func (e *Expr) front() (text []byte, behind []part) {
 	for i := range e.parts {
 		p := &e.parts[i]
@@ -99,14 +99,14 @@ func (e *Expr) front() (text []byte, behind []part) {
 		}
 		constant, err := e.evaluate(p.steps, nil, make([]values.Value, len(e.columns)), nil)
 		if err != nil {
-			return text, nil // a constant of which a function makes nothing: no record has a key
+			return text, nil // a function has no result for a constant: no record has a key
 		}
 		text = append(text, constant...)
 	}
 	return text, nil
 }
 
-// values lists all values of a salt or a remainder, behind front.
+// values lists all values of a salt or a remainder, each after front.
 func (p *part) values(front []byte) [][]byte {
 	all := make([][]byte, p.props.spread.count)
 	width := len(front) + p.width.Max
@@ -118,8 +118,8 @@ func (p *part) values(front []byte) [][]byte {
 	return all
 }
 
-// Columns lists the indexes of the columns that the key uses, in order of first use. random_salt rests on all columns
-// and adds none.
+// Columns lists the indexes of the columns that the key uses, in order of first use. random_salt depends on all
+// columns and adds none.
 func (e *Expr) Columns() []int {
 	var all part
 	for i := range e.parts {
@@ -130,8 +130,8 @@ func (e *Expr) Columns() []int {
 	return all.columns
 }
 
-// Prefix is the expression of the longest leading part that the query columns determine; its Append takes the same
-// fields, of which only the query columns need be set. An error when not even the first part is determined.
+// Prefix is the expression of the longest leading part that the query columns determine. Its Append accepts the same
+// fields, of which only the query columns need be set. It is an error if not even the first part is determined.
 func (e *Expr) Prefix(query []string) (*Expr, error) {
 	known, err := e.known(query)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *part) determined(known []bool) bool {
 	return !slices.ContainsFunc(p.columns, func(c int) bool { return !known[c] })
 }
 
-// undetermined says why the first part is not known from the query columns.
+// undetermined is why the first part is not known from the query columns.
 func (e *Expr) undetermined(known []bool) string {
 	first := &e.parts[0]
 	text := e.text[first.start:first.end]
@@ -184,18 +184,18 @@ func (e *Expr) undetermined(known []bool) string {
 	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it depends on the whole record", text)
 }
 
-// position is a place in the text in characters from 1.
+// position is a position in the text, in characters from 1.
 func (e *Expr) position(at int) int { return utf8.RuneCountInString(e.text[:at]) + 1 }
 
 // String is the expression as it was written.
 func (e *Expr) String() string { return e.text }
 
-// ValueError says that one record's value cannot be used in a key: a null, a text where a number is wanted, a value
-// that is too wide.
+// ValueError says that one record's value can't be used in a key: a null, text that is no number, a value that is too
+// wide.
 type ValueError struct {
-	Column int    // index of the column at fault; -1 where it is the whole key
+	Column int    // index of the column; -1 for the whole key
 	Reason string // what is wrong, without the value
-	Beyond bool   // it is a number that desc can't count down to from its base
+	Beyond bool   // it is a number greater than the base of desc
 }
 
 func (e *ValueError) Error() string { return e.Reason }

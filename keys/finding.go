@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Finding is something that an operator should know of a row key before a table is made with it. It follows from the
-// expression, the declared columns and the query alone.
+// Finding is something that an operator should know about a row key before creating a table for it. It follows from
+// the expression, the declared columns and the query alone.
 type Finding struct {
 	Code     string // of the Finding… constants; it never changes
-	Warning  bool   // else it is a note
+	Warning  bool   // otherwise it is a note
 	Part     string // the part of the expression that it is about
 	Position int    // where that begins, in characters from 1
 	Reason   string // what happens, as a sentence
@@ -22,25 +22,24 @@ const (
 	FindingCycle           = "cycle"          // a date without its year comes again
 	FindingRandomSalt      = "random-salt"    // each read takes a scan for every salt
 	FindingOpenSalt        = "open-salt"      // the query doesn't determine a salt
-	FindingLateSalt        = "late-salt"      // a salt behind something else spreads nothing
-	FindingNoSeparator     = "no-separator"   // parts of unfixed width stand side by side
-	FindingOpenPrefix      = "open-prefix"    // other values' rows lie below the query's prefix
+	FindingLateSalt        = "late-salt"      // a salt after something else distributes nothing
+	FindingNoSeparator     = "no-separator"   // adjacent parts of varying width
+	FindingOpenPrefix      = "open-prefix"    // rows of other values share the query's prefix
 	FindingUnusedQuery     = "unused-query"   // a query column is not in the prefix
 	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
 	FindingUnpadded        = "unpadded"       // numbers of varying width don't sort by size
-	FindingComplement      = "complement"     // desc from a number that values may be greater than
-	FindingSignedBinary    = "signed-binary"  // negative numbers sort behind the positive ones
+	FindingComplement      = "complement"     // desc from a base that values may exceed
+	FindingSignedBinary    = "signed-binary"  // negative numbers sort after positive ones
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 
-// FindingCodes lists the codes of all findings that there may be.
+// FindingCodes lists the codes of all possible findings.
 func FindingCodes() []string {
 	return []string{FindingMonotonic, FindingCycle, FindingRandomSalt, FindingOpenSalt, FindingLateSalt, FindingNoSeparator, FindingOpenPrefix,
 		FindingUnusedQuery, FindingReversedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
 }
 
-// Findings lists what there is to say of the key, part by part; query are the columns that a reader has, nil where that
-// is not known.
+// Findings lists the findings of the key, part by part. query are the columns that a reader has; nil if unknown.
 func (e *Expr) Findings(query []string) []Finding {
 	f := findings{expr: e}
 	f.first()
@@ -67,7 +66,7 @@ func (f *findings) addPart(code string, warning bool, p *part, reason, remedy st
 	f.add(code, warning, f.expr.textOf(p), p.start, reason, remedy)
 }
 
-// first looks at the part that decides to which region a row goes: the first that is no literal.
+// first checks the part that decides a row's region: the first that is not a literal.
 func (f *findings) first() {
 	i := slices.IndexFunc(f.expr.parts, func(p part) bool { return !p.literal() })
 	if i < 0 {
@@ -101,7 +100,7 @@ func cycleText(n props) string {
 	return n.cycle.String()
 }
 
-// part looks at a part and at what stands before it.
+// part checks a part and those before it.
 func (f *findings) part(i int) {
 	p := &f.expr.parts[i]
 	n := p.props
@@ -135,7 +134,7 @@ func (e *Expr) onlyLiterals(before int) bool {
 	return !slices.ContainsFunc(e.parts[:before], func(p part) bool { return !p.literal() })
 }
 
-// query looks at what a reader's columns determine.
+// query checks what a reader's columns determine.
 func (f *findings) query(columns []string) {
 	q, err := f.expr.Query(columns)
 	if err != nil {

@@ -2,7 +2,7 @@ package keys
 
 import "fmt"
 
-// calls looks at the functions of a term, the inner ones first.
+// calls checks the functions of a term, the inner ones first.
 func (f *findings) calls(t *term) {
 	if t.call == nil || !t.call.takesValue {
 		return
@@ -42,10 +42,10 @@ func (f *findings) turned(t *term) {
 			f.expr.textOfValue(c)), remedy)
 }
 
-// reversesUnfixed tells whether a function turns a value round that may have several widths.
+// reversesUnfixed reports whether a function reverses or rotates a value of varying width.
 func (e *Expr) reversesUnfixed(c *call) bool {
 	switch {
-	case c.name == "reverse" && len(c.numbers) > 0: // which fills up first
+	case c.name == "reverse" && len(c.numbers) > 0: // it pads first
 		return false
 	case c.name == "reverse", c.name == "rotate":
 		return !e.widthOfValue(c).Fixed()
@@ -53,7 +53,7 @@ func (e *Expr) reversesUnfixed(c *call) bool {
 	return false
 }
 
-// reversedColumns appends the columns that a term hands to such functions as they are.
+// reversedColumns appends the columns that a term passes to such functions unchanged.
 func (e *Expr) reversedColumns(t *term, columns []int) []int {
 	if t.call == nil || !t.call.takesValue {
 		return columns

@@ -6,8 +6,8 @@ import (
 	"bulkload/cell"
 )
 
-// applier appends what a function makes of x to dst. x may lie in dst, before its end. problem says why the value
-// cannot be used; empty where it can.
+// applier appends a function's result for x to dst. x may be a part of dst, before its end. problem is why the value
+// can't be used; empty if it can.
 type applier func(s *step, dst, x []byte) (out []byte, problem string)
 
 // function is an entry of the key language's vocabulary.
@@ -18,10 +18,10 @@ type function struct {
 	params     []param
 	required   int // arguments that must be written, of all
 	apply      applier
-	// shape says how wide the result is, with w of the value and what else the step needs.
+	// shape returns the result's width and the step, given the value's width w.
 	shape   func(c *call, w Width) (Width, step)
 	accepts accepts // of the value
-	// props says what is known of the result, with n of the value.
+	// props returns what is known of the result, given that of the value, n.
 	props func(c *call, n props) props
 }
 
@@ -34,7 +34,7 @@ const (
 	paramZone
 )
 
-// param is an argument behind the first: always a constant.
+// param is an argument after the first, always a constant.
 type param struct {
 	kind     paramKind
 	min, max int64 // of a number
@@ -77,7 +77,7 @@ var functions = []*function{
 	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, propsUnhex},
 }
 
-// arguments is how many a call may have.
+// arguments is how many arguments a call may have.
 func (f *function) arguments() int {
 	if f.takesValue {
 		return len(f.params) + 1
@@ -115,7 +115,7 @@ func shapeBytes(n int) func(*call, Width) (Width, step) {
 	return func(*call, Width) (Width, step) { return Width{n, n}, step{} }
 }
 
-// shapeSalt is that of every remainder: as many digits as the greatest has.
+// shapeSalt is the shape of every remainder: as many digits as the greatest one has.
 func shapeSalt(c *call, _ Width) (Width, step) {
 	n := digits(c.numbers[0] - 1)
 	return Width{n, n}, step{n: c.numbers[0], width: n}
@@ -129,8 +129,8 @@ func shapeMD5(c *call, _ Width) (Width, step) {
 	return Width{n, n}, step{width: n}
 }
 
-// shapeSame is that of functions that keep the bytes' number on plain text; where a fixed width rests on that, the step
-// holds each value against it.
+// shapeSame is the shape of functions that keep the number of bytes of plain text. If a fixed width depends on that,
+// the step checks each value.
 func shapeSame(c *call, w Width) (Width, step) {
 	s := step{}
 	if len(c.numbers) > 0 {
@@ -165,7 +165,7 @@ func shapeDesc(c *call, _ Width) (Width, step) {
 	return Width{s.width, s.width}, s
 }
 
-// base is what desc takes its value from.
+// base is the number that desc subtracts from.
 func (c *call) base() int64 {
 	if len(c.numbers) > 0 {
 		return c.numbers[0]

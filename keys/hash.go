@@ -51,7 +51,7 @@ func applyLongSalt(s *step, dst, x []byte) ([]byte, string) {
 
 const hexDigits = "0123456789abcdef"
 
-// applyMD5 takes the bytes as they are, so that it serves binary values too.
+// applyMD5 hashes the bytes as they are, so it works for binary values too.
 func applyMD5(s *step, dst, x []byte) ([]byte, string) {
 	sum := md5.Sum(x)
 	var text [2 * md5.Size]byte
@@ -66,9 +66,9 @@ func applyMD5Bytes(_ *step, dst, x []byte) ([]byte, string) {
 	return append(dst, sum[:]...), ""
 }
 
-// recordHash is the hash that random_salt spreads records by: over every column's length and bytes, so that moving a
-// byte from one column to the next, or a null for an empty value, changes it. Stored keys rest on it: it must never
-// change.
+// recordHash is the hash by which random_salt distributes records. It covers every column's length and bytes: moving
+// a byte to the next column, or null instead of an empty value, changes it. Stored keys depend on it, so it must
+// never change.
 func recordHash(fields []values.Value) uint64 {
 	h := uint64(len(fields))
 	for _, field := range fields {

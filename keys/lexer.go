@@ -21,7 +21,7 @@ const (
 type token struct {
 	kind  tokenKind
 	start int    // byte offsets in the text
-	end   int    // behind the last byte
+	end   int    // after the last byte
 	value string // a name without backticks, a literal without quotes and escapes
 }
 

@@ -6,9 +6,9 @@ import (
 	"bulkload/values"
 )
 
-// parseMoment reads a date, with or without a time, as a cell's is read (values.ParseClock). Where a unit is given, x is
-// their number since 1970. In a column that is not declared a date or a timestamp 10 digits are seconds and 13 digits milliseconds:
-// such a column says so by its format.
+// parseMoment parses a date, with or without a time, as values.ParseClock does for a cell. With a unit, x is a number
+// of them since 1970. In a column that is not declared a date or timestamp, 10 digits are seconds and 13 digits are
+// milliseconds; a declared one says so by its format.
 func (s *step) parseMoment(x []byte) (c values.Clock, ok bool) {
 	switch {
 	case s.unit != 0:
@@ -20,7 +20,7 @@ func (s *step) parseMoment(x []byte) (c values.Clock, ok bool) {
 	return c, problem == ""
 }
 
-// epochUnits tell by the number of digits what is counted since 1970.
+// epochUnits is the unit of a number since 1970, by its digits.
 var epochUnits = [...]time.Duration{10: time.Second, 13: time.Millisecond}
 
 func parseEpoch(x []byte, unit time.Duration) (c values.Clock, ok bool) {

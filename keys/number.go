@@ -13,7 +13,7 @@ const (
 	problemBase   = "number below 0 or above the base"
 )
 
-// digits is how many decimal digits n, which is not negative, is written with.
+// digits is how many decimal digits n has, which is not negative.
 func digits(n int64) int {
 	count := 1
 	for n >= 10 {
@@ -36,7 +36,7 @@ func appendPadded(dst []byte, n uint64, width int) []byte {
 	return append(dst, text[at:]...)
 }
 
-// parseLong reads a number as Long.parseLong does.
+// parseLong parses a number as Long.parseLong does.
 func parseLong(x []byte) (n int64, problem string) {
 	n, problem = values.ParseInt64(x)
 	if problem == values.OutsideInt64 {
@@ -45,7 +45,7 @@ func parseLong(x []byte) (n int64, problem string) {
 	return n, problem
 }
 
-// applyMod works on numbers of any length, as Oracle's NUMBER(38) has more digits than a long.
+// applyMod accepts numbers of any length, since Oracle's NUMBER(38) has more digits than a long.
 func applyMod(s *step, dst, x []byte) ([]byte, string) {
 	_, x = values.CutSign(x)
 	if len(x) == 0 {

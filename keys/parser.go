@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-	_ "time/tzdata" // a key must not depend on which zones are installed
+	_ "time/tzdata" // a key must not depend on the installed time zones
 	"unicode/utf8"
 
 	"bulkload/values"
 )
 
-// maxDepth bounds how deep calls nest: Append keeps a mark for each.
+// maxDepth bounds the nesting of calls: Append keeps a mark for each.
 const maxDepth = 16
 
 // term is one part of a sum: a literal, a column or a call.
@@ -24,11 +24,11 @@ type term struct {
 // call is a function with its arguments.
 type call struct {
 	*function
-	value     []term // the expression that is the first argument; nil where the function takes none
+	value     []term // the expression that is the first argument; nil if the function has none
 	numbers   []int64
-	character byte // 0 where none is given
+	character byte // 0 if none is given
 	layout    []datePart
-	zone      *time.Location // nil where none is given
+	zone      *time.Location // nil if none is given
 	given     int            // arguments written
 }
 
@@ -100,7 +100,7 @@ func (p *parser) term() (term, error) {
 	return term{t.start, t.end, nil, column, nil}, nil
 }
 
-// call parses a function's arguments; its name has been read.
+// call parses a function's arguments; its name was read before.
 func (p *parser) call(name token) (term, error) {
 	f := findFunction(name.value)
 	if f == nil {
@@ -112,7 +112,7 @@ func (p *parser) call(name token) (term, error) {
 	defer func() { p.depth-- }()
 	c := &call{function: f}
 	for i := 0; ; i++ {
-		if err := p.advance(); err != nil { // over ( or ,
+		if err := p.advance(); err != nil { // skip ( or ,
 			return term{}, err
 		}
 		if err := p.argument(c, i); err != nil {
@@ -194,7 +194,7 @@ func (p *parser) zone(c *call) error {
 		return p.unexpected("a time zone in quotes: " + c.usage)
 	}
 	zone, err := values.Location(p.ahead.value)
-	if err != nil || p.ahead.value == "" { // in words of its own, since a name is in quotes here
+	if err != nil || p.ahead.value == "" { // an error of its own, since a name is in quotes here
 		return p.Fail(p.ahead.start, "%q is not a time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
 	}
 	if c.zone = zone; zone == nil {

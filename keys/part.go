@@ -2,23 +2,23 @@ package keys
 
 import "time"
 
-// Part is a term of the sum that a row key is, as far as the expression and the declared columns tell.
+// Part is a term of the sum that makes a row key, as far as the expression and the declared columns describe it.
 type Part struct {
 	Text     string        // as it was written
 	Position int           // where it begins in the expression, in characters from 1
-	Columns  []int         // that it rests on, in order of first use
-	Reversed []int         // columns whose values it turns round as they are (reverse, rotate), though they have no fixed width
-	Record   bool          // it rests on every column of the record: random_salt
+	Columns  []int         // that it depends on, in order of first use
+	Reversed []int         // columns of varying width that it reverses or rotates unchanged
+	Record   bool          // it depends on every column of the record: random_salt
 	Literal  bool          // it is the same in every key
 	Width    Width         // in bytes
-	Values   int64         // how many values it can have, of salts and remainders; 0: unknown or many
-	Even     bool          // its values are spread evenly, in whatever order records come: salts, hashes, low digits first
+	Values   int64         // number of values, for salts and remainders; 0: unknown or many
+	Even     bool          // its values are evenly distributed, whatever the order of records: salts, hashes, low digits first
 	Order    Order         // how it follows time or a sequence
-	Moment   bool          // it is made of a date or a moment
-	Cycle    time.Duration // after which a date without its year comes again, at the soonest; 0: never
+	Moment   bool          // it is made of a date or a timestamp
+	Cycle    time.Duration // time after which a date without its year repeats, at least; 0: never
 }
 
-// Order is how a part of the key moves while the number or the moment that it is made of grows.
+// Order is how a part of the key moves as the number or time that it is made of grows.
 type Order int
 
 // The orders of a part.
@@ -28,7 +28,7 @@ const (
 	Descending              // new records have ever smaller keys
 )
 
-// Parts lists the terms of the sum that the key is.
+// Parts lists the terms of the sum that makes the key.
 func (e *Expr) Parts() []Part {
 	parts := make([]Part, len(e.parts))
 	for i := range e.parts {
@@ -44,5 +44,5 @@ func (e *Expr) Parts() []Part {
 
 func (e *Expr) textOf(p *part) string { return e.text[p.start:p.end] }
 
-// literal tells whether the part is the same in every key.
+// literal reports whether the part is the same in every key.
 func (p *part) literal() bool { return len(p.columns) == 0 && !p.wholeRecord }

@@ -6,11 +6,11 @@ import (
 	"bulkload/values"
 )
 
-// content is what the text of a value is made of, as far as it is known before there is a record.
+// content is what a value's text consists of, as far as it is known without a record.
 type content int
 
 const (
-	contentUnknown content = iota // looked at a record at a time
+	contentUnknown content = iota // decided for each record
 	contentText
 	contentDigits // a whole number that is not negative
 	contentWhole  // a whole number
@@ -34,20 +34,20 @@ var contentNames = [...]string{
 	contentHex: "hex text",
 }
 
-// numeric tells whether the values sort by size when they are padded.
+// numeric reports whether the values sort by size once they are padded.
 func (c content) numeric() bool { return c >= contentDigits && c <= contentNumber }
 
-// props is what the expression and the declared columns tell of a value.
+// props is what the expression and the declared columns say about a value.
 type props struct {
 	content content
-	most    int64 // the greatest number that it can be, where that is known; 0: unknown
+	most    int64 // the greatest number that it can be; 0: unknown
 	order   Order
 	moment  bool
 	cycle   time.Duration
 	spread  distribution
 }
 
-// propsOfColumn is that of a column as it stands.
+// propsOfColumn is the properties of a column's own value.
 func propsOfColumn(c Column) props {
 	n := props{content: contentOf[c.Kind], most: greatest[c.Kind]}
 	n.moment = n.content == contentMoment
@@ -63,16 +63,16 @@ func propsOfColumn(c Column) props {
 	return n
 }
 
-// The greatest moments that are written with 13 and with 10 digits.
+// The greatest times that are written with 13 and with 10 digits.
 const (
 	mostMillis  = 9_999_999_999_999
 	mostSeconds = 9_999_999_999
 )
 
-// propsOfLiteral leaves open what a constant is: what a function can't make of it is found when it is parsed.
+// propsOfLiteral knows nothing of a constant: whether a function has a result for it is decided when it is parsed.
 func propsOfLiteral() props { return props{} }
 
-// propsOfSum is that of several terms one behind the other, as the argument of a function.
+// propsOfSum is the properties of several concatenated terms, as the argument of a function.
 func propsOfSum(all []props) props {
 	if len(all) == 1 {
 		return all[0]
@@ -89,7 +89,7 @@ func propsOfSum(all []props) props {
 	return sum
 }
 
-// The natures of the functions' results, of n of the argument.
+// The properties of the functions' results, given those of the argument, n.
 
 func propsHash(c *call, _ props) props {
 	digits := 32
@@ -103,7 +103,7 @@ func propsHashBytes(*call, props) props {
 	return props{content: contentBytes, spread: distribution{alphabet: allBytes, width: 16}}
 }
 
-// propsSalt is that of the salts, whose every value must begin a region.
+// propsSalt is the properties of salts. Each of their values must begin a region.
 func propsSalt(c *call, n props) props {
 	n = propsMod(c, n)
 	n.spread.salt = true
@@ -115,16 +115,16 @@ func propsMod(c *call, _ props) props {
 	return props{content: contentDigits, most: n - 1, spread: distribution{alphabet: decimals, width: digits(n - 1), count: n}}
 }
 
-// propsReversed is that of what brings the last characters to the front: low digits are spread evenly, and a hash stays
-// one.
+// propsReversed is the properties of functions that bring the last characters to the front: low digits are evenly
+// distributed, and a hash remains one.
 func propsReversed(c *call, n props) props {
 	out := props{content: n.content, spread: n.spread}
 	if n.content.numeric() && n.content != contentDigits {
-		out.content = contentUnknown // the minus comes to stand behind the number
+		out.content = contentUnknown // the minus is after the number then
 	}
 	switch {
 	case n.spread.count > 0:
-		out.spread = distribution{} // of a few numbers not every digit comes
+		out.spread = distribution{} // a few numbers do not have every digit
 	case n.content.numeric():
 		out.spread = distribution{alphabet: decimals, width: lowDigits}
 		if c.name == "rotate" {
@@ -134,7 +134,7 @@ func propsReversed(c *call, n props) props {
 	return out
 }
 
-// lowDigits is how many of the last digits are taken to be spread evenly: the higher ones are few.
+// lowDigits is how many of the last digits are assumed to be evenly distributed.
 const lowDigits = 4
 
 func propsDesc(c *call, n props) props {
@@ -188,7 +188,7 @@ func propsLower(_ *call, n props) props {
 	return n
 }
 
-// propsDate: a date goes up with time where its greatest field stands in front; without its year it comes again.
+// propsDate: a date ascends with time if its greatest field comes first; without its year it repeats.
 func propsDate(c *call, _ props) props {
 	out := props{content: contentDigits, moment: true, cycle: cycleOf(c.layout)}
 	for _, p := range c.layout {

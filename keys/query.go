@@ -7,20 +7,20 @@ import (
 	"bulkload/values"
 )
 
-// Query says where the rows lie that have the same values in some columns: below one key prefix, or below one for each
+// Query finds the rows that have the same values in some columns: below one key prefix, or below one prefix for each
 // value of the salts and remainders that those columns do not determine. It is immutable and safe for concurrent use.
 type Query struct {
 	expr  *Expr
-	parts []part // the leading ones that are determined, or whose values can be gone through
-	open  []bool // of each, whether its values are gone through
+	parts []part // the leading ones that are determined or can be enumerated
+	open  []bool // for each, whether its values are enumerated
 	scans int
 }
 
-// MaxScans is how many scans a query may need at most.
+// MaxScans is the largest number of scans for a query.
 const MaxScans = 10_000
 
-// Query prepares the queries for the given columns. The error says why there is no prefix: the key begins with what these
-// columns don't determine, or so many scans would be needed that reading the whole table is cheaper.
+// Query prepares queries by the given columns. The error is why there is no prefix: the key begins with something
+// that these columns don't determine, or reading the whole table is cheaper than that many scans.
 func (e *Expr) Query(columns []string) (*Query, error) {
 	known, err := e.known(columns)
 	if err != nil {
@@ -36,7 +36,7 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 				break
 			}
 			scans *= int(min(p.props.spread.count, MaxScans+1))
-		} else if !p.literal() || scans == q.scans { // behind an open salt a literal tells nothing
+		} else if !p.literal() || scans == q.scans { // after an enumerated salt a literal narrows nothing
 			q.parts, q.open, q.scans = e.parts[:i+1], open[:i+1], scans
 		}
 	}
@@ -49,10 +49,10 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 	return q, nil
 }
 
-// Scans is how many prefixes a query has, each of which is a scan.
+// Scans is the number of a query's prefixes, each of which is a scan.
 func (q *Query) Scans() int { return q.scans }
 
-// Width is that of the prefixes.
+// Width is the prefixes' width.
 func (q *Query) Width() Width {
 	var w Width
 	for i := range q.parts {
@@ -64,9 +64,9 @@ func (q *Query) Width() Width {
 // String is the part of the expression that makes the prefixes.
 func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
 
-// Prefixes are the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append; only
-// those of the query need be set. Where a prefix ends in a value of unfixed width, rows of longer values lie below it,
-// too. The error is a *ValueError.
+// Prefixes returns the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append;
+// only those of the query need be set. If a prefix ends in a value of varying width, rows of longer values share it.
+// The error is a *ValueError.
 func (q *Query) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}
 	for i := range q.parts {

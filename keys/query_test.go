@@ -20,7 +20,7 @@ func TestQueries(t *testing.T) {
 		{"salt(id, 3) + check_id + '-' + id", "check_id", 3, "0A208849559- 1A208849559- 2A208849559-"},
 		{"salt(id, 3) + check_id + '-' + id", "check_id id", 1, "0A208849559-59C1B6E4F7D501ECE053C5013807B6BE"},
 		{"mod(rule_no, 2) + phone + long_salt(rule_no, 3) + check_id", "phone check_id", 6, "013800138000" + "0A208849559 0138001380001A208849559 0138001380002A208849559 1138001380000A208849559 1138001380001A208849559 1138001380002A208849559"},
-		{"phone + salt(id, 10) + rule_no", "phone", 1, "13800138000"}, // one scan reads all salts behind it
+		{"phone + salt(id, 10) + rule_no", "phone", 1, "13800138000"}, // one scan reads all salts after it
 		{"'v1' + random_salt(2) + 'x' + check_id", "check_id", 2, "v10xA208849559 v11xA208849559"},
 		{"'v1' + rule_no", "id", 1, "v1"},
 		{"random_salt(2) + 'x' + check_id", "id", 0, "!depends on the whole record"},

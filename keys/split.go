@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// distribution says how the values of a part lie: evenly over the texts of width characters of an alphabet, or over the first
-// count of them. The zero value: nobody knows.
+// distribution is how the values of a part are distributed: evenly over the texts of width characters of an alphabet,
+// or over the first count of them. The zero value: unknown.
 type distribution struct {
 	alphabet string // ascending
-	width    int    // leading characters that are even
+	width    int    // leading characters that are evenly distributed
 	count    int64  // 0: every text of that width
 	salt     bool   // each value must begin a region
 }
@@ -27,7 +27,7 @@ var allBytes = func() string {
 	return string(b)
 }()
 
-// ofHash is the spread, unless it is that of a salt or a remainder: these are known by their own digits only.
+// ofHash is the distribution, unless it is that of a salt or a remainder: only their own digits are known.
 func (s distribution) ofHash() distribution {
 	if s.count > 0 {
 		return distribution{}
@@ -37,13 +37,13 @@ func (s distribution) ofHash() distribution {
 
 func (s *distribution) known() bool { return s.width > 0 }
 
-// MaxSplits bounds what Splits makes.
+// MaxSplits is the largest number of boundaries that Splits returns.
 const MaxSplits = 1 << 16
 
-// Splits suggests the boundaries of a table of n regions from the expression alone: the values of a salt, even steps of
-// a hash, of a remainder or of low digits, behind the literals in front of them. They ascend and there are n−1 of them;
-// fewer where the key's leading parts have fewer values, and more where a salt asks for it, as each of its values must
-// begin a region. The error says why the leading part gives none: then quantiles of the keys themselves will do.
+// Splits proposes the boundaries of a table of n regions from the expression alone: the values of a salt, or even
+// steps of a hash, a remainder or low digits, after the literals before them. They ascend. There are n−1 of them;
+// fewer if the key's leading parts have fewer values, and more if there is a salt, since each of its values must
+// begin a region. The error is why the leading part has none; quantiles of the keys themselves can be used then.
 func (e *Expr) Splits(n int) ([][]byte, error) {
 	if n < 1 || n > MaxSplits {
 		return nil, fmt.Errorf("%d regions are asked for; 1 to %d can be suggested", n, MaxSplits)
@@ -76,7 +76,7 @@ func splitsOf(parts []part, front []byte, n int) [][]byte {
 		return s.steps(front, width, values, int64(n))
 	}
 	within := int((int64(n) + values - 1) / values)
-	fits := width == parts[0].width.Max // else more of this part stands between
+	fits := width == parts[0].width.Max // otherwise more of this part is between them
 	var out [][]byte
 	for i := range values {
 		value := s.text(front, width, i)
@@ -90,11 +90,11 @@ func splitsOf(parts []part, front []byte, n int) [][]byte {
 	return out
 }
 
-// even tells whether a part can cut what stands before it.
+// even reports whether a part can divide a range.
 func (s *distribution) even() bool { return s.known() && !s.salt }
 
-// leading is how many leading characters to use for n regions, and how many values they have: so many that no region is
-// larger than another by more than a 64th, where there are so many.
+// leading is how many leading characters to use for n regions, and how many values these have: enough that no region
+// is larger than another by more than a 64th, if there are that many.
 func (s *distribution) leading(n int64) (width int, values int64) {
 	if s.count > 0 {
 		return s.width, s.count

@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/editdistance"
 )
 
-// Suggest suggests the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It is
-// empty where none is near.
+// Suggest returns the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?".
+// It is empty if none is near.
 func Suggest(name string, known []string) string {
 	if len(name) > maxSuggestLen {
 		return ""
@@ -25,5 +25,5 @@ func Suggest(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// maxSuggestLen bounds the names for which a known one is looked for.
+// maxSuggestLen bounds the length of names for which a suggestion is computed.
 const maxSuggestLen = 200

@@ -2,9 +2,9 @@ package keys
 
 import "unicode/utf8"
 
-// decode gives the first character of x, which is not empty, as Java's UTF-8 decoder would: what is no UTF-8 becomes
-// U+FFFD, one for as many bytes as java.lang.String takes for one (String.decodeUTF8_UTF16, malformed3, malformed4),
-// which are others than Go takes.
+// decode returns the first character of x, which is not empty, as Java's UTF-8 decoder would: invalid bytes become
+// U+FFFD, one for as many bytes as java.lang.String uses (String.decodeUTF8_UTF16, malformed3, malformed4). Go uses
+// other numbers.
 func decode(x []byte) (r rune, size int) {
 	r, size = utf8.DecodeRune(x)
 	if r == utf8.RuneError && size == 1 {
@@ -31,7 +31,7 @@ func malformed3(x []byte) int {
 	case len(x) > 2 && !continues(x[2]):
 		return 2
 	}
-	return min(len(x), 3) // cut off by the end, or a surrogate
+	return min(len(x), 3) // cut off at the end, or a surrogate
 }
 
 func malformed4(x []byte) int {
@@ -95,7 +95,7 @@ func appendUnits(dst, x []byte, from, to int) []byte {
 	return dst
 }
 
-// appendText appends x with U+FFFD for what is no UTF-8.
+// appendText appends x with U+FFFD for invalid UTF-8.
 func appendText(dst, x []byte) []byte {
 	if utf8.Valid(x) {
 		return append(dst, x...)

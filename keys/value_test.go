@@ -32,7 +32,7 @@ func TestFunctionsOfEmptyValues(t *testing.T) {
 	}
 }
 
-// functionCall is a key of one function, behind a literal so that it is never empty.
+// functionCall is a key of one function, after a literal so that it is never empty.
 func functionCall(t *testing.T, f *function) *Expr {
 	t.Helper()
 	text := "'-' + " + f.name + "(x"

@@ -15,29 +15,29 @@ import (
 	"bulkload/internal/storage"
 )
 
-// HFile is a finished file to hand over.
+// HFile is a finished file to be loaded.
 type HFile struct {
 	Family   string
 	URI      string // hdfs://…
 	FirstRow []byte
 	LastRow  []byte
-	Probes   []Probe // cells by which a region shows that it serves the file
-	// Known says that the table returned these cells before the file was loaded: they prove nothing then.
-	Known bool
+	Probes   []Probe // cells by which a region proves that it serves the file
+	// ServedBefore: the table returned these cells before the file was loaded, so they prove nothing.
+	ServedBefore bool
 }
 
-// Report says what a load did. After an error it says how far it came.
+// Report says what a load did; after an error, how far it came.
 type Report struct {
-	Files   int // that the table has
+	Files   int // that the table has now
 	Regions int // requests that loaded something
 	Rounds  int
-	Probed  time.Duration // how long the table was asked for cells before the first request
-	// Staging is the staging folder where it is still there: after an error because files may be in it still or may yet
-	// come there, so that it must not be deleted unseen; after success because HBase did not delete it.
+	Probed  time.Duration // time for probes before the first request
+	// Staging is the staging folder if it still exists: after an error because files may be in it or still arrive
+	// there, so that it must not be deleted unseen; after success because HBase did not delete it.
 	Staging string
 }
 
-// Add adds what a further load of the same files did.
+// Add adds the result of a further load of the same files.
 func (r *Report) Add(o *Report) {
 	r.Files += o.Files
 	r.Regions += o.Regions
@@ -46,30 +46,32 @@ func (r *Report) Add(o *Report) {
 	r.Staging = o.Staging
 }
 
-// Hooks are told how a load goes on; each may be nil. An error of theirs ends the load.
+// Hooks are called as a load progresses; each may be nil. An error of a hook ends the load.
 type Hooks struct {
-	// Staging is told the URI of the staging folder before the first request: what files an interrupted load leaves
-	// there, RecoverStaging brings back.
+	// Staging gets the URI of the staging folder before the first request: RecoverStaging needs it to bring back what
+	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
+	// after a kill.
 	Staging func(folder string) error
-	// Known is given, before the first request, the files whose cells the table returns already.
-	Known func([]HFile) error
-	// Before is called before each request, from several goroutines: where it is an error, the request is not sent.
+	// ServedBefore gets, before the first request, the files whose cells the table already returns.
+	ServedBefore func([]HFile) error
+	// Before is called before each request, from several goroutines. If it returns an error, the request is not sent.
 	Before func() error
-	// Done is told of a request's files once it is certain that the table has them.
+	// Done gets a request's files once it is certain that the table has them.
 	Done func([]HFile) error
 }
 
-// LoadFrom hands files to the regions that hold their rows: one request a region, with all its files. fs is the file
-// system that all of them are on.
+// LoadFrom loads files into the regions that hold their rows: one request for each region, with all its files. fs is
+// the file system that all of them are on.
 //
-// HBase moves the files: afterwards they are not where they were. A file counts as loaded where a region server said so
-// clearly; after any other answer the open region is asked for the file's cells (see Probe), and files that it does not
-// serve are a *LostError at the end. Where all went well Probe is still to be asked for all files: see there. A file that can't be loaded stays there, or is moved
-// back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
-// a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
-// (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
+// HBase moves the files: afterwards they are not at their sources. A file counts as loaded if a region server clearly
+// said so. After any other answer the open region is asked for the file's cells (see Probe), and files that it does
+// not serve are a *LostError at the end. If all went well, the caller must still Probe all files: see there. A file
+// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear before that the load
+// would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
+// rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
+// are given 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := newLoading(c, fsys)
+	l := newLoadRun(c, fsys)
 	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
@@ -85,40 +87,40 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, f
 	return &l.report, err
 }
 
-// loading is one load.
-type loading struct {
+// loadRun is the state of one load.
+type loadRun struct {
 	cluster *Cluster
 	fs      storage.FS
 	hooks   Hooks
 	table   hbase.TableName
 	token   string // the staging folder's URI
 	rights  *delegation
-	regions []Region // as they were at the last look, for what does no harm where they have changed
+	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
 	left    []*pendingFile
 	lost    []Finding
 	report  Report
-	// decide finds out which files the table serves of those that are neither at their place nor in the staging folder:
-	// prove, but for tests.
-	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
+	// resolve determines which files the table serves, of those that are neither at their source nor in staging:
+	// prove, except in tests.
+	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-func newLoading(c *Cluster, fsys storage.FS) *loading {
-	l := &loading{cluster: c, fs: fsys}
-	l.decide = l.prove
+func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
+	l := &loadRun{cluster: c, fs: fsys}
+	l.resolve = l.prove
 	return l
 }
 
-// pendingFile is a file on its way.
+// pendingFile is a file that is not yet loaded.
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
-	staged   string    // where a region server puts it before it is the region's
-	refusals int       // how often a region did not load it
-	refused  time.Time // when the first of them was
-	adrift   bool      // a server may still be at it, or it is not known where the file is
+	staged   string    // where a region server puts it before it moves it into the region
+	refusals int       // times that a region did not load it
+	refused  time.Time // time of the first refusal
+	inDoubt  bool      // a server may still move it, or it is unknown where it is
 }
 
-func (l *loading) run(ctx context.Context, name string, files []HFile) error {
+func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -132,9 +134,10 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	if err := l.check(table, files); err != nil {
 		return err
 	}
+	// For the first round and the probes: they were just looked up.
 	l.regions = table.Regions
 	start := time.Now()
-	err = l.markKnown(ctx, table)
+	err = l.findServedBefore(ctx, table)
 	l.report.Probed = time.Since(start)
 	if err != nil {
 		return err
@@ -148,32 +151,33 @@ func (l *loading) run(ctx context.Context, name string, files []HFile) error {
 	return err
 }
 
-// cancelToken ends the token, unless a server may still be moving files by it: then it ends by itself, within a day.
-func (l *loading) cancelToken(ctx context.Context) {
-	if l.adrift() {
+// cancelToken cancels the token, unless a server may still be moving files with it. Then it expires by itself, within
+// a day.
+func (l *loadRun) cancelToken(ctx context.Context) {
+	if l.anyInDoubt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	_ = l.rights.cancel(ctx) // it ends by itself, too
+	_ = l.rights.cancel(ctx) // it expires by itself, too
 }
 
-// adrift tells whether a server may still be at a file.
-func (l *loading) adrift() bool {
-	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.adrift })
+// anyInDoubt reports whether a server may still move a file.
+func (l *loadRun) anyInDoubt() bool {
+	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.inDoubt })
 }
 
-// markKnown finds the files whose cells the table returns already: of those the cells can't show later that the file was
-// loaded.
+// findServedBefore finds the files whose cells the table already returns: their cells can't prove later that the file
+// was loaded.
 //
-// One cell that is not there is enough, so the other ones are asked for only where the first is.
-func (l *loading) markKnown(ctx context.Context, table *Table) error {
-	p, err := l.cluster.probingOf(table)
+// One cell that is missing is enough, so the others are asked for only if the first one is there.
+func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
+	p, err := l.cluster.proberOf(table)
 	if err != nil {
 		return err
 	}
-	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.Known || len(f.Probes) == 0 })
-	files, err = p.present(ctx, files, func(all []Probe) []Probe { return all[:1] })
+	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.ServedBefore || len(f.Probes) == 0 })
+	files, err = p.servedFiles(ctx, files, func(all []Probe) []Probe { return all[:1] })
 	if err != nil {
 		return err
 	}
@@ -188,28 +192,28 @@ func (l *loading) markKnown(ctx context.Context, table *Table) error {
 			several = append(several, f)
 		}
 	}
-	several, err = p.present(ctx, several, func(all []Probe) []Probe { return all[1:] })
+	several, err = p.servedFiles(ctx, several, func(all []Probe) []Probe { return all[1:] })
 	if err != nil {
 		return err
 	}
-	return l.setKnown(append(known, several...))
+	return l.setServedBefore(append(known, several...))
 }
 
-// setKnown marks files whose cells the table returns before they are loaded.
-func (l *loading) setKnown(files []*pendingFile) error {
+// setServedBefore marks files whose cells the table returns before they are loaded.
+func (l *loadRun) setServedBefore(files []*pendingFile) error {
 	var known []HFile
 	for _, f := range files {
-		f.Known = true
+		f.ServedBefore = true
 		known = append(known, f.HFile)
 	}
-	if len(known) == 0 || l.hooks.Known == nil {
+	if len(known) == 0 || l.hooks.ServedBefore == nil {
 		return nil
 	}
-	return l.hooks.Known(known)
+	return l.hooks.ServedBefore(known)
 }
 
-// present keeps the files of which the table returns certain probes.
-func (p *probing) present(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
+// servedFiles returns the files for which the table returns the selected probes.
+func (p *prober) servedFiles(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -228,8 +232,9 @@ func (p *probing) present(ctx context.Context, files []*pendingFile, which func(
 	return found, err
 }
 
-// LostError says that HBase took files and the table does not serve them, and may never do so: a region server that died,
-// or that takes itself for alive, has moved them somewhere. They are to be written and loaded again. It is ErrUnavailable.
+// LostError says that HBase took files that the table does not serve, and may never serve: a region server that died,
+// or that wrongly believes it is alive, has moved them somewhere. They must be written and loaded again. It is
+// ErrUnavailable.
 type LostError struct {
 	Table string
 	Files []Finding
@@ -243,12 +248,13 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// Unwrap is ErrUnavailable: the cluster does not say what became of the files.
+// Unwrap returns ErrUnavailable: the cluster does not say what happened to the files.
 func (e *LostError) Unwrap() error { return ErrUnavailable }
 
-// check refuses, before anything is sent, what can't be loaded.
-func (l *loading) check(table *Table, files []HFile) error {
-	names := make(map[string]string) // family and base name, by which files are told apart in the staging folder
+// check refuses, before anything is sent, files that can't be loaded.
+func (l *loadRun) check(table *Table, files []HFile) error {
+	// Two files of one name would overwrite each other in staging.
+	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
 			return errcode.TableFamily.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
@@ -272,8 +278,8 @@ func (l *loading) check(table *Table, files []HFile) error {
 	return nil
 }
 
-// checkSource checks that a file is at its place.
-func (l *loading) checkSource(f *pendingFile) error {
+// checkSource checks that a file is at its source.
+func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
 	case err != nil:
@@ -286,8 +292,8 @@ func (l *loading) checkSource(f *pendingFile) error {
 	return nil
 }
 
-// prepare makes the staging folder and checks that files can go through it.
-func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration) error {
+// prepare creates the staging folder and checks that files can pass through it.
+func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := l.delegate(ctx)
@@ -305,6 +311,7 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	// From here on the folder exists, and is reported unless cleanup deletes it.
 	l.report.Staging = l.token
 	if err := l.checkStaging(table); err != nil {
 		l.cleanup(ctx)
@@ -320,15 +327,15 @@ func (l *loading) prepare(ctx context.Context, table *Table, wait time.Duration)
 	return nil
 }
 
-// delegate gets the token for the requests, where the cluster has Kerberos.
-func (l *loading) delegate(ctx context.Context) (err error) {
+// delegate gets the token for the requests if the cluster has Kerberos.
+func (l *loadRun) delegate(ctx context.Context) (err error) {
 	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
 		_, err = l.rights.forRequest(ctx)
 	}
 	return err
 }
 
-func (l *loading) checkStaging(table *Table) error {
+func (l *loadRun) checkStaging(table *Table) error {
 	authority, folder := splitURI(l.token)
 	for _, f := range l.left {
 		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
@@ -356,7 +363,7 @@ func (l *loading) checkStaging(table *Table) error {
 
 const trackerProperty = "hbase.store.file-tracker.impl"
 
-// fileTracker is the table's or a family's store file tracker where it is not the default one.
+// fileTracker is the table's or a family's store file tracker if it is not the default one.
 func fileTracker(table *Table) string {
 	all := []map[string]string{table.Attributes}
 	for _, f := range table.Families {
@@ -370,9 +377,10 @@ func fileTracker(table *Table) string {
 	return ""
 }
 
-// cleanup has the staging folder deleted, with what is in it: only where every file is accounted for.
-func (l *loading) cleanup(ctx context.Context) {
-	if l.adrift() {
+// cleanup has HBase delete the staging folder and everything in it, only if every file is accounted for: a file in
+// doubt may be in the folder, or still arrive there, as the only copy of its rows.
+func (l *loadRun) cleanup(ctx context.Context) {
+	if l.anyInDoubt() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -385,9 +393,9 @@ func (l *loading) cleanup(ctx context.Context) {
 	}
 }
 
-// onFirstRegion makes a call of the region server that holds the table's first region, the one that knows of staging. A
-// call that was lost is made again: it makes another staging folder, or deletes one that is gone.
-func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
+// onFirstRegion calls the region server of the table's first region, which is in charge of staging. A call whose
+// answer was lost is repeated: that creates another staging folder, or deletes one that is gone.
+func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; regions = nil {
 		if len(regions) == 0 {
@@ -402,13 +410,13 @@ func (l *loading) onFirstRegion(ctx context.Context, call func(context.Context, 
 			err = l.cluster.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
 		var lost *hbase.ConnError
-		if err == nil || !isPassing(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
+		if err == nil || !isTransient(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
 			return err
 		}
 	}
 }
 
-// splitURI takes "scheme://authority/path", "scheme:/path" or "/path" apart. Hadoop escapes nothing in them.
+// splitURI splits "scheme://authority/path", "scheme:/path" or "/path". Hadoop escapes nothing in them.
 func splitURI(uri string) (authority, name string) {
 	scheme, rest, ok := strings.Cut(uri, ":")
 	if !ok || strings.Contains(scheme, "/") {
@@ -425,7 +433,7 @@ func splitURI(uri string) (authority, name string) {
 	return rest[:slash], rest[slash:]
 }
 
-// withPort adds the NameNode's default port, for comparing. (It does so to a name service, too, on both sides.)
+// withPort adds the NameNode's default port, for comparisons. (It does so for a name service too, on both sides.)
 func withPort(authority string) string {
 	if strings.Contains(authority, ":") {
 		return authority

@@ -524,7 +524,7 @@ func TestMoveWhileLoading(t *testing.T) {
 	}
 	l.move(table, before.Regions[0])
 	passing, err := w.round(t.Context(), stale)
-	if !isPassing(passing) || err != nil {
+	if !isTransient(passing) || err != nil {
 		t.Errorf("at the old server: %v, %v", passing, err)
 	}
 	if err := w.rounds(t.Context()); err != nil {
@@ -538,9 +538,9 @@ func TestMoveWhileLoading(t *testing.T) {
 }
 
 // begin is the first part of LoadFrom.
-func (l *lab) begin(table string, files ...HFile) *loading {
+func (l *lab) begin(table string, files ...HFile) *loadRun {
 	l.Helper()
-	w := newLoading(l.Cluster, l.fs)
+	w := newLoadRun(l.Cluster, l.fs)
 	described, err := l.Table(l.Context(), table)
 	if err == nil {
 		w.table, err = parseName(table)
@@ -549,7 +549,7 @@ func (l *lab) begin(table string, files ...HFile) *loading {
 		err = w.check(described, files)
 	}
 	if err == nil {
-		err = w.prepare(l.Context(), described, patience)
+		err = w.prepare(l.Context(), described, callTimeout)
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -617,7 +617,7 @@ func TestAnswerLost(t *testing.T) {
 	l.wantScan(table, "a f a of 1")
 }
 
-// deafProxy puts a connection in place of the one to a server that passes requests on, and breaks at the first answer.
+// deafProxy puts a connection instead of the one to a server that passes requests on, and breaks at the first answer.
 func deafProxy(t *testing.T, s *servers, addr string) (requests func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -97,7 +97,7 @@ func TestSettings(t *testing.T) {
 	conf.Set("hbase.client.scanner.timeout.period", "5000")
 	conf.Set("hbase.client.scanner.max.result.size", "104857600")
 	s, err = readSettings(conf)
-	if err != nil || s.scanBytes != 16<<20 || s.load != 20*time.Minute || s.call != longestWait || s.idle != 5*time.Second {
+	if err != nil || s.scanBytes != 16<<20 || s.load != 20*time.Minute || s.call != maxTimeout || s.idle != 5*time.Second {
 		t.Errorf("got %+v, %v", s, err)
 	}
 }

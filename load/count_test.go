@@ -19,7 +19,7 @@ type operations struct {
 // count counts what do asks for.
 func (l *lab) count(do func()) *operations {
 	o := &operations{multis: map[string]int{}}
-	l.asking = func(server string, regions []hbase.RegionGets) {
+	l.onProbeCall = func(server string, regions []hbase.RegionGets) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.multis[server]++
@@ -30,7 +30,7 @@ func (l *lab) count(do func()) *operations {
 	before := l.reader.metaScans.Load()
 	do()
 	o.scans = l.reader.metaScans.Load() - before
-	l.asking = nil
+	l.onProbeCall = nil
 	return o
 }
 

@@ -10,19 +10,19 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// creation is how long making a table may take while the master answers: a fresh cluster takes some 20 seconds for
-// its first one.
-const creation = 5 * time.Minute
+// createTimeout is how long the creation of a table may take while the master answers: a fresh cluster needs some 20
+// seconds for its first one.
+const createTimeout = 5 * time.Minute
 
-// pollEvery is the pause between two looks at a procedure.
+// pollEvery is the pause between two checks of a procedure.
 const pollEvery = 200 * time.Millisecond
 
-// Create makes a table with those families and splits through HBase's master, and its namespace where it is missing,
+// Create makes a table with those families and splits through HBase's master, and its namespace if it is missing,
 // and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
 // are set. Splits are in ascending order. A table that is there already is ErrExists. It gives the namespace
 // that it had to make for it; "" where that was there.
 func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
-	limited, cancel := context.WithTimeout(ctx, creation)
+	limited, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	namespace, err = c.create(limited, name, families, splits)
 	switch {
@@ -71,7 +71,8 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family, sp
 	return namespace, err
 }
 
-// checkSplits refuses what the master takes and never finishes: Java's client looks at splits, the master does not.
+// checkSplits refuses splits that the master would accept and never finish: Java's client checks them, the master
+// does not.
 func checkSplits(splits [][]byte) error {
 	for i, row := range splits {
 		switch {
@@ -91,7 +92,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made b
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return false, nil // to look at a namespace takes more rights than to make a table in it
+		return false, nil // checking a namespace needs more rights than creating a table in it
 	}
 	if err != nil || exists {
 		return false, err
@@ -100,7 +101,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made b
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateNamespace(ctx, namespace, nonce)
 	})
-	if hbase.IsRemote(err, "NamespaceExistException") { // somebody was faster
+	if hbase.IsRemote(err, "NamespaceExistException") { // somebody else created it meanwhile
 		return false, nil
 	}
 	return err == nil, err
@@ -131,7 +132,7 @@ func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, 
 	return err
 }
 
-// onMasterBriefly is onMaster for one step of a longer work: the master must answer the step in time.
+// onMasterBriefly is onMaster for one step of a longer operation: the master must answer the step in time.
 func (c *Cluster) onMasterBriefly(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()

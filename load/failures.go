@@ -13,72 +13,72 @@ import (
 	"bulkload/internal/kerberos"
 )
 
-// remedy is what is done about a failure.
+// remedy is the reaction to a failure.
 type remedy int
 
 const (
-	giveUp    remedy = iota // it will not pass
-	reopen                  // the scanner is no use any more, the region is where it was: open another one
-	waitThere               // the server has too much to do
-	lookAgain               // the region, or its server, is not there any more
+	noRetry       remedy = iota // permanent
+	reopenScanner               // the scanner is useless, the region is where it was: open another one
+	backOff                     // the server is overloaded
+	relocate                    // the region, or its server, has moved or gone
 )
 
-// remedies are those of HBase's exceptions, by their classes without packages.
+// remedies are the reactions to HBase's exceptions, by class name without package.
 var remedies = map[string]remedy{
-	"UnknownScannerException":        reopen, // its lease ran out, or the server was started again
-	"LeaseException":                 reopen, // the same, within a call
-	"OutOfOrderScannerNextException": reopen, // the answer before got lost
-	"ScannerResetException":          reopen, // the server could not go on with it
+	"UnknownScannerException":        reopenScanner, // its lease ran out, or the server was started again
+	"LeaseException":                 reopenScanner, // the same, within a call
+	"OutOfOrderScannerNextException": reopenScanner, // the answer before got lost
+	"ScannerResetException":          reopenScanner, // the server could not continue with it
 
-	"CallDroppedException":      waitThere,
-	"CallQueueTooBigException":  waitThere,
-	"CallTimeoutException":      waitThere,
-	"PleaseHoldException":       waitThere,
-	"RegionTooBusyException":    waitThere,
-	"RetryImmediatelyException": waitThere,
-	"RpcThrottlingException":    waitThere,
-	"ServerTooBusyException":    waitThere,
-	"TimeoutIOException":        waitThere,
+	"CallDroppedException":      backOff,
+	"CallQueueTooBigException":  backOff,
+	"CallTimeoutException":      backOff,
+	"PleaseHoldException":       backOff,
+	"RegionTooBusyException":    backOff,
+	"RetryImmediatelyException": backOff,
+	"RpcThrottlingException":    backOff,
+	"ServerTooBusyException":    backOff,
+	"TimeoutIOException":        backOff,
 
-	"MasterNotRunningException":        lookAgain,
-	"MasterRegistryFetchException":     lookAgain,
-	"MasterStoppedException":           lookAgain,
-	"NotAllMetaRegionsOnlineException": lookAgain,
-	"NotServingRegionException":        lookAgain,
-	"RegionMovedException":             lookAgain,
-	"RegionOpeningException":           lookAgain,
-	"RegionServerAbortedException":     lookAgain,
-	"RegionServerStoppedException":     lookAgain,
-	"ServerNotRunningYetException":     lookAgain,
-	"WrongRegionException":             lookAgain,
+	"MasterNotRunningException":        relocate,
+	"MasterRegistryFetchException":     relocate,
+	"MasterStoppedException":           relocate,
+	"NotAllMetaRegionsOnlineException": relocate,
+	"NotServingRegionException":        relocate,
+	"RegionMovedException":             relocate,
+	"RegionOpeningException":           relocate,
+	"RegionServerAbortedException":     relocate,
+	"RegionServerStoppedException":     relocate,
+	"ServerNotRunningYetException":     relocate,
+	"WrongRegionException":             relocate,
 
-	"AccessDeniedException":       giveUp,
-	"DoNotRetryIOException":       giveUp,
-	"FatalConnectionException":    giveUp,
-	"NoSuchColumnFamilyException": giveUp,
-	"TableNotEnabledException":    giveUp,
-	"TableNotFoundException":      giveUp,
+	"AccessDeniedException":       noRetry,
+	"DoNotRetryIOException":       noRetry,
+	"FatalConnectionException":    noRetry,
+	"NoSuchColumnFamilyException": noRetry,
+	"TableNotEnabledException":    noRetry,
+	"TableNotFoundException":      noRetry,
 }
 
-// remedyOfException is what is done about an exception. Others than those that are known, such as an IOException of HDFS,
-// are tried again unless the server says not to.
+// remedyOfException is the reaction to an exception. Unknown ones, such as an IOException of HDFS, are retried unless
+// the server forbids it.
 func remedyOfException(e *hbase.RemoteError) remedy {
 	r, known := remedies[e.ShortClass()]
 	if !known && !e.DoNotRetry {
-		return reopen
+		return reopenScanner
 	}
 	return r
 }
 
-// isPassing tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
+// isTransient tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
 // look at where the region is, will help.
-func isPassing(err error) bool {
+func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {
 		return false
 	}
 	r := remedyOfException(remote)
-	return r == waitThere || r == lookAgain
+	return r == backOff || r == relocate
 }
 
 // classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
@@ -95,7 +95,7 @@ func classify(ctx context.Context, err error) error {
 		return err
 	case isLogin(err):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	case isPassing(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
+	case isTransient(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case hbase.IsRemote(err, "TableNotFoundException", "NoSuchColumnFamilyException"):
 		return errcode.TableMissing.Errorf("%w: %w", ErrNotFound, err)
@@ -107,8 +107,8 @@ func classify(ctx context.Context, err error) error {
 	return err
 }
 
-// isLogin tells of a failure to prove who we are that will not pass: of a KDC's or a server's refusal, not of one that
-// does not answer.
+// isLogin reports a permanent failure to prove who we are: a refusal by a KDC or a server, not one that does not
+// answer.
 func isLogin(err error) bool {
 	var ticket *kerberos.Error
 	var server *hbase.AuthError
@@ -127,14 +127,14 @@ func isClassified(err error) bool {
 	return false
 }
 
-// backoff is the wait between two tries.
+// backoff is the pause between two tries.
 type backoff struct {
 	next time.Duration
-	what string       // is tried again, for the log
-	log  *slog.Logger // nil: nobody listens
+	what string       // what is tried again, for the log
+	log  *slog.Logger // nil: no log
 }
 
-// backoff is one whose waits are logged.
+// backoff returns one whose waits are logged.
 func (s *servers) backoff(what string) backoff {
 	if s == nil {
 		return backoff{}
@@ -147,7 +147,7 @@ const (
 	lastWait  = 3 * time.Second
 )
 
-// wait waits, every time longer, and tells whether ctx is still alive.
+// wait waits, longer each time, and reports whether ctx is still alive.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, firstWait), lastWait)
 	calllog.Again(ctx, b.log, b.what, b.next, nil)
@@ -159,7 +159,7 @@ func (b *backoff) wait(ctx context.Context) bool {
 	}
 }
 
-// onMaster makes a call of the active master, again while the master says that it can't now.
+// onMaster calls the active master, and repeats the call while the master says that it can't serve it now.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	pause := c.servers.backoff("a call of the master")
 	for {
@@ -168,17 +168,18 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 			return err
 		}
 		err = c.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn) })
-		if !isPassing(err) {
+		if !isTransient(err) {
 			return err
 		}
-		c.servers.forget(conn) // another one may be the active one by now
+		c.servers.forget(conn) // another one may be active by now
 		if !pause.wait(ctx) {
 			return err
 		}
 	}
 }
 
-// withTimeout gives a call that is answered at once its time. A connection on which it was not answered gets no more calls.
+// withTimeout limits a call that should be answered at once. A connection on which it was not answered gets no more
+// calls.
 func (c *Cluster) withTimeout(ctx context.Context, conn *hbase.Conn, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limits.call)
 	defer cancel()

@@ -101,7 +101,7 @@ func TestPresentAsGohbase(t *testing.T) {
 			want++
 		}
 	}
-	if got, err := l.Present(t.Context(), table, rows); got != want || want != 30 || err != nil {
+	if got, err := l.CountPresent(t.Context(), table, rows); got != want || want != 30 || err != nil {
 		t.Errorf("%d of 60 rows, %v; gohbase finds %d", got, err, want)
 	}
 }

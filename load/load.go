@@ -1,7 +1,7 @@
-// Package load talks to HBase: it learns a table's regions and family settings, hands finished HFiles to the region
-// servers, creates tables and reads rows. It knows nothing of input and sorting.
+// Package load talks to HBase: it looks up a table's regions and family settings, loads finished HFiles into the
+// regions, creates tables and reads rows. It knows nothing of input and sorting.
 //
-// All that goes to HBase goes through internal/hbase's connection, of which it keeps one to each server.
+// All calls to HBase use internal/hbase's connections, one to each server.
 package load
 
 import (
@@ -14,28 +14,29 @@ import (
 )
 
 // ErrUnavailable marks errors of a cluster that can't be reached now; ErrNotFound those of a table or family that
-// does not exist; ErrExists a table that does; ErrRefused a request that HBase will go on refusing until something is
+// does not exist; ErrExists a table that does; ErrRefused a request that HBase will refuse until something is
 // changed.
 var (
 	ErrUnavailable = errors.New("HBase unavailable")
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("exists already")
 	ErrRefused     = errors.New("refused")
-	// ErrStraddles marks, beside ErrRefused, a file with rows of several regions.
+	// ErrStraddles marks, together with ErrRefused, a file with rows of several regions.
 	ErrStraddles = errors.New("rows of several regions")
 )
 
-// Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute
-// where HBase does not answer. A load or a scan that has begun waits longer: a region server's death must have passed.
+// Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute if
+// HBase does not answer. A load or a scan that has begun waits longer, for as long as a region server's death may
+// last.
 type Cluster struct {
 	conf    *siteconf.Conf
-	user    string // as HDFS and grants name us: with Kerberos the first part of the principal
+	user    string // the user's name for HDFS and grants: with Kerberos the first part of the principal
 	secured bool   // with Kerberos
 	limits  settings
 	servers *servers
 	reader  *reader
 
-	asking func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
+	onProbeCall func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
 // Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.
@@ -67,7 +68,7 @@ func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Identity) (*Cluster
 	return c, nil
 }
 
-// open makes a Cluster that has connected to nothing yet.
+// open makes a Cluster that has no connections yet.
 func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 	user, options, err := identify(conf, who)
 	if err != nil {
@@ -95,7 +96,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// limit gives a call that changes nothing the time it may take.
+// limit bounds the time of a call that changes nothing.
 func (c *Cluster) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, callTimeout)
 }

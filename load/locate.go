@@ -27,7 +27,7 @@ type locations struct {
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
 }
 
-// find gives the region that holds a row, nil where it is not known.
+// find returns the region that holds a row, nil if it is not known.
 func (l *locations) find(table string, row []byte) *Region {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *locations) find(table string, row []byte) *Region {
 	return nil
 }
 
-// add remembers a region in place of those that share rows with it.
+// add remembers a region instead of those that share rows with it.
 func (l *locations) add(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,12 +123,12 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 func (r *reader) scanOnce(ctx context.Context, table string, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
 	conn, err := r.servers.region(ctx, region.Server)
 	if err != nil {
-		r.learn(table, region, nil, err)
+		r.invalidate(table, region, nil, err)
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.limits.call)
 	defer cancel()
 	answer, err = conn.Scan(ctx, hbase.ScanOnce(region.Name, scan, rows))
-	r.learn(table, region, conn, err)
+	r.invalidate(table, region, conn, err)
 	return answer, err
 }

@@ -59,7 +59,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 	return regions, nil
 }
 
-// region reads the row of one region, by its name; nil where it is no more. One without a server is errInTransition.
+// region reads the row of one region, by its name; nil if it is no more. One without a server is errInTransition.
 func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
 	found, err := r.get(ctx, metaTable, &pb.Get{Row: name, Column: metaColumns})
 	if err != nil {

@@ -81,7 +81,7 @@ func TestProbe(t *testing.T) {
 
 // TestProbeNamesWhatHides: a delete marker, newer versions and a TTL are told from a file that is not there.
 func TestProbeNamesWhatHides(t *testing.T) {
-	p := &probing{now: 5_000_000, families: []Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "2", "TTL": "3000"}},
+	p := &prober{now: 5_000_000, families: []Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "2", "TTL": "3000"}},
 		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"}}}
 	q, v := []byte("q"), []byte("v")
 	put := func(ts int64, value string) hbase.StoredCell {
@@ -125,7 +125,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 			t.Errorf("case %d: %d, %q, want %d with %q", i, got, why, c.want, c.why)
 		}
 		// One read for all of them gives the same.
-		quick := &question{Probe: b, family: c.family}
+		quick := &pendingProbe{Probe: b, family: c.family}
 		decided, err := p.judge(quick, []hbase.GetAnswer{{Cells: slices.Concat(c.family0, c.newer, c.cell)}})
 		if !decided || err != nil || quick.serving != got || quick.why != why {
 			t.Errorf("case %d, one read: %v, %d, %q, %v", i, decided, quick.serving, quick.why, err)
@@ -135,12 +135,12 @@ func TestProbeNamesWhatHides(t *testing.T) {
 
 // TestOneReadMayNotBeEnough: where the answer to the one read is full and the cell is not in it, nothing is decided.
 func TestOneReadMayNotBeEnough(t *testing.T) {
-	p := &probing{families: []Family{{Name: "f"}}}
+	p := &prober{families: []Family{{Name: "f"}}}
 	at := func(ts int64) hbase.StoredCell {
 		return hbase.StoredCell{Qualifier: []byte("q"), Timestamp: ts, Type: byte(cell.Put), Value: []byte("v")}
 	}
 	var newer []hbase.StoredCell
-	for i := range cellsAsked {
+	for i := range quickLimit {
 		newer = append(newer, at(int64(200-i)))
 	}
 	for i, c := range []struct {
@@ -152,7 +152,7 @@ func TestOneReadMayNotBeEnough(t *testing.T) {
 		{newer[1:], true, Superseded},
 		{append(slices.Clone(newer[1:]), at(100)), true, Served},
 	} {
-		q := &question{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(cell.Put), Value: SumValue([]byte("v"))}, family: "f"}
+		q := &pendingProbe{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(cell.Put), Value: SumValue([]byte("v"))}, family: "f"}
 		if decided, err := p.judge(q, []hbase.GetAnswer{{Cells: c.cells}}); decided != c.decided || err != nil || decided && q.serving != c.want {
 			t.Errorf("case %d: %v, %d, %v", i, decided, q.serving, err)
 		}
@@ -165,7 +165,7 @@ func TestProbeAmongManyVersions(t *testing.T) {
 	table := l.newTable()
 	var cells strings.Builder
 	for _, column := range []string{"p", "q", "r"} {
-		for ts := 1000 + 2*cellsAsked; ts >= 1000; ts-- {
+		for ts := 1000 + 2*quickLimit; ts >= 1000; ts-- {
 			fmt.Fprintf(&cells, "%x\tf\t%x\t%d\tPut\t%x\n", "a", column, ts, fmt.Sprint(column, ts))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// reader reads rows, from the region servers that have them open.
+// reader reads rows from the region servers that serve them.
 type reader struct {
 	servers   *servers
 	limits    settings
@@ -25,12 +25,13 @@ func newReader(servers *servers, limits settings) *reader {
 	return &reader{servers: servers, limits: limits}
 }
 
-// farewell is how long scanners that were given up are waited for, so that their servers need not wait for their leases.
-const farewell = time.Second
+// closeGrace is how long Close waits for scanners that are being closed, so that their servers need not wait for the
+// leases to expire.
+const closeGrace = time.Second
 
 func (r *reader) close() {
-	for end := time.Now().Add(farewell); r.closing.Load() > 0 && time.Now().Before(end); {
-		time.Sleep(farewell / 100)
+	for end := time.Now().Add(closeGrace); r.closing.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(closeGrace / 100)
 	}
 }
 
@@ -42,13 +43,13 @@ func (r *reader) get(ctx context.Context, table string, get *pb.Get) (row hbase.
 		if err == nil {
 			return row, nil
 		}
-		if err = tries.again(ctx, err); err != nil {
+		if err = tries.wait(ctx, err); err != nil {
 			return hbase.Row{}, err
 		}
 	}
 }
 
-func (r *reader) getOnce(ctx context.Context, tries *tries, table string, get *pb.Get) (row hbase.Row, err error) {
+func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get *pb.Get) (row hbase.Row, err error) {
 	ctx, cancel := tries.limit(ctx, r.limits.call)
 	defer cancel()
 	region, err := r.locate(ctx, table, get.Row)
@@ -59,57 +60,57 @@ func (r *reader) getOnce(ctx context.Context, tries *tries, table string, get *p
 	if err == nil {
 		row, err = conn.Get(ctx, region.Name, get)
 	}
-	r.learn(table, region, conn, err)
+	r.invalidate(table, region, conn, err)
 	return row, err
 }
 
-// learn forgets where a region is, where a failure says that it is elsewhere, and a connection that has not answered.
-func (r *reader) learn(table string, region *Region, conn *hbase.Conn, err error) {
-	if remedyOf(err) == lookAgain {
+// invalidate forgets a region's location if a failure says that it has moved, and a connection that did not answer.
+func (r *reader) invalidate(table string, region *Region, conn *hbase.Conn, err error) {
+	if remedyOf(err) == relocate {
 		r.locations.drop(table, region)
 	}
 	r.servers.overdue(conn, err)
 }
 
-// tries bounds how often and how long a read that fails is tried again.
-type tries struct {
-	patience time.Duration // without an answer
-	answered time.Time     // the last answer, or the beginning
-	stuck    int           // failures that a server answers with, since the read got further
+// retries bounds how often and how long a failed read is retried.
+type retries struct {
+	timeout  time.Duration // without an answer
+	answered time.Time     // time of the last answer, or of the start
+	failures int           // exceptions since the read last progressed
 	pause    backoff
 }
 
-// maxStuck is how many exceptions one after the other are believed to pass.
-const maxStuck = 10
+// maxFailures is how many consecutive exceptions are considered transient.
+const maxFailures = 10
 
-func (r *reader) newTries() *tries {
-	return &tries{patience: r.limits.idle, answered: time.Now(), pause: r.servers.backoff("a read")}
+func (r *reader) newTries() *retries {
+	return &retries{timeout: r.limits.idle, answered: time.Now(), pause: r.servers.backoff("a read")}
 }
 
-// limit gives one try the time it may take.
-func (t *tries) limit(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
-	end := t.answered.Add(t.patience)
+// limit bounds the time of one try.
+func (t *retries) limit(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	end := t.answered.Add(t.timeout)
 	if soon := time.Now().Add(most); soon.Before(end) {
 		end = soon
 	}
 	return context.WithDeadline(ctx, end)
 }
 
-// gotFurther says that there is progress.
-func (t *tries) gotFurther() {
-	t.stuck, t.pause.next = 0, 0
+// progressed records progress.
+func (t *retries) progressed() {
+	t.failures, t.pause.next = 0, 0
 }
 
-// again waits before the next try. It returns an error where there should be none.
-func (t *tries) again(ctx context.Context, err error) error {
+// wait waits before the next try. It returns an error if there should be none.
+func (t *retries) wait(ctx context.Context, err error) error {
 	remedy := remedyOf(err)
-	if remedy == reopen {
-		t.stuck++
+	if remedy == reopenScanner {
+		t.failures++
 	}
 	switch {
-	case ctx.Err() != nil, remedy == giveUp:
+	case ctx.Err() != nil, remedy == noRetry:
 		return err
-	case t.stuck >= maxStuck || time.Since(t.answered) >= t.patience:
+	case t.failures >= maxFailures || time.Since(t.answered) >= t.timeout:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case !t.pause.wait(ctx):
 		return ctx.Err()
@@ -122,13 +123,13 @@ func remedyOf(err error) remedy {
 	var conn *hbase.ConnError
 	switch {
 	case err == nil, errors.Is(err, hbase.ErrMalformed), errors.Is(err, context.Canceled), isLogin(err):
-		return giveUp
+		return noRetry
 	case errors.Is(err, hbase.ErrScannerClosed):
-		return reopen
+		return reopenScanner
 	case errors.As(err, &remote):
 		return remedyOfException(remote)
 	case errors.As(err, &conn), errors.Is(err, ErrUnavailable), errors.Is(err, errInTransition), errors.Is(err, context.DeadlineExceeded):
-		return lookAgain
+		return relocate
 	}
-	return giveUp
+	return noRetry
 }

@@ -21,7 +21,7 @@ import (
 
 // These tests use a small server for what a real one does not do on demand.
 
-// script is a region server that answers the requests of scans one after the other, and notes them.
+// script is a region server that answers the requests of scans one after another, and notes them.
 type script struct {
 	*testing.T
 	server *hbasetest.Server
@@ -192,7 +192,7 @@ func TestScanGoesOn(t *testing.T) {
 	}
 }
 
-// TestScanGivesUp: what will not pass ends a scan at once; what a server goes on answering ends it after some tries.
+// TestScanGivesUp: what will not pass ends a scan at once; what a server keeps answering ends it after some tries.
 func TestScanGivesUp(t *testing.T) {
 	for class, want := range map[string]struct {
 		kind  error
@@ -203,9 +203,9 @@ func TestScanGivesUp(t *testing.T) {
 		"ipc.FatalConnectionException":              {ErrRefused, 1},
 		"TableNotFoundException":                    {ErrNotFound, 1},
 		"regionserver.NoSuchColumnFamilyException":  {ErrNotFound, 1},
-		"UnknownScannerException":                   {ErrUnavailable, maxStuck},
-		"io.hfile.AnExceptionThatNobodyKnows":       {ErrUnavailable, maxStuck},
-		"exceptions.OutOfOrderScannerNextException": {ErrUnavailable, maxStuck},
+		"UnknownScannerException":                   {ErrUnavailable, maxFailures},
+		"io.hfile.AnExceptionThatNobodyKnows":       {ErrUnavailable, maxFailures},
+		"exceptions.OutOfOrderScannerNextException": {ErrUnavailable, maxFailures},
 	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
@@ -376,41 +376,41 @@ func TestRemedies(t *testing.T) {
 		err  error
 		want remedy
 	}{
-		{nil, giveUp},
-		{remote("NotServingRegionException", false), lookAgain},
-		{remote("exceptions.RegionMovedException", false), lookAgain},
-		{remote("exceptions.RegionOpeningException", false), lookAgain},
-		{remote("regionserver.RegionServerStoppedException", false), lookAgain},
-		{remote("regionserver.RegionServerAbortedException", false), lookAgain},
-		{remote("ipc.ServerNotRunningYetException", false), lookAgain},
-		{remote("RegionTooBusyException", false), waitThere},
-		{remote("CallQueueTooBigException", false), waitThere},
-		{remote("CallDroppedException", false), waitThere},
-		{remote("quotas.RpcThrottlingException", false), waitThere},
-		{remote("ipc.ServerTooBusyException", false), waitThere},
-		{remote("PleaseHoldException", false), waitThere},
-		{remote("RetryImmediatelyException", false), waitThere},
-		{remote("MasterNotRunningException", false), lookAgain},
-		{remote("exceptions.MasterStoppedException", false), lookAgain},
-		{remote("UnknownScannerException", true), reopen},
-		{remote("exceptions.OutOfOrderScannerNextException", true), reopen},
-		{remote("exceptions.ScannerResetException", true), reopen},
-		{remote("regionserver.LeaseException", true), reopen},
-		{remote("security.AccessDeniedException", false), giveUp},
-		{remote("TableNotFoundException", false), giveUp},
-		{remote("TableNotEnabledException", false), giveUp},
-		{remote("ipc.FatalConnectionException", false), giveUp},
-		{remote("DoNotRetryIOException", false), giveUp},
-		{remote("Anything", true), giveUp},
-		{remote("Anything", false), reopen},
-		{&hbase.ConnError{Err: errors.New("reset")}, lookAgain},
-		{&hbase.ConnError{Err: context.DeadlineExceeded}, lookAgain},
-		{&hbase.ConnError{Err: fmt.Errorf("%w: of 3 bytes", hbase.ErrMalformed)}, giveUp},
-		{&hbase.ConnError{Err: context.Canceled}, giveUp},
-		{&hbase.ConnError{Err: hbase.ErrScannerClosed}, reopen},
-		{fmt.Errorf("%w: ZooKeeper", ErrUnavailable), lookAgain},
-		{errInTransition, lookAgain},
-		{ErrNotFound, giveUp},
+		{nil, noRetry},
+		{remote("NotServingRegionException", false), relocate},
+		{remote("exceptions.RegionMovedException", false), relocate},
+		{remote("exceptions.RegionOpeningException", false), relocate},
+		{remote("regionserver.RegionServerStoppedException", false), relocate},
+		{remote("regionserver.RegionServerAbortedException", false), relocate},
+		{remote("ipc.ServerNotRunningYetException", false), relocate},
+		{remote("RegionTooBusyException", false), backOff},
+		{remote("CallQueueTooBigException", false), backOff},
+		{remote("CallDroppedException", false), backOff},
+		{remote("quotas.RpcThrottlingException", false), backOff},
+		{remote("ipc.ServerTooBusyException", false), backOff},
+		{remote("PleaseHoldException", false), backOff},
+		{remote("RetryImmediatelyException", false), backOff},
+		{remote("MasterNotRunningException", false), relocate},
+		{remote("exceptions.MasterStoppedException", false), relocate},
+		{remote("UnknownScannerException", true), reopenScanner},
+		{remote("exceptions.OutOfOrderScannerNextException", true), reopenScanner},
+		{remote("exceptions.ScannerResetException", true), reopenScanner},
+		{remote("regionserver.LeaseException", true), reopenScanner},
+		{remote("security.AccessDeniedException", false), noRetry},
+		{remote("TableNotFoundException", false), noRetry},
+		{remote("TableNotEnabledException", false), noRetry},
+		{remote("ipc.FatalConnectionException", false), noRetry},
+		{remote("DoNotRetryIOException", false), noRetry},
+		{remote("Anything", true), noRetry},
+		{remote("Anything", false), reopenScanner},
+		{&hbase.ConnError{Err: errors.New("reset")}, relocate},
+		{&hbase.ConnError{Err: context.DeadlineExceeded}, relocate},
+		{&hbase.ConnError{Err: fmt.Errorf("%w: of 3 bytes", hbase.ErrMalformed)}, noRetry},
+		{&hbase.ConnError{Err: context.Canceled}, noRetry},
+		{&hbase.ConnError{Err: hbase.ErrScannerClosed}, reopenScanner},
+		{fmt.Errorf("%w: ZooKeeper", ErrUnavailable), relocate},
+		{errInTransition, relocate},
+		{ErrNotFound, noRetry},
 	} {
 		if got := remedyOf(test.err); got != test.want {
 			t.Errorf("%v: %d, want %d", test.err, got, test.want)

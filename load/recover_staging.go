@@ -12,21 +12,23 @@ import (
 	"bulkload/internal/storage"
 )
 
-// place is where a file is.
-type place int
+// location is where a file is. HBase moves a file twice, from the source to its staging folder and from there into
+// the region's folder, and moves it back if a load fails. Each move is a rename, so a file is always in exactly one
+// of the three places.
+type location int
 
 const (
-	atSource  place = iota // not loaded
-	inStaging              // not loaded: HBase began and gave up, or is at it
-	gone                   // HBase has renamed it: loaded
+	atSource  location = iota // where the load found it: not loaded
+	inStaging                 // not loaded: HBase began, and failed or is still working
+	gone                      // HBase renamed it: loaded, unless the server that did it has lost the region
 )
 
-// RecoverStaging brings back to where they were what an interrupted load has left in its staging folder, whose URI is
-// folder, and has HBase delete the folder. It may be empty where none is known. It waits until nothing moves any more: a region server may still be at it. Of
-// the files that are not at their place then, loaded are those that the table serves; an error is a *LostError where it
-// does not serve all of them.
+// RecoverStaging moves files of an interrupted load from its staging folder, whose URI is folder, back to their
+// sources, and has HBase delete the folder. folder may be empty if none is known. It waits until nothing moves any
+// more: a region server may still be working on the files. Of those that are not at their source then, it returns the
+// ones that the table serves; the error is a *LostError if it does not serve all of them.
 func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
-	l := newLoading(c, fsys)
+	l := newLoadRun(c, fsys)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 		return loaded, ctx.Err()
 	}
 	if folder != "" {
-		l.left = nil // all are accounted for
+		l.left = nil // all are accounted for, so the folder may be deleted
 		l.cleanup(ctx)
 	}
 	if len(found.lost) > 0 {
@@ -60,25 +62,29 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// recovered is where files were found after a request that did not end well.
+// recovered is where files were found after an unsuccessful request.
 type recovered struct {
 	loaded []*pendingFile
-	left   []*pendingFile // at their place
+	left   []*pendingFile // at their source
 	lost   []Finding
 }
 
-// recover finds out which files HBase took and brings those that it left in staging back to where they were. Where a
-// server may still be at it (unclear), it first waits until nothing moves any more; files that are left are adrift
-// then, because even so the server may come back to them. With an error it is not known where all of them are.
-func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
-	var places []place
+// recover finds the files that HBase took, and moves those that it left in staging back. If a server may still be
+// working (unclear), it waits until nothing moves any more. The files that are left are in doubt then, because the
+// server may still return to them. On an error it is unknown where some of the files are, and all of them stay in
+// doubt.
+//
+// "Gone" alone does not mean loaded: resolve asks the table. A server that lost the region while it hung moves files
+// into a folder that the open region has not read.
+func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
+	var places []location
 	if unclear {
-		places, err = l.settle(ctx, files)
+		places, err = l.waitQuiescent(ctx, files)
 	} else {
-		places, err = l.look(files)
+		places, err = l.locateFiles(files)
 	}
 	if err != nil {
-		adrift(files)
+		markInDoubt(files)
 		return recovered{left: files}, err
 	}
 	var away []*pendingFile
@@ -88,71 +94,81 @@ func (l *loading) recover(ctx context.Context, files []*pendingFile, unclear boo
 			continue
 		}
 		if places[i] == inStaging {
+			// An error leaves the file in staging. It stays in left and in doubt, so the staging folder is not
+			// deleted.
 			err = errors.Join(err, l.bringBack(f))
 		}
 		found.left = append(found.left, f)
 	}
 	if unclear {
-		adrift(found.left)
+		markInDoubt(found.left)
 	}
-	loaded, lost, undecided := l.decide(ctx, away)
+	// Files that are gone: only the table can tell.
+	loaded, lost, undecided := l.resolve(ctx, away)
 	if undecided != nil {
-		adrift(away)
+		markInDoubt(away)
 		found.left = append(found.left, away...)
 	}
 	found.loaded, found.lost = loaded, lost
 	return found, errors.Join(err, undecided)
 }
 
-// bringBack moves a file from the staging folder to its place.
-func (l *loading) bringBack(f *pendingFile) error {
+// bringBack moves a file from the staging folder to its source. If the server renames it first, the rename fails, and
+// the file stays in doubt.
+func (l *loadRun) bringBack(f *pendingFile) error {
 	err := l.fs.Rename(f.staged, f.path)
 	if err == nil {
 		return nil
 	}
-	f.adrift = true
+	f.inDoubt = true
 	return fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, err)
 }
 
-func adrift(files []*pendingFile) {
+// markInDoubt records that it is unknown where these files are, or that a server may still move them. While a file is
+// in doubt the staging folder is not deleted and the token is not cancelled: a server that wakes up would otherwise
+// lose the file or fail halfway.
+func markInDoubt(files []*pendingFile) {
 	for _, f := range files {
-		f.adrift = true
+		f.inDoubt = true
 	}
 }
 
-// settle looks until two looks show the same, or all files are gone.
-func (l *loading) settle(ctx context.Context, files []*pendingFile) ([]place, error) {
-	places, err := l.look(files)
-	for err == nil && slices.ContainsFunc(places, func(p place) bool { return p != gone }) {
+// waitQuiescent looks until two consecutive looks show the same, or all files are gone. It can't prove that a server
+// is idle; that is why files stay in doubt even then.
+func (l *loadRun) waitQuiescent(ctx context.Context, files []*pendingFile) ([]location, error) {
+	places, err := l.locateFiles(files)
+	for err == nil && slices.ContainsFunc(places, func(p location) bool { return p != gone }) {
 		select {
-		case <-time.After(l.cluster.limits.settle):
+		// One look shows a state, not its end: HBase moves a request's files one by one.
+		case <-time.After(l.cluster.limits.quiescence):
 		case <-ctx.Done():
 			return places, nil
 		}
 		before := places
-		if places, err = l.look(files); slices.Equal(places, before) {
+		if places, err = l.locateFiles(files); slices.Equal(places, before) {
 			break
 		}
 	}
 	return places, err
 }
 
-func (l *loading) look(files []*pendingFile) ([]place, error) {
-	places := make([]place, len(files))
+func (l *loadRun) locateFiles(files []*pendingFile) ([]location, error) {
+	places := make([]location, len(files))
 	for i, f := range files {
 		var err error
-		if places[i], err = l.where(f); err != nil {
+		if places[i], err = l.locateFile(f); err != nil {
 			return nil, fmt.Errorf("find out where file %s is: %w", f.URI, err)
 		}
 	}
 	return places, nil
 }
 
-// where looks for a file. The source is looked at twice because HBase, too, moves files back.
-func (l *loading) where(f *pendingFile) (place, error) {
+// locateFile looks for a file at the source, in staging, and at the source again. The third look is necessary: HBase
+// may move the file back between the first two, and it would seem to be gone.
+func (l *loadRun) locateFile(f *pendingFile) (location, error) {
 	for _, at := range []struct {
 		path  string
-		place place
+		place location
 	}{{f.path, atSource}, {f.staged, inStaging}, {f.path, atSource}} {
 		if at.path == "" { // no staging folder is known
 			continue

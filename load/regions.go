@@ -19,11 +19,11 @@ type Region struct {
 	End    []byte // empty: the last
 	Server string // host:port
 
-	startCode int64 // of the server's process; 0 where hbase:meta does not say
-	openSeq   int64 // sequence number with which the region was opened last; 0 where hbase:meta does not say
+	startCode int64 // of the server's process; 0 if hbase:meta does not say
+	openSeq   int64 // sequence number with which the region was opened last; 0 if hbase:meta does not say
 }
 
-// sameOpening tells whether two look-ups found a region opened by the same process, and not anew in between.
+// sameOpening reports whether two look-ups found a region opened by the same process, and not anew in between.
 func (r *Region) sameOpening(o *Region) bool {
 	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq
 }
@@ -37,7 +37,7 @@ func (r *Region) encodedName() string {
 // String shows a region by its rows.
 func (r *Region) String() string { return fmt.Sprintf("region [%q, %q)", r.Start, r.End) }
 
-// holds tells whether a row is in the region.
+// holds reports whether a row is in the region.
 func (r *Region) holds(row []byte) bool {
 	return bytes.Compare(row, r.Start) >= 0 && (len(r.End) == 0 || bytes.Compare(row, r.End) < 0)
 }
@@ -66,7 +66,7 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 	}
 }
 
-// regionsThrough is regions for a call that goes on while a server is down and its regions move: what fails for another
+// regionsThrough is regions for a call that continues while a server is down and its regions move: what fails for another
 // reason than that the table is gone or disabled is tried again until ctx ends.
 func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	pause := c.servers.backoff("looking up the regions")

@@ -12,17 +12,18 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that is
-// open elsewhere by now. The open region does not know that file until it is opened again. Moving the region to another
-// server opens it again, without a time in which a crash would leave it closed for good.
+// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that
+// is open elsewhere by now. The open region does not know that file until it is opened again. To move the region to
+// another server opens it again, and at no time could a crash leave it closed for good; to unassign and assign it
+// could.
 
-// errNoOtherServer says that there is no server to move a region to.
+// errNoOtherServer: there is no server to move a region to.
 var errNoOtherServer = errcode.LoadMove.New("there is no other region server to move it to")
 
-// Reopen has the regions of files opened again, by moving each to another server, and asks again for the files' rows. It
-// needs the permission to administer the table. Where that is missing, or there is one region server only, the findings
-// are returned as they were, each with the reason.
-func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
+// ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
+// It needs the permission to administer the table. If that is missing, or there is only one region server, the
+// findings are returned as they were, each with the reason.
+func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
 	moved := map[string]error{}
 	for i := range findings {
 		for k := range findings[i].regions {
@@ -51,12 +52,13 @@ func (c *Cluster) Reopen(ctx context.Context, name string, findings []Finding) (
 	}
 	again, err := c.Probe(ctx, name, files)
 	for i := range again {
+		// The master's word that it moved the region is not enough: hbase:meta must show another opening.
 		again[i].Reopened = !again[i].sameOpenings(&before[i])
 	}
 	return append(result, again...), err
 }
 
-// notMoved is why one of a file's regions was not moved; nil where all were.
+// notMoved is why one of a file's regions was not moved; nil if all were.
 func (f *Finding) notMoved(moved map[string]error) error {
 	for i := range f.regions {
 		if err := moved[string(f.regions[i].Name)]; err != nil {
@@ -66,16 +68,16 @@ func (f *Finding) notMoved(moved map[string]error) error {
 	return nil
 }
 
-// sameOpenings tells whether a region of a file is open still as it was at an earlier look.
+// sameOpenings reports whether a region of a file is still open as it was at an earlier look.
 func (f *Finding) sameOpenings(o *Finding) bool {
 	return slices.ContainsFunc(f.regions, func(r Region) bool {
 		return slices.ContainsFunc(o.regions, func(before Region) bool { return r.sameOpening(&before) })
 	})
 }
 
-// OpenAgain moves the region of a row to another server, so that it is opened again, and waits until it is open there. It
-// is ErrRefused where there is no other server, or no permission.
-func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error {
+// ReopenRegion moves the region of a row to another server, so that it is opened again, and waits until it is open
+// there. The error is ErrRefused if there is no other server, or no permission.
+func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) error {
 	r := regionOf(table.Regions, row)
 	err := c.move(ctx, r, 0)
 	if errors.Is(err, errNoOtherServer) {
@@ -105,7 +107,8 @@ func (c *Cluster) OpenAgain(ctx context.Context, table *Table, row []byte) error
 	}
 }
 
-// move moves a region to a server other than its present one, the n-th of those, and waits until the master has done so.
+// move moves a region to a server other than its current one, the n-th of those, and waits until the master has done
+// so.
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -122,21 +125,25 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	})
 }
 
-// OpenedSince tells whether the region that holds a row was opened since the opening that mark names (see Opening), or
-// is another region by now.
+// OpenedSince reports whether the region that holds a row was opened after the opening named by mark (see Opening),
+// or is another region by now.
 func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row) != mark }
 
-// Opening names the present opening of the region that holds a row: it changes when the region moves, splits or is opened
-// again for another reason.
+// Opening names the current opening of the region that holds a row. It changes when the region moves, splits or is
+// opened again for another reason.
 func (t *Table) Opening(row []byte) string {
 	r := regionOf(t.Regions, row)
 	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// prove decides about files that are neither at their place nor in the staging folder after an answer that was not a
-// clear yes. A file is loaded if its region returns cells that it did not return before the load. Else the region is
-// opened again, which shows files that lie in its folder unknown to it. What then is not served is lost.
-func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
+// prove decides about files that are neither at their source nor in staging, after an answer that was not a clear
+// yes. A file is loaded if its region returns cells that it did not return before the load. Otherwise the region is
+// opened again, which shows it files that are in its folder without its knowledge. Files that are not served then are
+// lost.
+//
+// It must not be asked before the files stopped moving: one that is still in a server's hands would be declared lost,
+// written again, and be loaded twice.
+func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
 	if len(files) == 0 {
 		return nil, nil, nil
 	}
@@ -151,18 +158,19 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	if err != nil {
 		return nil, nil, err
 	}
-	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.doubtful() })
+	// What the regions do not prove by themselves.
+	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")
 	}
 	if len(doubtful) > 0 {
-		if doubtful, err = l.cluster.Reopen(ctx, name, doubtful); err != nil {
+		if doubtful, err = l.cluster.ReopenAndProbe(ctx, name, doubtful); err != nil {
 			return nil, nil, err
 		}
 	}
 	unproven := map[string]*Finding{}
 	for i := range doubtful {
-		if f := &doubtful[i]; f.doubtful() {
+		if f := &doubtful[i]; f.unproven() {
 			unproven[f.URI] = f
 		}
 	}
@@ -176,13 +184,13 @@ func (l *loading) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	return loaded, lost, nil
 }
 
-// doubtful tells whether a finding does not show that a file was loaded which HBase took without a clear yes. A region
-// that was opened again knows all files of its folder, so there the cells of earlier loads do not matter.
-func (f *Finding) doubtful() bool { return f.Serving == Missing || f.Known && !f.Reopened }
+// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. A
+// region that was opened again knows all files in its folder, so cells of earlier loads don't matter there.
+func (f *Finding) unproven() bool { return f.Serving == Missing || f.ServedBefore && !f.Reopened }
 
-// watched is a context for a request to a region: it ends where hbase:meta shows the region opened by another process,
-// which means that the server that has the request is dead or takes itself for alive.
-func (l *loading) watched(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
+// withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
+// opened the region: the server that has the request is dead, or wrongly believes it is alive.
+func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
 		for tick := time.NewTicker(l.cluster.limits.watch); ; {
@@ -192,7 +200,7 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 				return
 			case <-tick.C:
 			}
-			if l.elsewhere(watched, r) {
+			if l.openedElsewhere(watched, r) {
 				cancel()
 			}
 		}
@@ -200,9 +208,9 @@ func (l *loading) watched(ctx context.Context, r *Region) (context.Context, cont
 	return watched, cancel
 }
 
-// elsewhere tells whether a region is surely open in another place than it was, or is no more. It looks at this region
-// alone: it is asked with each request for files that are known.
-func (l *loading) elsewhere(ctx context.Context, r *Region) bool {
+// openedElsewhere reports whether a region is certainly open in another place, or no longer exists. It looks at this
+// region's row only, since it is called for each request with files that were served before.
+func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()
 	pause := l.cluster.servers.backoff("a region in transition")

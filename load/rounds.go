@@ -14,21 +14,29 @@ import (
 	"bulkload/internal/storage"
 )
 
-// grace is how long a request under way may still take when the caller's context ends: how it ends is better known than
-// guessed.
+// grace is how long a request in flight may still take after the caller's context ends. A known outcome is cheaper
+// than the recovery of an unknown one.
 const grace = 20 * time.Second
 
-// rounds sends files until none is left. Regions are looked up again in each round but the first.
-func (l *loading) rounds(ctx context.Context) error {
+// rounds sends files until none is left. The regions of the first round are known; each later round looks them up
+// again.
+//
+// Invariant: a file is in l.left until it is certain that the table has it or that HBase lost it. Only notifyDone and
+// l.lost take files off; an error or a timeout never does. A file that was dropped here too early would be missing
+// from the table, and
+// one that stays too long is offered again, until checkSource ends the load.
+func (l *loadRun) rounds(ctx context.Context) error {
 	pause := l.cluster.servers.backoff("a round of load requests")
 	progress := time.Now()
 	first := l.regions
 	for len(l.left) > 0 {
-		regions, err := l.lookUp(ctx, first)
+		regions, err := l.currentRegions(ctx, first)
 		if err != nil {
 			return err
 		}
 		first = nil
+		// Every split of a region may cost one round, so there are more rounds than the property says if there are
+		// many regions.
 		limit := max(l.cluster.limits.rounds, len(regions)+1)
 		if l.report.Rounds >= limit && time.Since(progress) > l.cluster.limits.outage {
 			return errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions keep moving",
@@ -39,17 +47,17 @@ func (l *loading) rounds(ctx context.Context) error {
 			return err
 		}
 		before := len(l.left)
-		passing, err := l.round(ctx, groups)
+		transient, err := l.round(ctx, groups)
 		if err != nil {
 			return err
 		}
 		if len(l.left) < before {
 			progress, pause.next = time.Now(), 0
 		}
-		if passing == nil {
-			l.report.Rounds++ // one in which HBase said yes or no
+		if transient == nil {
+			l.report.Rounds++ // a round in which HBase answered yes or no
 		} else if time.Since(progress) > l.cluster.limits.outage {
-			return fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), passing)
+			return fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), transient)
 		}
 		if len(l.left) > 0 && !pause.wait(ctx) {
 			return ctx.Err()
@@ -58,8 +66,9 @@ func (l *loading) rounds(ctx context.Context) error {
 	return nil
 }
 
-// lookUp waits for regions whose server has died. It has nothing to do where regions are known.
-func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) {
+// currentRegions returns the table's regions, which it looks up unless they are known. It waits for regions whose
+// server has died.
+func (l *loadRun) currentRegions(ctx context.Context, known []Region) ([]Region, error) {
 	if known != nil {
 		return known, nil
 	}
@@ -70,18 +79,18 @@ func (l *loading) lookUp(ctx context.Context, known []Region) ([]Region, error) 
 	return regions, classify(ctx, err)
 }
 
-// outcome is what became of one request.
+// outcome is the result of one request. Each of its files is in exactly one of loaded, left and lost.
 type outcome struct {
-	loaded  []*pendingFile
-	left    []*pendingFile
-	lost    []Finding
-	passing error // why another try makes sense
-	err     error // why it does not
+	loaded    []*pendingFile
+	left      []*pendingFile
+	lost      []Finding
+	transient error // why to try again
+	err       error // why not to try again
 }
 
-// round sends the groups' requests, several at a time, and takes stock. It returns why files are left: passing where
-// another round may do it.
-func (l *loading) round(ctx context.Context, groups []group) (passing, err error) {
+// round sends the groups' requests, several at a time, and collects the outcomes. transient is why files are left if
+// another round may load them.
+func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
 	outcomes := l.send(going, groups)
@@ -89,30 +98,32 @@ func (l *loading) round(ctx context.Context, groups []group) (passing, err error
 	for o := range outcomes {
 		l.left = append(l.left, o.left...)
 		l.lost = append(l.lost, o.lost...)
+		// Record loaded files even if this request or another one failed: they are in the table, and would be sought
+		// in vain later.
 		if len(o.loaded) > 0 {
 			l.report.Regions++
 		}
 		if o.err == nil {
-			o.err = l.tell(o.loaded)
+			o.err = l.notifyDone(o.loaded)
 		} else {
-			_ = l.tell(o.loaded) // the first error counts
+			_ = l.notifyDone(o.loaded) // the first error is returned
 		}
 		if o.err != nil && err == nil {
 			err = o.err
 			halt()
 		}
-		if o.passing != nil {
-			passing = o.passing
+		if o.transient != nil {
+			transient = o.transient
 		}
 	}
 	if err == nil {
 		err = ctx.Err()
 	}
-	return passing, err
+	return transient, err
 }
 
-// tell reports the loaded files of one request.
-func (l *loading) tell(files []*pendingFile) error {
+// notifyDone reports the loaded files of one request.
+func (l *loadRun) notifyDone(files []*pendingFile) error {
 	l.report.Files += len(files)
 	if l.hooks.Done == nil || len(files) == 0 {
 		return nil
@@ -124,8 +135,9 @@ func (l *loading) tell(files []*pendingFile) error {
 	return l.hooks.Done(loaded)
 }
 
-// send attempts all groups, none any more once ctx has ended.
-func (l *loading) send(ctx context.Context, groups []group) <-chan outcome {
+// send attempts all groups, but starts none after ctx has ended. Every group gives one outcome, sent or not, so that
+// round accounts for each file.
+func (l *loadRun) send(ctx context.Context, groups []group) <-chan outcome {
 	work := make(chan group)
 	outcomes := make(chan outcome)
 	var workers sync.WaitGroup
@@ -151,11 +163,17 @@ func (l *loading) send(ctx context.Context, groups []group) <-chan outcome {
 	return outcomes
 }
 
-// attempt sends one request and finds out what became of its files.
-func (l *loading) attempt(ctx context.Context, g group) outcome {
-	if o, moved := l.catchUp(ctx, g); moved {
+// attempt sends one request and determines what happened to its files.
+//
+// The order is the protocol. Files in doubt are looked for first, because the server may have loaded them since, and
+// a second request would hide that. Then the sources are checked, and the output's lock (hooks.Before) comes last
+// before the request: a process that lost its lock while it waited here must not send.
+func (l *loadRun) attempt(ctx context.Context, g group) outcome {
+	// A part of the group is loaded or lost, so the rest is a new group for the next round.
+	if o, moved := l.recheckInDoubt(ctx, g); moved {
 		return o
 	}
+	// HBase answers a missing file like any other failure, so it is checked here, where the reason is known.
 	for _, f := range g.files {
 		if err := l.checkSource(f); err != nil {
 			return outcome{left: g.files, err: err}
@@ -166,11 +184,11 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 		return outcome{left: g.files, err: err}
 	}
 	if err != nil {
-		return outcome{left: g.files, passing: err}
+		return outcome{left: g.files, transient: err}
 	}
 	token, err := l.tokenForRequest(ctx)
 	if errors.Is(err, storage.ErrUnavailable) {
-		return outcome{left: g.files, passing: err}
+		return outcome{left: g.files, transient: err}
 	}
 	if err != nil {
 		return outcome{left: g.files, err: err}
@@ -184,28 +202,29 @@ func (l *loading) attempt(ctx context.Context, g group) outcome {
 			return outcome{left: g.files, err: err}
 		}
 	}
-	patient, cancel := l.outlast(ctx)
+	limited, cancel := l.withGrace(ctx)
 	defer cancel()
-	watched, unwatch := l.watched(patient, &g.region)
+	watched, unwatch := l.withWatch(limited, &g.region)
 	defer unwatch()
+	// From here on the files may be moving, whatever is returned.
 	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
-		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.Known }) || !l.elsewhere(ctx, &g.region) {
+		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) || !l.openedElsewhere(ctx, &g.region) {
 			return outcome{loaded: g.files}
 		}
-		// The end of the load can't find out whether such files are served: the server must be believed, and may be one that
-		// woke up.
+		// The end of the load can't show whether such files are served: the table returned equal cells before. The
+		// server's word is the only evidence, and it is worthless if another server has opened the region meanwhile.
 		err = &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: errors.New("the region is open elsewhere by now")}
 	}
-	return l.takeStock(ctx, g, err)
+	return l.resolveOutcome(ctx, g, err)
 }
 
-// errNoToken keeps a request from HBase with Kerberos that carries no token, whatever the reason is.
+// errNoToken refuses any request to HBase with Kerberos that has no token, whatever the reason.
 var errNoToken = errcode.KerberosToken.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
 	"nothing was sent", ErrRefused)
 
-// tokenForRequest is the token for a request that is sent now; nil only where HBase has no Kerberos.
-func (l *loading) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
+// tokenForRequest returns the token for a request that is sent now; nil only if HBase has no Kerberos.
+func (l *loadRun) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	token, err := l.rights.forRequest(ctx)
 	if err == nil && token == nil && l.cluster.secured {
 		return nil, errNoToken
@@ -213,59 +232,66 @@ func (l *loading) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, 
 	return token, err
 }
 
-// catchUp looks after files that an earlier request may have brought on since: a server can outlive our patience.
-func (l *loading) catchUp(ctx context.Context, g group) (o outcome, moved bool) {
-	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.adrift }) {
+// recheckInDoubt checks files in doubt again: the server of an earlier request may have finished it after we gave up.
+func (l *loadRun) recheckInDoubt(ctx context.Context, g group) (o outcome, moved bool) {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.inDoubt }) {
 		return o, false
 	}
 	found, err := l.recover(ctx, g.files, false)
 	o = outcome{loaded: found.loaded, left: found.left, lost: found.lost}
-	o.passing, o.err = l.undecided(err)
+	o.transient, o.err = l.retryOrFail(err)
 	return o, len(o.left) < len(g.files) || err != nil
 }
 
-// undecided tells an error after which asking again may help from one after which it does not.
-func (l *loading) undecided(err error) (passing, final error) {
+// retryOrFail returns err as transient if trying again may help, and as final otherwise.
+func (l *loadRun) retryOrFail(err error) (transient, final error) {
 	if errors.Is(err, ErrUnavailable) {
 		return err, nil
 	}
 	return nil, err
 }
 
-// outlast is a context for a request: it has the request's own deadline, and grace when ctx ends.
-func (l *loading) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
+// withGrace returns a context for a request. It has the request's own deadline, and ends grace after ctx does.
+func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-time.After(grace):
 			cancel()
-		case <-patient.Done():
+		case <-limited.Done():
 		}
 	})
-	return patient, func() { stop(); cancel() }
+	return limited, func() { stop(); cancel() }
 }
 
-// takeStock looks where the files of a request are that did not end well, and brings those in staging back. answer is
-// nil where the server said that it did not load them.
-func (l *loading) takeStock(ctx context.Context, g group, answer error) outcome {
+// resolveOutcome determines where the files of an unsuccessful request are, and moves those in staging back. answer
+// is nil if the server said that it did not load them.
+//
+// A clear no means that the server has moved the files back. Any lost answer means that it may still
+// be working on them: then recover waits, and what is left is in doubt.
+func (l *loadRun) resolveOutcome(ctx context.Context, g group, answer error) outcome {
+	// The only failure after which nothing can have moved.
 	if neverSent(answer) {
-		return outcome{left: g.files, passing: answer}
+		return outcome{left: g.files, transient: answer}
 	}
 	var lost *hbase.ConnError
+	// An answer from the server, even an exception, ends its work on the request. Without one it may still be
+	// working.
 	unclear := errors.As(answer, &lost)
+	// Errors of recover win over the answer: while it is unknown where files are, nothing else matters.
 	found, err := l.recover(ctx, g.files, unclear)
 	o := outcome{loaded: found.loaded, left: found.left, lost: found.lost}
 	if err != nil {
 		err = fmt.Errorf("after %s: %w", describe(answer, &g.region), err)
 	}
-	o.passing, o.err = l.undecided(err)
+	o.transient, o.err = l.retryOrFail(err)
 	switch {
 	case err != nil:
 	case len(o.left) == 0:
 	case answer == nil:
 		o.err = l.refused(g.region, o.left)
-	case isPassing(answer), unclear:
-		o.passing = answer
+	case isTransient(answer), unclear:
+		o.transient = answer
 	default:
 		o.err = answer
 	}
@@ -279,9 +305,9 @@ func describe(answer error, r *Region) string {
 	return answer.Error()
 }
 
-// refused counts a refusal of files by a region. The server hides every reason, also one that passes, so files are
-// offered again until both the site's number of tries and some minutes are used up. Then it is an error.
-func (l *loading) refused(r Region, files []*pendingFile) error {
+// refused counts a region's refusal of files. The server hides the reason, even one that passes, so files are offered
+// again until both the configured number of tries and some minutes are used up. Then it is an error.
+func (l *loadRun) refused(r Region, files []*pendingFile) error {
 	limits := &l.cluster.limits
 	enough := false
 	for _, f := range files {
@@ -302,14 +328,14 @@ func (l *loading) refused(r Region, files []*pendingFile) error {
 	}
 	kind, reason := ErrUnavailable, l.suspect(files)
 	if reason != "" {
-		kind = ErrRefused // and no waiting helps
+		kind = ErrRefused // waiting does not help
 	}
 	return errcode.LoadRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s",
 		kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 
-// suspect names a likely reason that can be seen from here.
-func (l *loading) suspect(files []*pendingFile) string {
+// suspect returns a likely reason that can be seen from here.
+func (l *loadRun) suspect(files []*pendingFile) string {
 	for _, f := range files {
 		if info, err := l.fs.Stat(f.path); err == nil && info.Owner != "" && info.Owner != l.cluster.user {
 			return fmt.Sprintf("; a likely reason: %s belongs to %s in HDFS, but HBase is asked as %s", f.URI, info.Owner, l.cluster.user)
@@ -318,7 +344,8 @@ func (l *loading) suspect(files []*pendingFile) string {
 	return ""
 }
 
-// neverSent tells of an error that came before the server could see the request.
+// neverSent reports whether an error came before the server could see the request. Only then is it certain that
+// nothing moves.
 func neverSent(err error) bool {
 	var conn *hbase.ConnError
 	return errors.As(err, &conn) && !conn.Sent

@@ -29,7 +29,7 @@ var (
 
 // bench is a loading of files a and b of family f, in one region.
 type bench struct {
-	*loading
+	*loadRun
 	t        *testing.T
 	group    group
 	requests atomic.Int32
@@ -50,11 +50,11 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits.settle, limits.refusal, limits.rounds = 20*time.Millisecond, 0, 2
+	limits.quiescence, limits.refusal, limits.rounds = 20*time.Millisecond, 0, 2
 	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
 	t.Cleanup(c.servers.close)
-	b.loading = &loading{cluster: c, fs: storage.Local, token: "file://" + t.TempDir()}
-	b.decide = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+	b.loadRun = &loadRun{cluster: c, fs: storage.Local, token: "file://" + t.TempDir()}
+	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return files, nil, nil
 	}
 	b.hooks.Done = func(files []HFile) error {
@@ -106,8 +106,8 @@ func (b *bench) wantLeft(isAdrift bool, names ...string) {
 		if _, err := os.Stat(f.path); err != nil {
 			b.t.Errorf("left, but not at its place: %v", err)
 		}
-		if f.adrift != isAdrift {
-			b.t.Errorf("%s adrift: %v, want %v", f.path, f.adrift, isAdrift)
+		if f.inDoubt != isAdrift {
+			b.t.Errorf("%s adrift: %v, want %v", f.path, f.inDoubt, isAdrift)
 		}
 	}
 	if !slices.Equal(left, names) {
@@ -164,7 +164,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// A server goes on after its connection broke: the next round sees that, and sends only what is left.
+// A server continues after its connection broke: the next round sees that, and sends only what is left.
 func TestLoadedAfterTheConnectionWasLost(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer {
 		if b.requests.Load() == 1 {
@@ -322,7 +322,7 @@ func TestCannotMoveBack(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), b.token) || !strings.Contains(err.Error(), b.group.files[0].URI) {
 		t.Errorf("got %v", err)
 	}
-	if len(b.left) != 1 || !b.left[0].adrift {
+	if len(b.left) != 1 || !b.left[0].inDoubt {
 		t.Errorf("left: %+v", b.left)
 	}
 	b.cleanup(context.Background()) // would panic if it asked HBase: there is none
@@ -335,7 +335,7 @@ func TestCannotMoveBack(t *testing.T) {
 // A file that is gone after an answer other than yes is not loaded for that: the open region decides.
 func TestGoneIsNotLoaded(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return no })
-	b.decide = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
 	}
 	if passing, err := b.run(); passing != nil || err != nil {
@@ -351,8 +351,8 @@ func TestGoneIsNotLoaded(t *testing.T) {
 // Where the open region can't be asked now, the files are neither loaded nor lost, and are asked for again.
 func TestUndecided(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); return no })
-	decide := b.decide
-	b.decide = func(context.Context, []*pendingFile) ([]*pendingFile, []Finding, error) {
+	decide := b.resolve
+	b.resolve = func(context.Context, []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return nil, nil, ErrUnavailable
 	}
 	if passing, err := b.run(); passing == nil || err != nil {
@@ -362,7 +362,7 @@ func TestUndecided(t *testing.T) {
 	if len(b.left) != 2 || len(b.lost) != 0 {
 		t.Errorf("left %d, lost %d", len(b.left), len(b.lost))
 	}
-	b.decide, b.group.files = decide, b.left
+	b.resolve, b.group.files = decide, b.left
 	if _, err := b.run(); err != nil {
 		t.Error(err)
 	}
@@ -439,8 +439,8 @@ func TestNoRequestWithoutToken(t *testing.T) {
 			b := newBench(t, func(*bench) hbasetest.Answer { return no })
 			b.cluster.secured, b.rights = true, c.rights
 			o := b.attempt(t.Context(), b.group)
-			if !errors.Is(o.err, c.final) || !errors.Is(o.passing, c.passing) || len(o.left) != 2 {
-				t.Errorf("%v, passing %v, %d left", o.err, o.passing, len(o.left))
+			if !errors.Is(o.err, c.final) || !errors.Is(o.transient, c.passing) || len(o.left) != 2 {
+				t.Errorf("%v, passing %v, %d left", o.err, o.transient, len(o.left))
 			}
 			if n := b.requests.Load(); n != 0 {
 				t.Errorf("%d requests were sent", n)

@@ -15,10 +15,11 @@ import (
 )
 
 // ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
-// last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is returned.
+// last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is
+// returned.
 //
-// The scan goes on where regions move, split or merge, and where a server dies: once it has had an answer it waits as long
-// for the next one as a region server's death may last.
+// The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for
+// the next one as long as a region server's death may last.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
 	return c.scanCells(ctx, table, scan{next: start, stop: end}, visit)
 }
@@ -49,20 +50,24 @@ func (c *Cluster) scanCells(ctx context.Context, table string, s scan, visit fun
 	return nil
 }
 
-// visitError is an error of the scan's user.
+// visitError is an error of the scan's caller.
 type visitError struct{ error }
 
-// scan is one walk over a range of rows, region by region.
+// scan iterates over a range of rows, region by region.
+//
+// Invariant: last and within describe the last cell that was visited. A scanner that was lost is opened again at the
+// row next, and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however
+// often the scanner is lost.
 type scan struct {
 	reader    *reader
 	table     string
-	next      []byte // the row to go on with
+	next      []byte // the row to continue with
 	stop      []byte // empty: to the end
 	columns   []*pb.Column
 	timestamp int64                       // of the wanted cells; 0: any
 	check     func(context.Context) error // whether the table is still there; nil: not asked
 
-	within bool      // the next row's cells up to last were visited
+	within bool      // the next row's cells up to last have been visited
 	last   cell.Cell // the last one visited
 }
 
@@ -75,13 +80,13 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 			return err
 		}
 		if err == nil {
-			tries.gotFurther()
+			tries.progressed()
 			continue
 		}
-		if again := tries.again(ctx, err); again != nil {
+		if again := tries.wait(ctx, err); again != nil {
 			return again
 		}
-		if s.check != nil && remedyOf(err) == lookAgain {
+		if s.check != nil && remedyOf(err) == relocate {
 			if gone := s.check(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {
 				return gone
 			}
@@ -89,8 +94,8 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 	}
 }
 
-// region scans what is in the region that holds the next row. done says that the scan is at its end.
-func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) error) (done bool, err error) {
+// region scans the region that holds the next row. done reports the end of the scan.
+func (s *scan) region(ctx context.Context, tries *retries, visit func(*cell.Cell) error) (done bool, err error) {
 	region, conn, err := s.connect(ctx, tries)
 	if err != nil {
 		return false, err
@@ -100,29 +105,29 @@ func (s *scan) region(ctx context.Context, tries *tries, visit func(*cell.Cell) 
 	for {
 		answer, err := o.answer(ctx)
 		if err != nil {
-			s.reader.learn(s.table, region, conn, err)
-			if remedyOf(err) == waitThere {
-				o.close() // it was refused, and is open still
+			s.reader.invalidate(s.table, region, conn, err)
+			if remedyOf(err) == backOff {
+				o.close() // it was refused, but is still open
 			}
 			return false, err
 		}
-		tries.answered, tries.patience = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
+		tries.answered, tries.timeout = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
 		more := answer.More && answer.MoreInRegion
-		if more { // the server reads on while these cells are visited
+		if more { // the server reads ahead while these cells are visited
 			o.ask(ctx, tries, hbase.NextOf(o.id, s.reader.limits.scanRows, o.number))
 		}
 		if err := s.visit(answer, tries, visit); err != nil {
-			o.giveUp()
+			o.abandon()
 			return false, err
 		}
 		if !more {
-			return s.leave(region, answer.More), nil
+			return s.nextRegion(region, answer.More), nil
 		}
 	}
 }
 
 // connect finds the server of the next row's region.
-func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn, error) {
+func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Conn, error) {
 	limited, cancel := tries.limit(ctx, s.reader.limits.idle)
 	defer cancel()
 	region, err := s.reader.locate(limited, s.table, s.next)
@@ -130,12 +135,12 @@ func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn,
 		return nil, nil, err
 	}
 	conn, err := s.reader.servers.region(limited, region.Server)
-	s.reader.learn(s.table, region, conn, err)
+	s.reader.invalidate(s.table, region, conn, err)
 	return region, conn, err
 }
 
-// opening is the request that opens a scanner for the rest of the region. What is read once is not worth the servers'
-// caches, but hbase:meta is.
+// opening is the request that opens a scanner for the rest of the region. Rows read once are not worth the servers'
+// cache, but hbase:meta is.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
 	if s.timestamp > 0 {
@@ -147,8 +152,8 @@ func (s *scan) opening(region *Region) *pb.ScanRequest {
 	return hbase.OpenScanner(region.Name, m, s.reader.limits.scanRows)
 }
 
-// visit passes on an answer's cells, but those that were visited before a scanner was lost, and notes where to go on.
-func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell) error) error {
+// visit passes on an answer's cells, except those visited before a scanner was lost, and records where to continue.
+func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cell) error) error {
 	var c cell.Cell
 	for {
 		ok, err := answer.Next(&c)
@@ -158,10 +163,10 @@ func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell)
 		case !ok:
 			if c.Row != nil {
 				s.visited(&c, answer.Partial)
-				tries.gotFurther()
+				tries.progressed()
 			}
 			return nil
-		case s.within && s.had(&c):
+		case s.within && s.alreadyVisited(&c):
 			c.Row = nil
 			continue
 		}
@@ -172,8 +177,8 @@ func (s *scan) visit(answer *hbase.Scanned, tries *tries, visit func(*cell.Cell)
 	}
 }
 
-// had tells whether a cell of the next row was visited already.
-func (s *scan) had(c *cell.Cell) bool {
+// alreadyVisited reports whether a cell of the next row was visited before.
+func (s *scan) alreadyVisited(c *cell.Cell) bool {
 	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
 
@@ -184,7 +189,7 @@ func compareColumns(a, b *cell.Cell) int {
 	return bytes.Compare(a.Qualifier, b.Qualifier)
 }
 
-// visited notes the last cell of an answer: its row is whole, or goes on in the next answer.
+// visited records the last cell of an answer: its row is complete, or continues in the next answer.
 func (s *scan) visited(c *cell.Cell, partial bool) {
 	s.last, s.within = *c, partial
 	s.next = c.Row
@@ -193,8 +198,8 @@ func (s *scan) visited(c *cell.Cell, partial bool) {
 	}
 }
 
-// leave goes on with the region after this one, if there is one.
-func (s *scan) leave(region *Region, more bool) (done bool) {
+// nextRegion continues with the region after this one, if there is one.
+func (s *scan) nextRegion(region *Region, more bool) (done bool) {
 	if !more || len(region.End) == 0 || len(s.stop) > 0 && bytes.Compare(region.End, s.stop) >= 0 {
 		return true
 	}
@@ -202,7 +207,7 @@ func (s *scan) leave(region *Region, more bool) (done bool) {
 	return false
 }
 
-// openScanner is a scanner that a region server has for us. Its requests are numbered. One is under way at most.
+// openScanner is a scanner that a region server keeps for us. Its requests are numbered. At most one is in flight.
 type openScanner struct {
 	scan   *scan
 	conn   *hbase.Conn
@@ -216,8 +221,8 @@ type scanned struct {
 	err error
 }
 
-// ask makes the next request. It outlasts ctx, so that the scanner can be closed.
-func (o *openScanner) ask(ctx context.Context, tries *tries, request *pb.ScanRequest) {
+// ask sends the next request. It outlasts ctx, so that the scanner can be closed.
+func (o *openScanner) ask(ctx context.Context, tries *retries, request *pb.ScanRequest) {
 	limited, cancel := tries.limit(context.WithoutCancel(ctx), o.scan.reader.limits.idle)
 	ahead := make(chan scanned, 1)
 	o.ahead = ahead
@@ -239,14 +244,14 @@ func (o *openScanner) answer(ctx context.Context) (*hbase.Scanned, error) {
 		}
 		return got.Scanned, got.err
 	case <-ctx.Done():
-		o.giveUp()
+		o.abandon()
 		return nil, ctx.Err()
 	}
 }
 
-// giveUp closes the scanner as soon as the request under way is answered; nobody waits for that. Else its lease would
-// have to run out at the server.
-func (o *openScanner) giveUp() {
+// abandon closes the scanner as soon as the request in flight is answered, without waiting. Otherwise its lease would
+// have to expire at the server.
+func (o *openScanner) abandon() {
 	if o.ahead == nil {
 		return // the server has closed it
 	}
@@ -264,7 +269,7 @@ func (o *openScanner) giveUp() {
 	}()
 }
 
-// close closes the scanner while no request is under way; nobody waits for that.
+// close closes the scanner while no request is in flight, without waiting.
 func (o *openScanner) close() {
 	if o.id == 0 {
 		return

@@ -173,7 +173,7 @@ func TestScannerClosedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := conn.Scan(t.Context(), hbase.NextOf(first.Scanner, 10, number))
-		if remedyOf(err) != reopen {
+		if remedyOf(err) != reopenScanner {
 			t.Errorf("request %d: %+v, %v", number, answer, err)
 		}
 	}

@@ -110,7 +110,7 @@ func TestRepeatedRequestIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = conn.Scan(t.Context(), hbase.NextOf(first.Scanner, 10, 1))
-	if !hbase.IsRemote(err, "OutOfOrderScannerNextException") || remedyOf(err) != reopen {
+	if !hbase.IsRemote(err, "OutOfOrderScannerNextException") || remedyOf(err) != reopenScanner {
 		t.Errorf("the same number again: %v", err)
 	}
 }

@@ -137,7 +137,7 @@ func (s *secretLoad) clean(t *testing.T) {
 	}
 }
 
-// has tells whether there is a file.
+// has reports whether there is a file.
 func (s *secretLoad) has(t *testing.T, name string) bool {
 	t.Helper()
 	_, err := s.fs.Stat(name)

@@ -16,7 +16,7 @@ import (
 // Identity is who a program is for HBase, and where its calls are logged.
 type Identity struct {
 	User  string          // on a cluster without Kerberos
-	Login *kerberos.Login // on one with Kerberos; nil where there is none
+	Login *kerberos.Login // on one with Kerberos; nil if there is none
 	Log   *slog.Logger    // gets each call to a server and each second try, at calllog's level; nil: nobody listens
 }
 

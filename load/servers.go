@@ -9,7 +9,7 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// servers keeps one connection to each server and makes a new one where it broke.
+// servers keeps one connection to each server, and makes a new one after it broke.
 type servers struct {
 	keeper  *zooKeeper
 	options hbase.Options
@@ -63,7 +63,7 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.conns[key]; other != nil && other.Err() == nil { // somebody was faster
+	if other := s.conns[key]; other != nil && other.Err() == nil { // another goroutine was faster
 		conn.Close()
 		return other, nil
 	}
@@ -71,8 +71,8 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	return conn, nil
 }
 
-// overdue has the next call make a new connection, where a call got no answer in its time: the old one may be dead, and the
-// other side never announced. Calls that are under way may go on.
+// overdue makes the next call open a new connection after a call got no answer in time: the old connection may be
+// dead without notice. Calls in flight may continue.
 func (s *servers) overdue(conn *hbase.Conn, err error) {
 	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return
@@ -81,13 +81,13 @@ func (s *servers) overdue(conn *hbase.Conn, err error) {
 	conn.Retire()
 }
 
-// forget drops a connection whose server is no use any more, as a master that is not the active one.
+// forget drops a connection to a server that is useless now, such as a master that is not active.
 func (s *servers) forget(conn *hbase.Conn) {
 	s.drop(conn)
 	conn.Close()
 }
 
-// drop gives the connection to no more calls. It stays open.
+// drop gives the connection to no further calls. It stays open.
 func (s *servers) drop(conn *hbase.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// patience is how long a call goes on where HBase does not answer, or answers that it can't now.
-	patience = 50 * time.Second
-	// longestWait bounds the configured waits, so that a cluster that is down is told within a minute.
-	longestWait = 55 * time.Second
-	// A region server's death is noticed when its ZooKeeper session ends; then its log is split and its regions open
-	// elsewhere, which takes minutes on a large cluster.
+	// callTimeout is how long a call is repeated while HBase does not answer, or answers that it can't serve it now.
+	callTimeout = 50 * time.Second
+	// maxTimeout bounds the configured timeouts, so that a cluster that is down is reported within a minute.
+	maxTimeout = 55 * time.Second
+	// A region server's death is noticed when its ZooKeeper session expires. Then its log is split and its regions
+	// open elsewhere, which takes minutes on a large cluster.
 	defaultSession = 90 * time.Second
 	recovery       = 4 * time.Minute
 	shortestOutage = 5 * time.Minute
-	// largestAnswer bounds the cells in one answer, in bytes, before the last one of them, which may be large, too.
-	largestAnswer = 16 << 20
-	// shortestLoad is the least that a BulkLoadHFile request may take: it can wait for a flush or a region lock.
-	shortestLoad = 10 * time.Minute
+	// maxAnswerBytes bounds the cells in one answer, in bytes, except for the last one, which may be large.
+	maxAnswerBytes = 16 << 20
+	// minLoadTimeout is the shortest timeout for a BulkLoadHFile request, which may wait for a flush or a region
+	// lock.
+	minLoadTimeout = 10 * time.Minute
 )
 
-// settings are what the site files say about how to go about it.
+// settings are the site files' settings for this package.
 type settings struct {
 	dial           time.Duration
 	call           time.Duration // a request that is answered at once
@@ -37,19 +38,19 @@ type settings struct {
 	rounds         int           // of Load
 	parallel       int           // regions loaded at a time
 	filesPerFamily int           // in one region
-	settle         time.Duration // between two looks at files that a server may still be moving
-	outage         time.Duration // how long a load waits without progress: longer than a region server's death lasts
-	refusal        time.Duration // how long files are offered again to a region that does not load them
-	watch          time.Duration // between two looks whether a region is still where a request waits
+	quiescence     time.Duration // between two looks at files that a server may still be moving
+	outage         time.Duration // time that a load waits without progress: longer than a region server's death lasts
+	refusal        time.Duration // time that files are offered to a region that does not load them
+	watch          time.Duration // between two checks whether a region is still where a request waits
 }
 
-// MaxFilesProperty says how many files of a family one region may get in a load.
+// MaxFilesProperty is the property that limits the files of a family that one region gets in a load.
 const MaxFilesProperty = "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily"
 
-// DefaultMaxFiles is the limit of files of a family in one region where no site file sets MaxFilesProperty: HBase's default.
+// DefaultMaxFiles is the limit if no site file sets MaxFilesProperty: HBase's default.
 const DefaultMaxFiles = 32
 
-// MaxFiles is how many files of a family one region may get: more of them LoadFrom refuses.
+// MaxFiles is how many files of a family one region may get. LoadFrom refuses more.
 func MaxFiles(conf *siteconf.Conf) (int, error) {
 	r := settingsReader{conf: conf}
 	n := r.number(MaxFilesProperty, DefaultMaxFiles)
@@ -60,16 +61,16 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 	r := settingsReader{conf: conf}
 	rpc := r.millis("hbase.rpc.timeout", 30*time.Second)
 	s := settings{
-		dial:           min(r.millis("hbase.ipc.client.socket.timeout.connect", 10*time.Second), longestWait),
-		call:           min(rpc, longestWait),
-		load:           max(rpc, shortestLoad),
-		idle:           min(r.millis("hbase.client.scanner.timeout.period", patience), longestWait),
+		dial:           min(r.millis("hbase.ipc.client.socket.timeout.connect", 10*time.Second), maxTimeout),
+		call:           min(rpc, maxTimeout),
+		load:           max(rpc, minLoadTimeout),
+		idle:           min(r.millis("hbase.client.scanner.timeout.period", callTimeout), maxTimeout),
 		scanRows:       uint32(r.number("hbase.client.scanner.caching", math.MaxInt32)),
-		scanBytes:      min(uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)), largestAnswer),
+		scanBytes:      min(uint64(r.number("hbase.client.scanner.max.result.size", 2<<20)), maxAnswerBytes),
 		rounds:         r.number("hbase.bulkload.retries.number", 10),
 		parallel:       r.number("hbase.loadincremental.threads.max", 4),
 		filesPerFamily: r.number(MaxFilesProperty, DefaultMaxFiles),
-		settle:         2 * time.Second,
+		quiescence:     2 * time.Second,
 		outage:         max(shortestOutage, r.millis("zookeeper.session.timeout", defaultSession)+recovery),
 		refusal:        3 * time.Minute,
 		watch:          10 * time.Second,

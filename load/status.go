@@ -44,11 +44,11 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// lookUps is how many rows are looked up side by side.
+// lookUps is how many rows are looked up in parallel.
 const lookUps = 16
 
-// Present counts those of the rows that a table has.
-func (c *Cluster) Present(ctx context.Context, table string, rows [][]byte) (int, error) {
+// CountPresent counts those of the rows that a table has.
+func (c *Cluster) CountPresent(ctx context.Context, table string, rows [][]byte) (int, error) {
 	id, err := parseName(table)
 	if err == nil {
 		err = c.usable(ctx, id)

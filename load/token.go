@@ -12,22 +12,22 @@ import (
 	"bulkload/internal/storage"
 )
 
-// delegation is the token by which region servers move the files in our name. Without it they would do so in their own:
-// a file that they may read and that is not theirs gets lost then. So no request is sent without it.
+// delegation is the token with which region servers move the files in our name. Without it they would do so in their
+// own name: a file that they may read but do not own would be lost. So no request is sent without it.
 //
 // It serves several requests at once.
 type delegation struct {
 	fs   storage.Delegator
-	user string // who may renew the token: we
+	user string // who may renew the token: this user
 
 	mu     sync.Mutex
 	token  *storage.Token
-	old    []storage.Token // that were given up for a new one, and may still be in use
+	old    []storage.Token // replaced by a new one, and possibly still in use
 	change time.Time       // when to exchange the token
-	end    time.Time       // when it serves no more
+	end    time.Time       // when it expires
 }
 
-// newDelegation gives nil where neither HBase nor HDFS has Kerberos: there are no tokens then.
+// newDelegation returns nil if neither HBase nor HDFS has Kerberos: there are no tokens then.
 func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	delegator, ok := storage.DelegatorOf(fs)
 	switch {
@@ -40,8 +40,8 @@ func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	return nil, nil
 }
 
-// forRequest is the token for a request that is sent now: one that is less than half old. Where the exchange fails the old
-// one serves to its end, and the exchange is tried again every minute.
+// forRequest returns the token for a request that is sent now: one that has more than half of its life left. If the
+// exchange fails, the old one is used until it expires, and the exchange is tried again every minute.
 func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	if d == nil {
 		return nil, nil
@@ -61,7 +61,7 @@ func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, er
 	return &hbase.DelegationToken{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}, nil
 }
 
-// fetch gets a token, in place of one that is half old.
+// fetch gets a new token instead of one whose life is half over.
 func (d *delegation) fetch(ctx context.Context) error {
 	begun := time.Now()
 	t, err := d.fs.DelegationToken(ctx, d.user)
@@ -81,8 +81,8 @@ const (
 	unknownLife   = 10 * time.Minute
 )
 
-// life is how long a token serves, as the NameNode says when it is renewed. Where it does not say, as it does to nobody
-// but the renewer, nothing is assumed: the token is exchanged every few minutes.
+// life is how long a token is valid, as the NameNode says when it is renewed. If it does not say, as to everybody but
+// the renewer, nothing is assumed: the token is exchanged every few minutes.
 func (d *delegation) life(ctx context.Context, t storage.Token, begun time.Time) time.Duration {
 	until, err := d.fs.RenewToken(ctx, t)
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *delegation) life(ctx context.Context, t storage.Token, begun time.Time)
 	return max(until.Sub(begun), 0)
 }
 
-// cancel ends the tokens, so that nobody can use them any more.
+// cancel cancels the tokens, so that nobody can use them any more.
 func (d *delegation) cancel(ctx context.Context) error {
 	if d == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zooKeeper knows where the cluster's ZooKeeper is. No session is kept: it is asked for the master once in a while.
+// zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session: it is asked only now and then.
 type zooKeeper struct {
 	servers []string // host:port
 	parent  string   // zookeeper.znode.parent
@@ -79,24 +79,25 @@ func (z *zooKeeper) String() string { return strings.Join(z.servers, ",") }
 const (
 	// zooKeeperTimeout is how long all servers together may take to answer.
 	zooKeeperTimeout = 20 * time.Second
-	// nextServer is how long one server is waited for until the next is asked beside it.
-	nextServer = time.Second
+	// nextServerDelay is how long to wait for one server before asking the next one in parallel.
+	nextServerDelay = time.Second
 )
 
-// answer is what one server said, or why it did not.
+// answer is one server's answer, or why there is none.
 type answer struct {
 	server int
 	data   []byte
 	err    error
 }
 
-// said tells whether the server has answered: that there is no such znode is an answer.
-func (a *answer) said() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
+// answered reports whether the server has answered: that there is no such znode is an answer.
+func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
 // get reads a znode from the first server that answers. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
 //
-// The servers are asked one after the other, beginning with the one that answered last. A server that fails gives way at
-// once, one that is silent after a second: so the others do the work of those that are down, or whose names are not known.
+// The servers are asked one after another, beginning with the one that answered last. After a failure the next one is
+// asked at once, after silence within a second. So the others replace those that are down, or whose names can't be
+// resolved.
 func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
 	defer cancel()
@@ -112,11 +113,11 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	for {
 		var late <-chan time.Time
 		if begun < len(z.servers) {
-			late = time.After(nextServer)
+			late = time.After(nextServerDelay)
 		}
 		select {
 		case a := <-answers:
-			if a.said() {
+			if a.answered() {
 				z.last.Store(int32(a.server))
 				return a.data, a.err
 			}
@@ -126,7 +127,7 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 			}
 		case <-late:
 		case <-ctx.Done():
-			asked.silent(ctx.Err())
+			asked.fillTimeouts(ctx.Err())
 			return nil, z.unavailable(name, asked)
 		}
 		if begun < len(z.servers) {
@@ -140,12 +141,12 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	addr := z.servers[server]
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr) // a session would try again for ever, and not say why
+	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry for ever without saying why
 	if err != nil {
 		return answer{server: server, err: err}
 	}
 	conn.Close()
-	session, _, err := zk.Connect([]string{addr}, zooKeeperTimeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	session, _, err := zk.Connect([]string{addr}, zooKeeperTimeout, zk.WithLogger(nopLogger{}), zk.WithLogInfo(false))
 	if err != nil {
 		return answer{server: server, err: err}
 	}
@@ -162,12 +163,12 @@ func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 		session.Close()
 		return a
 	case <-ctx.Done():
-		go session.Close() // which ends the Get, and waits for a server that is silent
+		go session.Close() // ends the Get, and waits for a server that is silent
 		return answer{server: server, err: ctx.Err()}
 	}
 }
 
-// fault is why a server has not answered.
+// fault is why a server did not answer.
 type fault struct {
 	addr string
 	err  error
@@ -183,8 +184,8 @@ func (z *zooKeeper) newFaults() faults {
 	return all
 }
 
-// silent fills in why those did not answer that have not failed.
-func (f faults) silent(err error) {
+// fillTimeouts sets the error of the servers that have not answered.
+func (f faults) fillTimeouts(err error) {
 	for i := range f {
 		if f[i].err == nil {
 			f[i].err = fmt.Errorf("no answer: %w", err)
@@ -200,7 +201,7 @@ func (f faults) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Unwrap gives the causes.
+// Unwrap returns the causes.
 func (f faults) Unwrap() []error {
 	errs := make([]error, len(f))
 	for i, s := range f {
@@ -213,7 +214,7 @@ func (z *zooKeeper) unavailable(name string, all faults) error {
 	return errcode.ZooKeeperDown.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
 }
 
-// silent keeps the ZooKeeper client from writing to stderr.
-type silent struct{}
+// nopLogger keeps the ZooKeeper client from writing to stderr.
+type nopLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (nopLogger) Printf(string, ...any) {}

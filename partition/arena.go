@@ -7,28 +7,28 @@ import (
 	"sort"
 )
 
-// headerLen is what stands before an entry's key in an arena: file, offset, key length, payload length.
+// headerLen is the size of an entry's header in an arena: 4 bytes file, 8 offset, 2 key length, 4 payload length.
 const headerLen = 4 + 8 + 2 + 4
 
 // indexLen is the size of an indexEntry in bytes.
 const indexLen = 16
 
-// indexEntry stands for an entry while it is sorted; it has no pointer for the collector to follow.
+// indexEntry represents an entry while it is sorted. It has no pointer for the collector to follow.
 type indexEntry struct {
-	prefix uint64 // 8 bytes of the key, big-endian, zeros behind its end
+	prefix uint64 // first 8 bytes of the key, big-endian, zeros after its end
 	at     uint64 // chunk in the upper half, offset in it in the lower
 }
 
 // arena holds entries in chunks of plain bytes.
 type arena struct {
-	chunks    [][]byte // the last is being filled; len is what is used
-	free      [][]byte // emptied chunks of the regular size
-	index     []indexEntry
-	chunkSize int
-	bytes     int64 // of all chunks, free ones too, and of the index
-	limit     int64
-	data      int64 // of keys and payloads
-	fetched   byte  // keeps the compiler from leaving out fetch's loads
+	chunks     [][]byte // the last is being filled; len is the used part
+	free       [][]byte // emptied chunks of the regular size
+	index      []indexEntry
+	chunkSize  int
+	bytes      int64 // of all chunks, free ones too, and of the index
+	limit      int64
+	data       int64 // of keys and payloads
+	prefetched byte  // keeps the compiler from dropping prefetch's loads
 }
 
 // tail is the unused end of the last chunk.
@@ -40,7 +40,7 @@ func (a *arena) tail() []byte {
 	return last[len(last):cap(last)]
 }
 
-// addChunk begins a chunk of at least size bytes.
+// addChunk adds a chunk of at least size bytes.
 func (a *arena) addChunk(size int) {
 	if n := len(a.free); n > 0 && size <= a.chunkSize {
 		a.chunks = append(a.chunks, a.free[n-1][:0])
@@ -56,7 +56,7 @@ func (a *arena) addChunk(size int) {
 	a.bytes += int64(size)
 }
 
-// fits tells whether a chunk of size bytes can be begun within the limit.
+// fits reports whether a chunk of size bytes is within the limit.
 func (a *arena) fits(size int) bool {
 	if size <= a.chunkSize && len(a.free) > 0 {
 		return true
@@ -64,7 +64,7 @@ func (a *arena) fits(size int) bool {
 	return a.bytes-int64(len(a.free)*a.chunkSize)+int64(max(size, a.chunkSize)) <= a.limit
 }
 
-// growIndex makes room for one more index entry; false where the limit forbids it, unless it is forced.
+// growIndex makes space for one more index entry; false if the limit forbids it, unless it is forced.
 func (a *arena) growIndex(forced bool) bool {
 	if len(a.index) < cap(a.index) {
 		return true
@@ -80,7 +80,7 @@ func (a *arena) growIndex(forced bool) bool {
 	return true
 }
 
-// add takes the entry whose key and payload stand in the tail, headerLen from its start.
+// add adds the entry whose key and payload are in the tail, after headerLen bytes.
 func (a *arena) add(keyLen, payloadLen int, pos Position) {
 	last := len(a.chunks) - 1
 	chunk := a.chunks[last]
@@ -96,7 +96,7 @@ func (a *arena) add(keyLen, payloadLen int, pos Position) {
 	a.data += int64(keyLen + payloadLen)
 }
 
-// prefixOf is the first 8 bytes of key as a number that orders like them; zeros stand in for missing ones.
+// prefixOf is the first 8 bytes of key as a number that sorts like them; zeros replace missing bytes.
 func prefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -113,12 +113,12 @@ func (a *arena) key(at uint64) []byte {
 	return b[headerLen : headerLen+int(binary.LittleEndian.Uint16(b[12:]))]
 }
 
-// cacheLine is the size of one, and of most others a divisor.
+// cacheLine is the size of a cache line, or a divisor of it, on most machines.
 const cacheLine = 64
 
-// fetch looks at the first lines of entries, so that they are in the cache when they are read. Sorted entries lie scattered
-// over the arena: one after the other each would be waited for, and these loads do not wait for each other.
-func (a *arena) fetch(ix []indexEntry, lines int) {
+// prefetch reads the first cache lines of entries, so that they are in the cache when they are used. Sorted entries
+// are scattered over the arena: each would be waited for in turn, and these loads do not wait for each other.
+func (a *arena) prefetch(ix []indexEntry, lines int) {
 	var all byte
 	for _, e := range ix {
 		chunk, at := a.chunks[e.at>>32], int(e.at&0xFFFFFFFF)
@@ -127,7 +127,7 @@ func (a *arena) fetch(ix []indexEntry, lines int) {
 			at += cacheLine
 		}
 	}
-	a.fetched = all
+	a.prefetched = all
 }
 
 // read sets e to views of the entry.
@@ -141,7 +141,7 @@ func (a *arena) read(e *Entry, at uint64) {
 	e.Payload = b[end:last:last]
 }
 
-// compare orders two entries that share the first depth bytes of their keys.
+// compare orders two entries whose keys share the first depth bytes.
 func (a *arena) compare(x, y uint64, depth int) int {
 	if c := bytes.Compare(a.key(x)[depth:], a.key(y)[depth:]); c != 0 {
 		return c
@@ -149,25 +149,27 @@ func (a *arena) compare(x, y uint64, depth int) int {
 	var e, f Entry
 	a.read(&e, x)
 	a.read(&f, y)
-	return compareBehindKey(&e, &f)
+	return compareAfterKey(&e, &f)
 }
 
-// search is how many of the sorted entries from one on stand before row.
+// search is how many of the sorted entries are before row, counted from the given one.
 func (a *arena) search(from int, row []byte) int {
 	rest := a.index[from:]
 	return sort.Search(len(rest), func(i int) bool { return bytes.Compare(a.key(rest[i].at), row) >= 0 })
 }
 
-// compareEntries orders entries by key, and behind it.
+// compareEntries orders entries by key, then as compareAfterKey does.
 func compareEntries(e, f *Entry) int {
 	if c := bytes.Compare(e.Key, f.Key); c != 0 {
 		return c
 	}
-	return compareBehindKey(e, f)
+	return compareAfterKey(e, f)
 }
 
-// compareBehindKey orders entries of one key: by position, and by payload so that nothing is left to chance.
-func compareBehindKey(e, f *Entry) int {
+// compareAfterKey orders entries of one key: by position, and then by payload, so that the result never depends on
+// chance. Which of two records of a row wins follows from this order, so it must be the same for every memory size,
+// number of shards, and after every resume.
+func compareAfterKey(e, f *Entry) int {
 	if c := cmp.Compare(e.File, f.File); c != 0 {
 		return c
 	}
@@ -190,7 +192,7 @@ func (a *arena) reset() {
 	a.chunks, a.index, a.data = a.chunks[:0], a.index[:0], 0
 }
 
-// release gives back the memory that holds no entry.
+// release frees the memory that holds no entry.
 func (a *arena) release() {
 	a.bytes -= int64(len(a.free) * a.chunkSize)
 	a.free = nil

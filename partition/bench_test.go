@@ -23,7 +23,7 @@ func benchSort(b *testing.B, memory int64) {
 	const rows = 300_000
 	r := rand.New(rand.NewPCG(4, 4))
 	key, payload := make([]byte, 0, 65), make([]byte, 166)
-	o := Options{Regions: regions(b, "1", "2", "3", "4", "5", "6", "7", "8", "9"), Memory: memory, WorkDir: b.TempDir(), Lanes: 1}
+	o := Options{Regions: regions(b, "1", "2", "3", "4", "5", "6", "7", "8", "9"), Memory: memory, WorkDir: b.TempDir(), Shards: 1}
 	b.SetBytes(rows * int64(65+len(payload)))
 	b.ReportAllocs()
 	for range b.N {
@@ -31,17 +31,17 @@ func benchSort(b *testing.B, memory int64) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lane := s.Lane()
+		shard := s.NewShard()
 		for i := range rows {
 			if i%6 == 0 {
 				key = fmt.Appendf(key[:0], "%d%016x%016x", r.IntN(10), r.Uint64(), r.Uint64())
 			}
 			key = fmt.Appendf(key[:33], "59C1%08X01ECE053C5013807B6BE", i)
-			if err := commit(lane, append(append(lane.Buffer(), key...), payload...), len(key), Position{0, int64(i)}); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), key...), payload...), len(key), Position{0, int64(i)}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		lane.Close()
+		shard.Close()
 		sorted, err := s.Sort(b.Context())
 		if err != nil {
 			b.Fatal(err)

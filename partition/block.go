@@ -10,53 +10,66 @@ import (
 	"github.com/golang/snappy"
 )
 
-// A spilled run is a file of blocks, region after region, none of two regions. A block:
+// A spilled run is a file:
 //
-//	4 bytes length as stored, 4 bytes length of the entries, 4 bytes CRC32C of both and of what is stored; little-endian
-//	Snappy of entries one behind the other, or the entries themselves, where the two lengths are the same
+//	blocks   region after region; no block has entries of two regions
+//	footer   JSON, only in persistent runs: see runFooter
 //
-// An entry in a block: uvarint key length, uvarint payload length, uvarint file, uvarint offset, key, payload. Keys stand
-// whole, so that an entry is a view of the block; Snappy finds what they share.
+// A block, little-endian:
+//
+//	offset  size
+//	     0     4   length as stored
+//	     4     4   length of the entries
+//	     8     4   CRC32C of the first 8 bytes and of what is stored
+//	    12     n   Snappy of the entries; or the entries themselves, if the two lengths are equal
+//
+// An entry:
+//
+//	uvarint key length, uvarint payload length, uvarint file ordinal, uvarint offset in the file, key, payload
+//
+// Keys are stored in full, so an entry is a view of the block; Snappy removes what they share. Each block has its own
+// checksum, and everything is checked before it is used: a spill that changed on disk is an error (ErrDamaged), never
+// other rows. The checksum covers the lengths, too, since they decide how many bytes are read.
 const (
 	blockHeaderLen = 12
-	entryOverhead  = 2 * (binary.MaxVarintLen16 + binary.MaxVarintLen64) // at most, of an entry in a block
+	entryOverhead  = 2 * (binary.MaxVarintLen16 + binary.MaxVarintLen64) // upper bound of an entry's header in a block
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // spilledRun is a sorted run in a store.
 type spilledRun struct {
-	store   Store
-	name    string
-	in      StoredRun // nil while it isn't read
-	starts  []int64   // of each region in the file, and behind the last one its end
-	largest int       // bytes of entries in a block, at most
-	packed  int       // bytes of a stored block, at most
-	places  places
-	entries int64
-	tail    int    // bytes of a kept run's description, behind its blocks
-	sum     uint32 // of them
+	store         Store
+	name          string
+	in            StoredRun // nil unless it is being read
+	starts        []int64   // offset of each region in the file, and then the end of the last one
+	largest       int       // maximum length of a block's entries
+	largestStored int       // maximum length of a stored block
+	index         sparseIndex
+	entries       int64
+	footerLen     int    // length of a persistent run's footer, which follows its blocks
+	footerSum     uint32 // CRC32C of the footer
 }
 
-// room is how large a buffer for a block is, packed or not: rounded up, so that those of runs with much the same blocks can
-// be exchanged.
-func (r *spilledRun) room() int {
+// bufferSize is the size of a buffer for a block, compressed or not. It is rounded up, so that runs with similar
+// blocks can exchange buffers.
+func (r *spilledRun) bufferSize() int {
 	const unit = 512
-	return (max(r.largest, r.packed) + unit - 1) / unit * unit
+	return (max(r.largest, r.largestStored) + unit - 1) / unit * unit
 }
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
 
-// from is the offset of a block from which on all of a slice's entries are found.
+// from is the offset of a block at or before all entries of a slice.
 func (r *spilledRun) from(s Slice) int64 {
 	at, end := r.starts[s.Region], r.starts[s.Region+1]
 	if len(s.Start) == 0 {
 		return at
 	}
-	return min(max(at, r.places.before(s.Start)), end)
+	return min(max(at, r.index.seek(s.Start)), end)
 }
 
-// open makes the run ready to be read.
+// open opens the run for reading.
 func (r *spilledRun) open() (err error) {
 	if r.in == nil {
 		if r.in, err = r.store.Open(r.name); err != nil {
@@ -79,14 +92,14 @@ func (r *spilledRun) close() (err error) {
 // remove closes the run and deletes it.
 func (r *spilledRun) remove() error { return errors.Join(r.close(), r.store.Remove(r.name)) }
 
-// blockRoom is how much a block of n bytes of entries can take.
-func blockRoom(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
+// maxStoredLen is how long a block of n bytes of entries can become.
+func maxStoredLen(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
 
-// appendBlock puts entries behind what is in dst, packed where they are not to be plain and become less. Plain ones may
-// stand in their place there already.
+// appendBlock appends a block of entries to dst, compressed unless uncompressed is set or compression does not pay.
+// Uncompressed entries may be in their place after dst already.
 func appendBlock(dst, entries []byte, plain bool) []byte {
 	start := len(dst)
-	need := blockRoom(len(entries))
+	need := maxStoredLen(len(entries))
 	if cap(dst)-start < need {
 		dst = append(make([]byte, 0, start+need), dst...)
 	}
@@ -109,7 +122,7 @@ func appendBlock(dst, entries []byte, plain bool) []byte {
 	return dst
 }
 
-// checksum is that of a block: of the lengths, and of what is stored.
+// checksum is the checksum of a block: of the lengths and of what is stored.
 func checksum(block []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, block[:8])
 	return crc32.Update(sum, castagnoli, block[blockHeaderLen:])
@@ -118,11 +131,11 @@ func checksum(block []byte) uint32 {
 // ErrDamaged says that a spilled run does not read back as it was written.
 var ErrDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
 
-// readBlock reads the block at an offset of a run, as it is stored, into stored, which has room for the run's largest. Where
-// it is plain its entries are a view of that; else they are unpacked into dst, which has room for the largest of those. next
-// is where the block ends.
+// readBlock reads the block at an offset of a run into stored, which is large enough for the run's largest block. If
+// the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst, which is
+// large enough for the largest entries. next is the offset of the block's end.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
-	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.packed), r.size()-at)], at)
+	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.largestStored), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
 		return nil, 0, r.fault(at, tooShort(err))
 	}
@@ -142,7 +155,7 @@ func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, ne
 	return entries, next, nil
 }
 
-// tooShort is the error of a run that ends within a block, which the reading may say too.
+// tooShort is the error of a run that ends within a block.
 func tooShort(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -163,8 +176,8 @@ func appendEntry(block []byte, e *Entry) []byte {
 	return append(append(block, e.Key...), e.Payload...)
 }
 
-// cutEntry reads the first entry of a block; rest is nil where it is damaged.
-func cutEntry(block []byte, e *Entry) (rest []byte) {
+// decodeEntry reads the first entry of a block; rest is nil if it is damaged.
+func decodeEntry(block []byte, e *Entry) (rest []byte) {
 	var head [4]uint64
 	for i := range head {
 		if len(block) > 0 && block[0] < 0x80 {

@@ -29,7 +29,7 @@ func TestCompressedBlocksAreReadOnce(t *testing.T) {
 		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", uint32(i)*2654435761), Position: Position{0, int64(i)},
 			Payload: fmt.Appendf(nil, "the same text in every record, and then %d", i)}
 	}
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 1 << 20, WorkDir: t.TempDir(), Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 1 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	var spilled int64
 	for _, r := range sorted.runs {
 		spilled += r.size()

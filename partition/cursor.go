@@ -2,10 +2,10 @@ package partition
 
 import "bytes"
 
-// memoryRun is a lane's sorted arena.
+// memoryRun is a shard's sorted arena.
 type memoryRun struct {
 	arena  *arena
-	bounds []int // of each region in the index, and behind the last one its length
+	bounds []int // start of each region in the index, and then its length
 }
 
 func newMemoryRun(a *arena, r *Regions) *memoryRun {
@@ -17,7 +17,7 @@ func newMemoryRun(a *arena, r *Regions) *memoryRun {
 	return m
 }
 
-// part is a slice of the index.
+// part returns a slice's part of the index.
 func (m *memoryRun) part(s Slice) []indexEntry {
 	from, to := m.bounds[s.Region], m.bounds[s.Region+1]
 	if len(s.Start) > 0 {
@@ -29,7 +29,7 @@ func (m *memoryRun) part(s Slice) []indexEntry {
 	return m.arena.index[from:to]
 }
 
-// cursor walks through one region of a run, in memory or on disk.
+// cursor iterates over one region of a run, in memory or on disk.
 type cursor struct {
 	prefix uint64 // of the key
 	done   bool
@@ -40,12 +40,12 @@ type cursor struct {
 
 	run     *spilledRun
 	at, end int64     // of the next block, of the region
-	block   []byte    // what is left of the present one
-	buffers [2][]byte // the present block's and the one's before, whose last entry may still be in use
-	reader  *Run
+	block   []byte    // the rest of the current block
+	buffers [2][]byte // of the current block and of the one before, whose last entry may still be in use
+	reader  *RunReader
 }
 
-// nextFrom goes to the next entry at or behind a row.
+// nextFrom advances to the next entry at or after a row.
 func (c *cursor) nextFrom(row []byte) error {
 	for {
 		if err := c.next(); err != nil || c.done || len(row) == 0 || bytes.Compare(c.Key, row) >= 0 {
@@ -54,7 +54,7 @@ func (c *cursor) nextFrom(row []byte) error {
 	}
 }
 
-// next goes to the next entry; behind the last done is set.
+// next advances to the next entry; after the last one it sets done.
 func (c *cursor) next() error {
 	switch {
 	case c.arena == nil:
@@ -82,7 +82,7 @@ func (c *cursor) nextOnDisk() (err error) {
 			return err
 		}
 	}
-	if c.block = cutEntry(c.block, &c.Entry); c.block == nil {
+	if c.block = decodeEntry(c.block, &c.Entry); c.block == nil {
 		return c.run.fault(c.at, ErrDamaged)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c *cursor) nextOnDisk() (err error) {
 func (c *cursor) nextBlock() (err error) {
 	c.buffers[0], c.buffers[1] = c.buffers[1], c.buffers[0]
 	if c.buffers[0] == nil {
-		c.buffers[0] = c.reader.sorted.buffer(c.run.room())
+		c.buffers[0] = c.reader.sorted.buffer(c.run.bufferSize())
 	}
 	stored, own := c.reader.stored, c.buffers[0]
 	c.block, c.at, err = c.run.readBlock(c.at, stored, own)
@@ -100,7 +100,7 @@ func (c *cursor) nextBlock() (err error) {
 		return err
 	}
 	// A plain block is a view of what it was read into, which the next cursor needs.
-	if len(own) >= len(stored) { // which has room for any block of the run
+	if len(own) >= len(stored) { // large enough for any block of the run
 		c.reader.stored, c.buffers[0] = own, stored
 	} else {
 		c.block = own[:copy(own, c.block)]
@@ -108,7 +108,7 @@ func (c *cursor) nextBlock() (err error) {
 	return nil
 }
 
-// before tells whether c's entry comes out before d's. One behind its last entry comes after all others.
+// before reports whether c's entry comes before d's. A cursor after its last entry comes after all others.
 func (c *cursor) before(d *cursor) bool {
 	switch {
 	case c.done || d.done:

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A sort's folder is <work folder>/bulkload-sort-<random>: spilled runs, and a lock file that is locked for as long as the
-// sort lives. What a killed sort has left is known by its lock being free, and the next sort there removes it.
+// A sort's folder is <work folder>/bulkload-sort-<random>: spilled runs, and a lock file that is locked while the
+// sort lives. The folder of a killed sort is recognised by its free lock, and the next sort there removes it.
 const (
 	folderPrefix = "bulkload-sort-"
 	newPrefix    = "bulkload-new-" // until the lock is held
@@ -21,24 +21,25 @@ const (
 	runName      = "run-%06d"
 )
 
-// newFor is how long a folder may be without its name. It has it within milliseconds; an older one is what a kill has left.
+// newFor is how long a folder may be without its final name. That takes milliseconds; an older one is from a killed
+// sort.
 const newFor = time.Hour
 
-// folder is where one sort has its spilled runs: a store of the caller's, where they outlive the process, or a folder of its
-// own, made when the first one comes. That one is on the local disk whatever Kept's store is: its runs are of use to this
-// process alone, each is written and read once, and the lock by which a killed sort is known is the machine's own.
+// folder is where one sort has its spilled runs: the caller's store, where they outlive the process, or a folder of
+// its own, created for the first run. That one is on the local disk whatever the caller's store is: its runs are of
+// use to this process only, each is written and read once, and the lock that shows a killed sort is the machine's.
 type folder struct {
-	work string // the work folder; "" where runs are kept
-	kept Store  // the caller's, of which nothing is deleted; nil: a folder of its own
+	work       string // the work folder; "" for persistent runs
+	persistent Store  // the caller's store, in which nothing is deleted; nil: a folder of its own
 
 	mu   sync.Mutex
-	path string // of the sort's own folder; "" until it is made
+	path string // of the sort's own folder; "" until it exists
 	lock *os.File
-	runs int  // given names
-	made bool // the work folder was not there before
+	runs int  // number of names given
+	made bool // the work folder did not exist before
 }
 
-// newFolder is a sort's folder in a work folder, the system's temporary one where none is named.
+// newFolder returns a sort's folder in a work folder, by default the system's temporary one.
 func newFolder(work string) *folder {
 	if work == "" {
 		work = os.TempDir()
@@ -46,12 +47,12 @@ func newFolder(work string) *folder {
 	return &folder{work: work}
 }
 
-// next gives the store and a name for the next run.
+// next returns the store and a name for the next run.
 func (f *folder) next() (Store, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept == nil && f.path == "" {
-		if err := f.make(); err != nil {
+	if f.persistent == nil && f.path == "" {
+		if err := f.create(); err != nil {
 			return nil, "", err
 		}
 	}
@@ -59,23 +60,23 @@ func (f *folder) next() (Store, string, error) {
 	return f.store(), fmt.Sprintf(runName, f.runs), nil
 }
 
-// store is where the runs are.
+// store is the store of the runs.
 func (f *folder) store() Store {
-	if f.kept != nil {
-		return f.kept
+	if f.persistent != nil {
+		return f.persistent
 	}
 	return Folder(f.path)
 }
 
-// where is what a user would look for when runs can't be written.
+// where is the place to name in an error when runs can't be written.
 func (f *folder) where() string {
-	if f.kept != nil {
-		return f.kept.Path("")
+	if f.persistent != nil {
+		return f.persistent.Path("")
 	}
 	return f.work
 }
 
-func (f *folder) make() error {
+func (f *folder) create() error {
 	if _, err := os.Stat(f.work); errors.Is(err, fs.ErrNotExist) {
 		f.made = true
 	}
@@ -99,8 +100,9 @@ func (f *folder) make() error {
 	return nil
 }
 
-// Private refuses a folder that others could have made or can write to, as os.Lstat describes it.
-func Private(info fs.FileInfo) error {
+// CheckPrivateDir refuses a folder that others could have made or can write to, as os.Lstat describes it. Whoever can
+// write there could change sorted rows.
+func CheckPrivateDir(info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s is not a folder that belongs to this user alone", info.Name())
@@ -108,8 +110,9 @@ func Private(info fs.FileInfo) error {
 	return nil
 }
 
-// LockFolder makes a folder's lock file if need be and locks it until it is closed: syscall.EWOULDBLOCK where another
-// process has locked it. The kernel keeps the lock, for all containers of a machine, and ends it with the process.
+// LockFolder locks a folder's lock file, which it creates if necessary, until it is closed: syscall.EWOULDBLOCK if
+// another process has locked it. The kernel holds the lock, for all containers of a machine, and releases it with the
+// process.
 func LockFolder(folder string) (*os.File, error) {
 	return lockFile(filepath.Join(folder, lockName), func() {})
 }
@@ -124,7 +127,8 @@ func lockFile(name string, opened func()) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	// Who had it locked may have deleted it with its folder meanwhile: the next one locks another file of that name.
+	// Its last holder may have deleted it with its folder meanwhile: the next process then locks another file of that
+	// name.
 	ours, err := lock.Stat()
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -135,8 +139,8 @@ func lockFile(name string, opened func()) (*os.File, error) {
 	return lock, nil
 }
 
-// RemoveStale removes from a work folder what this user's killed sorts have left that kept nothing. What can't be removed
-// stays.
+// RemoveStale removes the folders of this user's killed sorts without persistent runs from a work folder. It leaves
+// what it can't remove.
 func RemoveStale(work string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
@@ -149,11 +153,11 @@ func RemoveStale(work string) {
 		}
 		stale := filepath.Join(work, e.Name())
 		info, err := os.Lstat(stale)
-		if err != nil || Private(info) != nil {
-			continue // the work folder may be open to all
+		if err != nil || CheckPrivateDir(info) != nil {
+			continue // the work folder may be public
 		}
 		if unnamed && time.Since(info.ModTime()) < newFor {
-			continue // its sort has not locked it yet, perhaps
+			continue // its sort may not have locked it yet
 		}
 		if lock, err := LockFolder(stale); err == nil {
 			_ = os.RemoveAll(stale)
@@ -162,9 +166,9 @@ func RemoveStale(work string) {
 	}
 }
 
-// free says how many bytes can still be written there; "" where that is not known.
+// free says how many bytes can still be written there; "" if unknown.
 func (f *folder) free() string {
-	store := f.kept
+	store := f.persistent
 	if store == nil {
 		store = Folder(f.work)
 	}
@@ -175,11 +179,11 @@ func (f *folder) free() string {
 	return fmt.Sprintf(" and %d are free there", free)
 }
 
-// drop gives runs up: kept ones are closed, others deleted.
-func (f *folder) drop(runs []*spilledRun) error {
+// release gives up runs: persistent ones are closed, others deleted.
+func (f *folder) release(runs []*spilledRun) error {
 	var errs []error
 	for _, r := range runs {
-		if f.kept != nil {
+		if f.persistent != nil {
 			errs = append(errs, r.close())
 		} else {
 			errs = append(errs, r.remove())
@@ -188,7 +192,7 @@ func (f *folder) drop(runs []*spilledRun) error {
 	return errors.Join(errs...)
 }
 
-// remove deletes the folder with all that is in it, and the work folder where it was made for it and is empty.
+// remove deletes the folder with its content, and the work folder if it was created for it and is empty.
 func (f *folder) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

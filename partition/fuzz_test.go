@@ -20,7 +20,7 @@ func FuzzBlock(f *testing.F) {
 		}
 		block := appendBlock(nil, entries, plain)
 		block[uint(at)%uint(len(block))] ^= flip
-		run := &spilledRun{store: store, name: "run", starts: []int64{0, int64(len(block))}, largest: len(entries), packed: len(block)}
+		run := &spilledRun{store: store, name: "run", starts: []int64{0, int64(len(block))}, largest: len(entries), largestStored: len(block)}
 		if err := os.WriteFile(run.path(), block, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func FuzzBlock(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer run.in.Close()
-		got, _, err := run.readBlock(0, make([]byte, run.packed), make([]byte, run.largest))
+		got, _, err := run.readBlock(0, make([]byte, run.largestStored), make([]byte, run.largest))
 		if err == nil != (flip == 0) || err == nil && !bytes.Equal(got, entries) {
 			t.Fatalf("flip %x at %d: %v", flip, at, err)
 		}
@@ -44,7 +44,7 @@ func FuzzEntries(f *testing.F) {
 		var e Entry
 		for rest := block; len(rest) > 0; {
 			before := len(rest)
-			if rest = cutEntry(rest, &e); rest == nil {
+			if rest = decodeEntry(rest, &e); rest == nil {
 				return
 			}
 			if len(rest)+len(e.Key)+len(e.Payload) > before-4 {

@@ -2,8 +2,8 @@ package partition
 
 import "slices"
 
-// few is how many entries are sorted by comparing rather than by counting.
-const few = 32
+// insertionSortMax is up to how many entries are sorted by comparison instead of by counting.
+const insertionSortMax = 32
 
 // sort orders the index by key, then by position.
 func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
@@ -11,11 +11,11 @@ func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
 // sortByPrefix sorts entries by the prefix's bytes from shift down, in place ("American flag"). The prefixes were taken
 // depth bytes into the keys, which are equal up to there.
 func (a *arena) sortByPrefix(ix []indexEntry, shift, depth int) {
-	if len(ix) <= few {
-		a.sortFew(ix, depth)
+	if len(ix) <= insertionSortMax {
+		a.insertionSort(ix, depth)
 		return
 	}
-	var ends [256]int // first how many, then where they end
+	var ends [256]int // first the counts, then the ends
 	for i := range ix {
 		ends[byte(ix[i].prefix>>shift)]++
 	}
@@ -33,7 +33,7 @@ func (a *arena) sortByPrefix(ix []indexEntry, shift, depth int) {
 	}
 }
 
-// sortBucket goes on with entries whose prefixes are equal down to shift.
+// sortBucket continues with entries whose prefixes are equal down to shift.
 func (a *arena) sortBucket(ix []indexEntry, shift, depth int) {
 	if shift > 0 {
 		a.sortByPrefix(ix, shift-8, depth)
@@ -42,7 +42,7 @@ func (a *arena) sortBucket(ix []indexEntry, shift, depth int) {
 	a.sortDeeper(ix, depth)
 }
 
-// distribute moves each entry into the bucket of its byte. sizes comes back as where each bucket ends.
+// distribute moves each entry into the bucket of its byte. Afterwards sizes are the ends of the buckets.
 func distribute(ix []indexEntry, sizes *[256]int, shift int) {
 	var next, ends [256]int
 	at := 0
@@ -69,10 +69,10 @@ func distribute(ix []indexEntry, sizes *[256]int, shift int) {
 	*sizes = ends
 }
 
-// sortDeeper sorts entries whose prefixes are equal, by what is behind: from the first byte on in which the keys differ.
+// sortDeeper sorts entries with equal prefixes by the rest of the key, from the first byte in which they differ.
 func (a *arena) sortDeeper(ix []indexEntry, depth int) {
-	if len(ix) <= few {
-		a.sortFew(ix, depth)
+	if len(ix) <= insertionSortMax {
+		a.insertionSort(ix, depth)
 		return
 	}
 	depth = a.common(ix, depth)
@@ -85,7 +85,7 @@ func (a *arena) sortDeeper(ix []indexEntry, depth int) {
 		a.sortByPrefix(ix, 56, depth)
 		return
 	}
-	// Equal keys, or one that ends where another goes on with zero bytes.
+	// Equal keys, or one that ends where another continues with zero bytes.
 	slices.SortFunc(ix, func(x, y indexEntry) int { return a.compare(x.at, y.at, depth) })
 }
 
@@ -105,8 +105,8 @@ func (a *arena) common(ix []indexEntry, depth int) int {
 	return shared
 }
 
-// sortFew sorts by prefixes, and by what is behind them where they are equal.
-func (a *arena) sortFew(ix []indexEntry, depth int) {
+// insertionSort sorts by prefix, and then by the rest of the key.
+func (a *arena) insertionSort(ix []indexEntry, depth int) {
 	ties := false
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
@@ -123,9 +123,9 @@ func (a *arena) sortFew(ix []indexEntry, depth int) {
 	}
 }
 
-// breakTies sorts neighbours of equal prefixes by what is behind them.
+// breakTies sorts neighbours with equal prefixes by the rest of the key.
 func (a *arena) breakTies(ix []indexEntry, depth int) {
-	a.fetch(ix, 1)
+	a.prefetch(ix, 1)
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
 		j := i

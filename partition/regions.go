@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Regions are the row ranges of a table: region i holds the rows from Start(i) on, before End(i). They are immutable.
+// Regions are the row ranges of a table: region i holds the rows from Start(i) to before End(i). They are immutable.
 type Regions struct {
 	splits   [][]byte
-	prefixes []uint64 // of the splits, see prefixOf
+	prefixes []uint64 // of the splits; see prefixOf
 }
 
-// NewRegions makes the regions that the splits cut a table into; splits must ascend strictly and none be empty. They are
+// NewRegions returns the regions between the given splits, which must ascend strictly and not be empty. They are
 // copied.
 func NewRegions(splits [][]byte) (*Regions, error) {
 	r := &Regions{}
@@ -32,10 +32,10 @@ func NewRegions(splits [][]byte) (*Regions, error) {
 // Len is the number of regions: one more than the splits.
 func (r *Regions) Len() int { return len(r.splits) + 1 }
 
-// Find is the region that holds row.
+// Find returns the region that holds row.
 func (r *Regions) Find(row []byte) int {
 	prefix := prefixOf(row)
-	from, to := 0, len(r.splits) // splits before from are at or before the row, those from to on behind it
+	from, to := 0, len(r.splits) // splits before from are at or before the row, those from to on after it
 	for from < to {
 		middle := (from + to) / 2
 		p := r.prefixes[middle]
@@ -56,7 +56,7 @@ func (r *Regions) Start(i int) []byte {
 	return r.splits[i-1]
 }
 
-// End is the row behind region i's last; empty for the last region.
+// End is the row after region i's last; empty for the last region.
 func (r *Regions) End(i int) []byte {
 	if i == len(r.splits) {
 		return nil
@@ -64,9 +64,9 @@ func (r *Regions) End(i int) []byte {
 	return r.splits[i]
 }
 
-// CheckSalts refuses regions in which a salt value, one of all that keys can begin with, does not begin a region, so that
-// a region would hold rows of several salts. Further boundaries inside a salt, from later splits, are fine. The first
-// salt begins in the first region, with a boundary of its own or without.
+// CheckSalts refuses regions in which a salt value, out of all that keys can begin with, does not begin a region:
+// that region would hold rows of several salts. Further boundaries inside a salt, from later splits, are allowed. The
+// first salt is in the first region, with or without a boundary of its own.
 func (r *Regions) CheckSalts(salts [][]byte) error {
 	for i, salt := range salts {
 		_, found := slices.BinarySearchFunc(r.splits, salt, bytes.Compare)

@@ -2,17 +2,17 @@ package partition
 
 import "bytes"
 
-// Slice is a part of a region: its rows from Start on, before End. No row is in two slices.
+// Slice is a part of a region: its rows from Start to before End. No row is in two slices.
 type Slice struct {
 	Region int
 	Start  []byte // empty: the region's first row
-	End    []byte // empty: behind the region's last row
+	End    []byte // empty: after the region's last row
 }
 
-// Slices cuts a region into n parts of about as many rows each, or fewer where it has not enough rows to choose from. The
-// cuts depend on the entries and on n alone.
+// Slices cuts a region into n parts with about the same number of rows, or fewer if it has not enough rows to choose
+// from. The cuts depend only on the entries and on n.
 func (s *Sorted) Slices(region, n int) []Slice {
-	from := s.cuts.between(s.regions.Start(region), s.regions.End(region))
+	from := s.sample.between(s.regions.Start(region), s.regions.End(region))
 	whole := Slice{Region: region}
 	slices := []Slice{whole}
 	for i := 1; i < n; i++ {
@@ -20,7 +20,7 @@ func (s *Sorted) Slices(region, n int) []Slice {
 		if at == (i-1)*len(from)/n {
 			continue
 		}
-		row := bytes.Clone(s.cuts.key(from[at]))
+		row := bytes.Clone(s.sample.key(from[at]))
 		slices[len(slices)-1].End = row
 		slices = append(slices, Slice{Region: region, Start: row})
 	}
@@ -28,4 +28,4 @@ func (s *Sorted) Slices(region, n int) []Slice {
 }
 
 // Slice reads a slice's entries as Region reads a region's.
-func (s *Sorted) Slice(slice Slice) (*Run, error) { return s.read(slice) }
+func (s *Sorted) Slice(slice Slice) (*RunReader, error) { return s.read(slice) }

@@ -29,7 +29,7 @@ func skewedEntries(n, payload int) []Entry {
 	return entries
 }
 
-// TestSlicesFollowFromTheEntries: the cuts are the same whatever the memory, the lanes and the order of the entries; the
+// TestSlicesFollowFromTheEntries: the cuts are the same whatever the memory, the shards and the order of the entries; the
 // slices together are the region, no key is in two of them, and they are about equally large.
 func TestSlicesFollowFromTheEntries(t *testing.T) {
 	const n = 16 // of the large region; the small ones, with few candidates each, are cut in two
@@ -38,10 +38,10 @@ func TestSlicesFollowFromTheEntries(t *testing.T) {
 	sortPlainly(want)
 	splits := regions(t, "1", "2", "3", "4", "5")
 	var first [][]Slice
-	for _, o := range []Options{{Memory: 1 << 30, Lanes: 1}, {Memory: 1 << 30, Lanes: 7}, {Memory: 1 << 20, Lanes: 2}, {Memory: 1, Lanes: 3}} {
-		t.Run(fmt.Sprintf("memory=%d,lanes=%d", o.Memory, o.Lanes), func(t *testing.T) {
+	for _, o := range []Options{{Memory: 1 << 30, Shards: 1}, {Memory: 1 << 30, Shards: 7}, {Memory: 1 << 20, Shards: 2}, {Memory: 1, Shards: 3}} {
+		t.Run(fmt.Sprintf("memory=%d,lanes=%d", o.Memory, o.Shards), func(t *testing.T) {
 			o.Regions, o.WorkDir = splits, t.TempDir()
-			rand.New(rand.NewPCG(9, uint64(o.Lanes))).Shuffle(len(entries), func(i, k int) { entries[i], entries[k] = entries[k], entries[i] })
+			rand.New(rand.NewPCG(9, uint64(o.Shards))).Shuffle(len(entries), func(i, k int) { entries[i], entries[k] = entries[k], entries[i] })
 			sorted := sortEntries(t, o, entries)
 			var all [][]Slice
 			for region := range splits.Len() {
@@ -77,7 +77,7 @@ func inRegion(entries []Entry, r *Regions, region int) (mine []Entry) {
 	return mine
 }
 
-// checkSlices reads slices side by side and holds them against the region's entries.
+// checkSlices reads slices in parallel and holds them against the region's entries.
 func checkSlices(t *testing.T, sorted *Sorted, parts []Slice, want []Entry) {
 	t.Helper()
 	got := make([][]Entry, len(parts))
@@ -134,7 +134,7 @@ func TestOneKeyIsNeverCut(t *testing.T) {
 		}
 		entries = append(entries, Entry{Key: []byte(key), Position: Position{0, int64(i)}})
 	}
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: t.TempDir(), Lanes: 2}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: t.TempDir(), Shards: 2}, entries)
 	parts := sorted.Slices(0, 16)
 	if len(parts) != 11 {
 		t.Fatalf("11 rows are cut into %d slices", len(parts))
@@ -145,7 +145,7 @@ func TestOneKeyIsNeverCut(t *testing.T) {
 }
 
 func TestNothingIsOneSlice(t *testing.T) {
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), WorkDir: t.TempDir(), Lanes: 1}, nil)
+	sorted := sortEntries(t, Options{Regions: regions(t, "5"), WorkDir: t.TempDir(), Shards: 1}, nil)
 	parts := sorted.Slices(1, 16)
 	if len(parts) != 1 || parts[0].Start != nil || parts[0].End != nil {
 		t.Errorf("%v", parts)
@@ -163,7 +163,7 @@ func TestSlicesReadOnlyTheirPart(t *testing.T) {
 		}
 		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", r.Uint32()), Position: Position{0, int64(i)}, Payload: payload}
 	}
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 8 << 20, WorkDir: t.TempDir(), Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 8 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.runs) == 0 {
 		t.Fatal("nothing was spilled")
 	}
@@ -179,13 +179,13 @@ func wantNear(t *testing.T, run *spilledRun, part Slice) {
 	t.Helper()
 	from := run.from(part)
 	for at := from; at < run.size(); {
-		block, next, err := run.readBlock(at, make([]byte, run.packed), make([]byte, run.largest))
+		block, next, err := run.readBlock(at, make([]byte, run.largestStored), make([]byte, run.largest))
 		var e Entry
-		if err != nil || cutEntry(block, &e) == nil {
+		if err != nil || decodeEntry(block, &e) == nil {
 			t.Fatalf("block at %d: %v", at, err)
 		}
 		if bytes.Compare(e.Key, part.Start) >= 0 {
-			if at == from || at-from > placeEvery+int64(run.packed) {
+			if at == from || at-from > markEvery+int64(run.largestStored) {
 				t.Errorf("the block at %d is the first that begins in the slice from %q; it is looked for from %d on", at, part.Start, from)
 			}
 			return
@@ -195,37 +195,37 @@ func wantNear(t *testing.T, run *spilledRun, part Slice) {
 }
 
 func TestPlacesAreBounded(t *testing.T) {
-	var p places
+	var p sparseIndex
 	long := bytes.Repeat([]byte("k"), 3000)
 	for i := range 100_000 {
 		key := fmt.Appendf(nil, "%08d", i)
 		if i%7 == 0 {
 			key = append(key, long...)
 		}
-		p.note(int64(i)*placeEvery/3, key)
-		if len(p.all) > maxPlaces || p.size > maxPlaceBytes {
-			t.Fatalf("%d places with %d bytes of keys", len(p.all), p.size)
+		p.add(int64(i)*markEvery/3, key)
+		if len(p.marks) > maxMarks || p.size > maxMarkBytes {
+			t.Fatalf("%d places with %d bytes of keys", len(p.marks), p.size)
 		}
 	}
 	for i := 1; i < 100_000; i += 997 {
 		row := fmt.Appendf(nil, "%08d", i)
-		at := p.before(row)
-		if want := int64(i) * placeEvery / 3; at >= want && at > 0 || want-at > 2*p.step+placeEvery {
+		at := p.seek(row)
+		if want := int64(i) * markEvery / 3; at >= want && at > 0 || want-at > 2*p.step+markEvery {
 			t.Errorf("row %s of the block at %d is looked for from %d on; the places are %d apart", row, want, at, p.step)
 		}
 	}
 }
 
 func TestLongKeysLeaveFewCandidates(t *testing.T) {
-	var c cuts
+	var c splitSample
 	for i := range 2000 {
-		c.offer(fmt.Appendf(bytes.Repeat([]byte("k"), 30_000), "%d", i))
-		if len(c.text) > 2*maxCutBytes || len(c.marks) > 2*maxCuts {
-			t.Fatalf("%d candidates of %d bytes", len(c.marks), len(c.text))
+		c.offerKey(fmt.Appendf(bytes.Repeat([]byte("k"), 30_000), "%d", i))
+		if len(c.text) > 2*maxCandidateBytes || len(c.candidates) > 2*maxCandidates {
+			t.Fatalf("%d candidates of %d bytes", len(c.candidates), len(c.text))
 		}
 	}
-	c.tidy()
-	if n := len(c.between(nil, nil)); n < 8 || len(c.text) > maxCutBytes {
+	c.compact()
+	if n := len(c.between(nil, nil)); n < 8 || len(c.text) > maxCandidateBytes {
 		t.Errorf("%d candidates of %d bytes are left", n, len(c.text))
 	}
 }
@@ -233,23 +233,23 @@ func TestLongKeysLeaveFewCandidates(t *testing.T) {
 // TestCountingKeysHaveCandidates: keys that count up leave neither too many nor too few.
 func TestCountingKeysHaveCandidates(t *testing.T) {
 	for _, format := range []string{"%010d", "%08x", "0:d41d8cd98f00b204e9800998ecf8427e:59C1%08X01ECE053C5013807B6BE", "%d"} {
-		var c cuts
+		var c splitSample
 		for i := range 300_000 {
-			c.offer(fmt.Appendf(nil, format, i))
+			c.offerKey(fmt.Appendf(nil, format, i))
 		}
-		c.tidy()
-		if n := len(c.marks); n > maxCuts || n < maxCuts/3 {
-			t.Errorf("%s: %d candidates with %d zero bits", format, n, c.zeros)
+		c.compact()
+		if n := len(c.candidates); n > maxCandidates || n < maxCandidates/3 {
+			t.Errorf("%s: %d candidates with %d zero bits", format, n, c.level)
 		}
 	}
 }
 
 func BenchmarkOffer(b *testing.B) {
-	var c cuts
+	var c splitSample
 	key := []byte("3" + "d41d8cd98f00b204e9800998ecf8427e" + "59C1000000001ECE053C5013807B6BEF")
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		key[40], key[41], key[42], key[43] = byte(i), byte(i>>8), byte(i>>16), byte(i>>24)
-		c.offer(key)
+		c.offerKey(key)
 	}
 }

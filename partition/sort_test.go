@@ -45,7 +45,7 @@ func randomEntries(r *rand.Rand, n, largest int) []Entry {
 	return entries
 }
 
-// sortEntries sorts through lanes that work side by side, entry i through lane i%lanes.
+// sortEntries sorts through shards that work in parallel, entry i through shard i%shards.
 func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	t.Helper()
 	s, err := NewSorter(o)
@@ -54,17 +54,17 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 	}
 	t.Cleanup(func() { s.Discard() })
 	var wait sync.WaitGroup
-	for n := range o.Lanes {
-		lane := s.Lane()
+	for n := range o.Shards {
+		shard := s.NewShard()
 		wait.Go(func() {
-			for i := n; i < len(entries); i += o.Lanes {
+			for i := n; i < len(entries); i += o.Shards {
 				e := &entries[i]
-				b := append(append(lane.Buffer(), e.Key...), e.Payload...)
-				if err := commit(lane, b, len(e.Key), e.Position); err != nil {
+				b := append(append(shard.Buffer(), e.Key...), e.Payload...)
+				if err := commit(shard, b, len(e.Key), e.Position); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := lane.Close(); err != nil {
+			if err := shard.Close(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -88,8 +88,8 @@ func TestSortIsTheSameHoweverItIsDone(t *testing.T) {
 		entries := randomEntries(r, n, largest)
 		want := slices.Clone(entries)
 		sortPlainly(want)
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Lanes: 1 + r.IntN(4), Plain: int64(r.IntN(3)) << (4 + r.IntN(24))}
-		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Lanes), func(t *testing.T) {
+		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Shards: 1 + r.IntN(4), Uncompressed: int64(r.IntN(3)) << (4 + r.IntN(24))}
+		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Shards), func(t *testing.T) {
 			sorted := sortEntries(t, o, entries)
 			compareRegions(t, sorted, o.Regions, want)
 			if st := sorted.Stats(); st.Entries != int64(n) {
@@ -112,7 +112,7 @@ func sortPlainly(entries []Entry) {
 	})
 }
 
-// compareRegions reads all regions side by side.
+// compareRegions reads all regions in parallel.
 func compareRegions(t *testing.T, sorted *Sorted, regions *Regions, want []Entry) {
 	var wait sync.WaitGroup
 	for i := range regions.Len() {
@@ -160,47 +160,47 @@ func same(a, b *Entry) bool {
 }
 
 func TestOpenLaneIsRefused(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Lanes: 1, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
+	shard := s.NewShard()
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
-	if err := commit(lane, lane.Buffer(), 0, Position{}); err == nil {
+	if err := commit(shard, shard.Buffer(), 0, Position{}); err == nil {
 		t.Fatal("an entry without key was taken")
 	}
 }
 
 func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Lanes: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
-	one := func(l *Lane, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
+	shard := s.NewShard()
+	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
 	for name, err := range map[string]error{
-		"no key":          one(lane, 0),
-		"key too short":   one(lane, 4),
-		"key too long":    commit(lane, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
-		"a lane too many": one(s.Lane(), 3),
+		"no key":          one(shard, 0),
+		"key too short":   one(shard, 4),
+		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
+		"a lane too many": one(s.NewShard(), 3),
 		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
-		"no regions":      second(NewSorter(Options{Lanes: 1})),
+		"no regions":      second(NewSorter(Options{Shards: 1})),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := commit(lane, append(lane.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
+	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {
-		if err := lane.Close(); err != nil {
+		if err := shard.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := one(lane, 3); err == nil {
+	if err := one(shard, 3); err == nil {
 		t.Error("a closed lane took an entry")
 	}
 	sorted, err := s.Sort(t.Context())
@@ -222,7 +222,7 @@ func second(_ *Sorter, err error) error { return err }
 
 func TestRegionsCanBeReadAgain(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(5, 5)), 5000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Lanes: 2}
+	o := Options{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	sortPlainly(entries)
 	half, err := sorted.Region(1)
@@ -261,7 +261,7 @@ func TestSkewedKeys(t *testing.T) {
 		entries = append(entries, Entry{Key: key, Position: Position{uint32(r.IntN(2)), int64(i)}})
 	}
 	for _, memory := range []int64{1 << 18, 1 << 26} {
-		o := Options{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Lanes: 2}
+		o := Options{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Shards: 2}
 		sorted := sortEntries(t, o, entries)
 		want := slices.Clone(entries)
 		sortPlainly(want)
@@ -270,15 +270,15 @@ func TestSkewedKeys(t *testing.T) {
 }
 
 func TestCommitAllocatesNothing(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t, "5"), Lanes: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
+	s, err := NewSorter(Options{Regions: regions(t, "5"), Shards: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Discard() })
-	lane, payload, n := s.Lane(), make([]byte, 200), int64(0)
+	shard, payload, n := s.NewShard(), make([]byte, 200), int64(0)
 	commit := func() {
-		b := strconv.AppendInt(lane.Buffer(), 1_000_000+n*7919%1_000_000, 10)
-		if err := commit(lane, append(b, payload...), 7, Position{0, n}); err != nil {
+		b := strconv.AppendInt(shard.Buffer(), 1_000_000+n*7919%1_000_000, 10)
+		if err := commit(shard, append(b, payload...), 7, Position{0, n}); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -299,7 +299,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 
 func TestNextAllocatesNothing(t *testing.T) {
 	for _, memory := range []int64{1 << 19, 1 << 26} {
-		sorted := sortEntries(t, Options{Regions: regions(t), Lanes: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
+		sorted := sortEntries(t, Options{Regions: regions(t), Shards: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
 		run, err := sorted.Region(0)
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +315,6 @@ func TestNextAllocatesNothing(t *testing.T) {
 }
 
 // commit adds an entry whose key is a row.
-func commit(l *Lane, entry []byte, keyLen int, pos Position) error {
+func commit(l *Shard, entry []byte, keyLen int, pos Position) error {
 	return l.Commit(entry, keyLen, keyLen, pos)
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Sorted holds all entries, region by region. Regions may be read side by side, and more than once.
+// Sorted holds all entries, region by region. Regions may be read in parallel, and more than once.
 type Sorted struct {
 	regions *Regions
 	memory  []*memoryRun
 	runs    []*spilledRun
-	cuts    cuts
+	sample  splitSample
 	stats   Stats
 	folder  *folder
 
 	mu     sync.Mutex // guards what follows
-	free   [][]byte   // buffers of closed runs
+	free   [][]byte   // buffers of closed readers
 	closed bool
 }
 
@@ -28,24 +28,24 @@ type Stats struct {
 	Bytes        int64         // of keys and payloads
 	Runs         int           // spilled runs
 	SpilledBytes int64         // on disk
-	SortTime     time.Duration // of all lanes together, as SpillTime
-	SpillTime    time.Duration // of writing runs, and of merging them into larger ones
+	SortTime     time.Duration // of all shards together, like SpillTime
+	SpillTime    time.Duration // for writing runs and merging them into larger ones
 }
 
 // Stats says what the sort did.
 func (s *Sorted) Stats() Stats { return s.stats }
 
 // Region reads region i's entries in order of key, then of position.
-func (s *Sorted) Region(i int) (*Run, error) { return s.read(Slice{Region: i}) }
+func (s *Sorted) Region(i int) (*RunReader, error) { return s.read(Slice{Region: i}) }
 
-func (s *Sorted) read(part Slice) (*Run, error) {
+func (s *Sorted) read(part Slice) (*RunReader, error) {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
 		return nil, errors.New("the sorted entries are closed")
 	}
-	r := &Run{sorted: s, end: part.End}
+	r := &RunReader{sorted: s, end: part.End}
 	cursors, room := s.cursors(r, part)
 	r.stored = s.buffer(room)
 	r.tree.cursors = cursors
@@ -58,9 +58,9 @@ func (s *Sorted) read(part Slice) (*Run, error) {
 	return r, nil
 }
 
-// cursors are those of a slice's part of every run, before their first entries or a little earlier, and how much room a
-// stored block can take.
-func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
+// cursors returns cursors for a slice's part of every run, at or before their first entries, and the size of buffer
+// that a stored block needs.
+func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
 			cursors = append(cursors, cursor{arena: m.arena, index: ix})
@@ -69,22 +69,22 @@ func (s *Sorted) cursors(r *Run, part Slice) (cursors []cursor, room int) {
 	for _, f := range s.runs {
 		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
 			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
-			room = max(room, f.room())
+			room = max(room, f.bufferSize())
 		}
 	}
 	return cursors, room
 }
 
-// Close frees memory and deletes spilled files; kept ones stay. No region may be being read.
+// Close frees memory and deletes spilled files, except for persistent ones. No region may be being read.
 func (s *Sorted) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.folder.drop(s.runs)
+	err := s.folder.release(s.runs)
 	s.memory, s.runs, s.free, s.closed = nil, nil, nil, true
 	return errors.Join(err, s.folder.remove())
 }
 
-// buffer gives n bytes, of those that a closed run gave back where they suffice.
+// buffer returns n bytes, from a buffer of a closed reader if one is large enough.
 func (s *Sorted) buffer(n int) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Sorted) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// giveBack takes buffers for the next run.
-func (s *Sorted) giveBack(buffers ...[]byte) {
+// putBuffer takes buffers back for the next reader.
+func (s *Sorted) putBuffer(buffers ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range buffers {
@@ -110,12 +110,12 @@ func (s *Sorted) giveBack(buffers ...[]byte) {
 	}
 }
 
-// Run is the sorted entries of a region or a slice of it. It belongs to one goroutine.
-type Run struct {
+// RunReader reads the sorted entries of a region or a slice. It belongs to one goroutine.
+type RunReader struct {
 	sorted  *Sorted
 	tree    tree
 	stored  []byte // room for blocks as they are stored
-	end     []byte // the row behind the last; empty: the region's end
+	end     []byte // the row after the last; empty: the region's end
 	out     [2]Entry
 	present int
 	begun   bool
@@ -124,9 +124,9 @@ type Run struct {
 
 var errRunClosed = errors.New("the sorted run is closed")
 
-// Next is the next entry, valid until the next call but one, so that an entry can be compared with the one before it;
-// io.EOF behind the last. An error sticks.
-func (r *Run) Next() (*Entry, error) {
+// Next returns the next entry, valid until the next call but one, so that an entry can be compared with the one
+// before it; io.EOF after the last. An error sticks.
+func (r *RunReader) Next() (*Entry, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -148,16 +148,16 @@ func (r *Run) Next() (*Entry, error) {
 	return e, nil
 }
 
-// Close gives the run's buffers back.
-func (r *Run) Close() error {
+// Close returns the reader's buffers.
+func (r *RunReader) Close() error {
 	if errors.Is(r.err, errRunClosed) {
 		return nil
 	}
 	for i := range r.tree.cursors {
 		b := &r.tree.cursors[i].buffers
-		r.sorted.giveBack(b[0], b[1])
+		r.sorted.putBuffer(b[0], b[1])
 	}
-	r.sorted.giveBack(r.stored)
+	r.sorted.putBuffer(r.stored)
 	r.tree, r.stored, r.err = tree{}, nil, errRunClosed
 	return nil
 }

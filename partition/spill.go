@@ -9,56 +9,60 @@ import (
 	"sync/atomic"
 )
 
-// writeBuffer is how many bytes of blocks are written at once.
+// writeBuffer is how many bytes of blocks are written at a time.
 const writeBuffer = 256 << 10
 
-// lookEvery is how many entries are written between two looks at whether to stop.
-const lookEvery = 4096
+// checkEvery is how many entries are written between two checks for cancellation.
+const checkEvery = 4096
 
-// Entries are fetched so many at a time, and so much of each: enough of them for all loads that a core can have under way.
+// Entries are prefetched so many at a time, and so many cache lines of each: enough for all the loads that a core can
+// have in flight.
 const (
-	fetchedAtOnce = 16
-	fetchedLines  = 4
+	prefetchEntries = 16
+	prefetchLines   = 4
 )
 
-// runWriter writes sorted entries as a run. Its buffers serve one run after the other.
+// runWriter writes sorted entries as a run. Its buffers are reused for the next run.
+//
+// A run exists once write has returned it. Until then its file is removed on any error; after a kill the next sort
+// removes it, because no record names it.
 type runWriter struct {
-	regions   *Regions
-	folder    *folder
-	blockSize int
-	flushAt   int           // bytes of blocks
-	plain     bool          // blocks are not compressed
-	plainLeft *atomic.Int64 // of all writers together; nil: they are
+	regions          *Regions
+	folder           *folder
+	blockSize        int
+	flushAt          int           // bytes of blocks
+	uncompressed     bool          // blocks are not compressed
+	uncompressedLeft *atomic.Int64 // of all writers together; nil: none
 
 	file    io.WriteCloser
 	run     *spilledRun
-	counts  []int64 // entries a region
+	counts  []int64 // entries of each region
 	region  int     // being written
-	end     []byte  // of it
-	block   []byte  // entries; of a plain block in its place in the buffer, unless one outgrew it
-	packing []byte  // room for the block where it is to be compressed
+	end     []byte  // of that region
+	block   []byte  // entries; of an uncompressed block in its place in buffer, unless one outgrew it
+	scratch []byte  // entries of a block to be compressed
 	buffer  []byte  // blocks
-	written int64   // before the buffer
+	written int64   // bytes before buffer
 	data    int64   // bytes of keys and payloads
 }
 
-// newWriter makes a writer of the sort's runs.
+// newWriter returns a writer for the sort's runs.
 func (s *Sorter) newWriter() *runWriter {
 	w := newRunWriter(s.regions, s.folder, s.blockSize)
-	w.plainLeft = &s.plain
+	w.uncompressedLeft = &s.uncompressed
 	return w
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize), counts: make([]int64, regions.Len())}
-	w.makeRoom()
+	w.resetBuffer()
 	return w
 }
 
-// write makes a run of what fill adds: size bytes, as far as is known before. A kept one is described with the candidates
-// for cuts among its entries.
-func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, error) {
-	w.plain = w.plainLeft != nil && w.plainLeft.Add(-size) >= 0 // one that is too large ends it for those behind it, too
+// write makes a run of what fill adds: size bytes, as far as known before. A persistent run's footer has the
+// candidates for cuts among its entries.
+func (w *runWriter) write(size int64, c *splitSample, fill func() error) (*spilledRun, error) {
+	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0 // once a run exceeds the budget, all later runs are compressed
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
 	}
@@ -66,8 +70,8 @@ func (w *runWriter) write(size int64, c *cuts, fill func() error) (*spilledRun, 
 	if err == nil {
 		err = w.finish()
 	}
-	if err == nil && w.folder.kept != nil {
-		err = w.keep(c)
+	if err == nil && w.folder.persistent != nil {
+		err = w.writeFooter(c)
 	}
 	err = errors.Join(err, w.file.Close())
 	if err != nil {
@@ -92,7 +96,7 @@ func (w *runWriter) begin() error {
 	return nil
 }
 
-// add takes the next entry.
+// add adds the next entry.
 func (w *runWriter) add(e *Entry) error {
 	for len(w.end) > 0 && bytes.Compare(e.Key, w.end) >= 0 {
 		if err := w.nextRegion(); err != nil {
@@ -105,7 +109,7 @@ func (w *runWriter) add(e *Entry) error {
 		}
 	}
 	if len(w.block) == 0 {
-		w.run.places.note(w.written+int64(len(w.buffer)), e.Key)
+		w.run.index.add(w.written+int64(len(w.buffer)), e.Key)
 	}
 	w.block = appendEntry(w.block, e)
 	w.counts[w.region]++
@@ -129,9 +133,9 @@ func (w *runWriter) endBlock() error {
 		return nil
 	}
 	before := len(w.buffer)
-	w.buffer = appendBlock(w.buffer, w.block, w.plain)
+	w.buffer = appendBlock(w.buffer, w.block, w.uncompressed)
 	w.run.largest = max(w.run.largest, len(w.block))
-	w.run.packed = max(w.run.packed, len(w.buffer)-before)
+	w.run.largestStored = max(w.run.largestStored, len(w.buffer)-before)
 	if len(w.buffer) >= w.flushAt {
 		if err := w.flush(); err != nil {
 			return err
@@ -141,22 +145,22 @@ func (w *runWriter) endBlock() error {
 	return nil
 }
 
-// beginBlock makes the block an empty one.
+// beginBlock begins an empty block.
 func (w *runWriter) beginBlock() {
-	if w.plain {
+	if w.uncompressed {
 		at := len(w.buffer) + blockHeaderLen
 		w.block = w.buffer[at:at:cap(w.buffer)]
 		return
 	}
-	if w.packing == nil {
-		w.packing = make([]byte, 0, w.blockSize)
+	if w.scratch == nil {
+		w.scratch = make([]byte, 0, w.blockSize)
 	}
-	w.block = w.packing
+	w.block = w.scratch
 }
 
-// makeRoom makes a buffer of the usual size, in place of one that a large entry has left.
-func (w *runWriter) makeRoom() {
-	if usual := w.flushAt + blockRoom(w.blockSize); cap(w.buffer) != usual {
+// resetBuffer replaces a buffer that a large entry has enlarged by one of the usual size.
+func (w *runWriter) resetBuffer() {
+	if usual := w.flushAt + maxStoredLen(w.blockSize); cap(w.buffer) != usual {
 		w.buffer = make([]byte, 0, usual)
 	}
 }
@@ -165,7 +169,7 @@ func (w *runWriter) flush() error {
 	n, err := w.file.Write(w.buffer)
 	w.written += int64(n)
 	w.buffer = w.buffer[:0]
-	w.makeRoom()
+	w.resetBuffer()
 	return err
 }
 
@@ -186,16 +190,16 @@ func (w *runWriter) fault(size int64, err error) error {
 		size, w.folder.where(), w.written, w.folder.free(), err)
 }
 
-// writeArena writes a sorted arena, whose candidates for cuts are c.
-func (w *runWriter) writeArena(ctx context.Context, a *arena, c *cuts) (*spilledRun, error) {
+// writeArena writes a sorted arena, with its candidates for cuts.
+func (w *runWriter) writeArena(ctx context.Context, a *arena, c *splitSample) (*spilledRun, error) {
 	return w.write(a.data, c, func() error {
 		var e Entry
 		for i, ix := range a.index {
-			if i%lookEvery == 0 && ctx.Err() != nil {
+			if i%checkEvery == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if i%fetchedAtOnce == 0 {
-				a.fetch(a.index[i:min(i+fetchedAtOnce, len(a.index))], fetchedLines)
+			if i%prefetchEntries == 0 {
+				a.prefetch(a.index[i:min(i+prefetchEntries, len(a.index))], prefetchLines)
 			}
 			a.read(&e, ix.at)
 			if err := w.add(&e); err != nil {

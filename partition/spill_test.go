@@ -18,7 +18,7 @@ import (
 func spilled(t *testing.T, workDir string) *Sorted {
 	t.Helper()
 	entries := randomEntries(rand.New(rand.NewPCG(2, 2)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: workDir, Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: workDir, Shards: 1}, entries)
 	if len(sorted.runs) < 2 {
 		t.Fatalf("%d runs were spilled", len(sorted.runs))
 	}
@@ -27,7 +27,7 @@ func spilled(t *testing.T, workDir string) *Sorted {
 
 func TestManyRunsAreMergedInSteps(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Lanes: 2}
+	o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	if st := sorted.Stats(); st.Runs < 100 || len(sorted.runs) > 8 || len(sorted.memory) > 0 {
 		t.Fatalf("%d runs were spilled and %d are left: nothing was merged in steps", st.Runs, len(sorted.runs))
@@ -41,7 +41,7 @@ func TestManyRunsAreMergedInSteps(t *testing.T) {
 
 func TestMemoryKeepsWhatFits(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Lanes: 1}, entries)
+	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.memory) != 1 || len(sorted.runs) == 0 {
 		t.Errorf("%d runs in memory beside %d spilled ones", len(sorted.memory), len(sorted.runs))
 	}
@@ -50,30 +50,30 @@ func TestMemoryKeepsWhatFits(t *testing.T) {
 // TestBudgetIsKept watches the heap while far more than the memory goes through the sort.
 func TestBudgetIsKept(t *testing.T) {
 	const memory = 8 << 20
-	s, err := NewSorter(Options{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Lanes: 2})
+	s, err := NewSorter(Options{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Discard() })
 	before, most := liveHeap(), uint64(0)
-	lanes, payload := []*Lane{s.Lane(), s.Lane()}, bytes.Repeat([]byte("payload "), 30)
+	shards, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
-		b := fmt.Appendf(lanes[i%2].Buffer(), "%08x", uint32(i)*2654435761)
-		if err := commit(lanes[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
+		b := fmt.Appendf(shards[i%2].Buffer(), "%08x", uint32(i)*2654435761)
+		if err := commit(shards[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%20_000 == 0 {
 			most = max(most, liveHeap())
 		}
 	}
-	if err := errors.Join(lanes[0].Close(), lanes[1].Close()); err != nil {
+	if err := errors.Join(shards[0].Close(), shards[1].Close()); err != nil {
 		t.Fatal(err)
 	}
 	sorted, err := s.Sort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 { // side by side
+	for i := range 2 { // in parallel
 		run, err := sorted.Region(i)
 		for n := 0; err == nil && n < 30_000; n++ {
 			_, err = run.Next()
@@ -148,11 +148,11 @@ func readToEnd(sorted *Sorted) error {
 func TestEntriesOfABlockAreHeldToItsEnd(t *testing.T) {
 	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), Position: Position{1 << 31, 1 << 50}})
 	var e Entry
-	if rest := cutEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Position != (Position{1 << 31, 1 << 50}) {
+	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Position != (Position{1 << 31, 1 << 50}) {
 		t.Errorf("%+v, rest %v", e, rest)
 	}
 	for n := range block {
-		if cutEntry(block[:n:n], &e) != nil {
+		if decodeEntry(block[:n:n], &e) != nil {
 			t.Errorf("an entry was read from its first %d bytes", n)
 		}
 	}
@@ -163,26 +163,26 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: file, Lanes: 1})
+	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: file, Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
-	if err = fill(lane); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
+	shard := s.NewShard()
+	if err = fill(shard); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
-	if again := commit(lane, append(lane.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
+	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
 		t.Errorf("after the failure the lane says %v", again)
 	}
-	if err := errors.Join(lane.Close(), s.Discard()); err != nil {
+	if err := errors.Join(shard.Close(), s.Discard()); err != nil {
 		t.Error(err)
 	}
 }
 
-// fill commits entries until the lane fails.
-func fill(lane *Lane) error {
+// fill commits entries until the shard fails.
+func fill(shard *Shard) error {
 	for i := range 100_000 {
-		if err := commit(lane, append(lane.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
 			return err
 		}
 	}
@@ -235,18 +235,18 @@ func TestSpilledFilesArePrivate(t *testing.T) {
 
 func TestDiscardLeavesNothing(t *testing.T) {
 	work := t.TempDir()
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Lanes: 2})
+	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lane := s.Lane()
-	if err := fill(lane); err != nil {
+	shard := s.NewShard()
+	if err := fill(shard); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(work); len(left) != 1 {
 		t.Fatalf("%d entries in the work folder while the sort goes on", len(left))
 	}
-	if err := errors.Join(s.Discard(), s.Discard(), lane.Close()); err != nil {
+	if err := errors.Join(s.Discard(), s.Discard(), shard.Close()); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(work); len(left) > 0 {

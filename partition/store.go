@@ -9,24 +9,24 @@ import (
 	"syscall"
 )
 
-// Store holds the spilled runs of one sort, each by its name. Folder is the one on the local disk. A sort whose runs other
-// machines read needs one on a file system that they share. All methods may be called from several goroutines.
+// Store holds the spilled runs of one sort, each by its name. Folder is the one on the local disk. A sort whose runs
+// other machines read needs one on a shared file system. All methods may be called from several goroutines.
 //
-// A store need not be durable at once, nor rename: what a run holds counts from the moment when the caller has recorded
-// its RunFile, which has the run's size and checksum.
+// A store need neither be durable at once nor rename: a run counts from the moment when the caller has recorded its
+// RunFile, which has the run's size and the footer's checksum.
 type Store interface {
-	// Create begins a run; fs.ErrExist where there is one of that name. It is whole when Close returns nil; after an error
-	// it is removed.
+	// Create creates a run; fs.ErrExist if there is one of that name. It is complete when Close returns nil; after an
+	// error it is removed.
 	Create(name string) (io.WriteCloser, error)
-	// Open opens a whole run for reading.
+	// Open opens a complete run for reading.
 	Open(name string) (StoredRun, error)
-	// Remove deletes a run, whole or not.
+	// Remove deletes a run, complete or not.
 	Remove(name string) error
-	// List gives the names of all runs, of unfinished ones too. None is no error.
+	// List lists the names of all runs, including unfinished ones. None is no error.
 	List() ([]string, error)
-	// Free is how many bytes more the store can hold.
+	// Free is how many more bytes the store can hold.
 	Free() (int64, error)
-	// Path is how errors name a run, and with the name "" the store.
+	// Path is a run's name in errors; of the name "" that of the store.
 	Path(name string) string
 }
 
@@ -38,13 +38,14 @@ type StoredRun interface {
 	Size() (int64, error)
 }
 
-// Folder is a store on the local disk: a folder with a file for each run. The folder is made, mode 0700, with the first run.
+// Folder is a store on the local disk: a folder with a file for each run. The folder is created, mode 0700, with the
+// first run.
 type Folder string
 
 // Path is the path of a run's file.
 func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
 
-// Create makes a run's file, mode 0600.
+// Create creates a run's file, mode 0600.
 func (f Folder) Create(name string) (io.WriteCloser, error) {
 	file, err := f.create(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +55,7 @@ func (f Folder) Create(name string) (io.WriteCloser, error) {
 		file, err = f.create(name)
 	}
 	if err != nil {
-		return nil, err // not file, which would be an interface that holds a nil
+		return nil, err // not file, which would be a non-nil interface with a nil pointer
 	}
 	return file, nil
 }
@@ -75,7 +76,7 @@ func (f Folder) Open(name string) (StoredRun, error) {
 // Remove deletes a run's file.
 func (f Folder) Remove(name string) error { return os.Remove(f.Path(name)) }
 
-// List gives the names of all files in the folder.
+// List returns the names of all files in the folder.
 func (f Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {

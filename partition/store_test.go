@@ -130,25 +130,25 @@ func (r *memoryReader) Size() (int64, error) {
 
 // life is one life of a sort with this keeper, over all entries that no run covers yet, and ends at the first error.
 func (k *keeper) life(t *testing.T, o Options, entries []Entry) (read []Entry, err error) {
-	o.Kept = k.kept()
+	o.Persistent = k.kept()
 	s, err := NewSorter(o)
 	if err != nil {
 		return nil, errors.Join(err, s.Discard())
 	}
 	defer func() { err = errors.Join(err, s.Discard()) }()
-	lane := s.Lane()
-	defer lane.Close()
+	shard := s.NewShard()
+	defer shard.Close()
 	var since []int
 	for n := range entries {
 		if !k.covered[n] {
 			e := &entries[n]
-			if err := commit(lane, append(append(lane.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
 				return nil, err
 			}
 			since = append(since, n)
 		}
-		if lane.Full() || n == len(entries)-1 && !s.Fits() {
-			run, err := lane.Spill()
+		if shard.Full() || n == len(entries)-1 && !s.CanMerge() {
+			run, err := shard.Spill()
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func (k *keeper) life(t *testing.T, o Options, entries []Entry) (read []Entry, e
 			since = nil
 		}
 	}
-	if err := lane.Close(); err != nil {
+	if err := shard.Close(); err != nil {
 		return nil, err
 	}
 	sorted, err := s.Sort(t.Context())
@@ -199,7 +199,7 @@ func TestEveryCallOfTheStoreFails(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(5, 5)), 1400, 1000)
 	want := slices.Clone(entries)
 	sortPlainly(want)
-	o := Options{Regions: regions(t, "3", "6"), Memory: 1, Lanes: 1}
+	o := Options{Regions: regions(t, "3", "6"), Memory: 1, Shards: 1}
 	step := 1
 	if testing.Short() {
 		step = 7

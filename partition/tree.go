@@ -1,12 +1,12 @@
 package partition
 
-// tree is a tournament of cursors (a loser tree): one comparison a level finds the next winner.
+// tree is a tournament of cursors (a loser tree): the next winner is found with one comparison for each level.
 type tree struct {
 	cursors []cursor
-	losers  []int // at each inner node the cursor that lost there; at 0 the winner of all
+	losers  []int // at each inner node the cursor that lost there; at 0 the overall winner
 }
 
-// newTree takes cursors that stand at their first entries.
+// newTree builds a tree of cursors that are at their first entries.
 func newTree(cursors []cursor) *tree {
 	t := &tree{cursors: cursors, losers: make([]int, max(len(cursors), 1))}
 	if len(cursors) > 0 {
@@ -15,7 +15,7 @@ func newTree(cursors []cursor) *tree {
 	return t
 }
 
-// play settles the games below a node; leaves stand behind the inner nodes.
+// play plays the games below a node; the leaves follow the inner nodes.
 func (t *tree) play(node int) (winner int) {
 	n := len(t.cursors)
 	if node >= n {
@@ -29,7 +29,7 @@ func (t *tree) play(node int) (winner int) {
 	return winner
 }
 
-// winner is the cursor at the first entry; nil where all are done.
+// winner is the cursor with the first entry; nil if all are done.
 func (t *tree) winner() *cursor {
 	if len(t.cursors) == 0 || t.cursors[t.losers[0]].done {
 		return nil
@@ -37,7 +37,7 @@ func (t *tree) winner() *cursor {
 	return &t.cursors[t.losers[0]]
 }
 
-// replay finds the next winner after the last one has moved on.
+// replay finds the next winner after the last one has advanced.
 func (t *tree) replay() {
 	winner := t.losers[0]
 	for node := (winner + len(t.cursors)) / 2; node > 0; node /= 2 {

@@ -21,16 +21,16 @@ func TestWideRowsAreNotCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lanes, entries = 2, 60_000
-	s, err := NewSorter(Options{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Lanes: lanes})
+	const shards, entries = 2, 60_000
+	s, err := NewSorter(Options{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Shards: shards})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[int][]string{}
 	r := rand.New(rand.NewPCG(3, 4))
-	for range lanes {
-		l := s.Lane()
-		for i := range entries / lanes {
+	for range shards {
+		l := s.NewShard()
+		for i := range entries / shards {
 			row := []byte(fmt.Sprint(r.IntN(1000)))
 			if r.IntN(2) == 0 {
 				row = []byte("7") // half of all in one row

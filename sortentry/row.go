@@ -2,16 +2,20 @@ package sortentry
 
 import "bytes"
 
-// In a wide table many entries meet in one row, and a key is the row and what orders the entries in it. The row is
-// written so that such keys order as rows do, whatever their lengths, and as what is behind where the rows are equal:
-// each zero byte is followed by rowZero, and two zero bytes end it. No row is then the beginning of another one.
+// In a wide table many entries share a row, and a key is the row followed by what orders the entries in it. The row
+// is encoded so that keys sort first by row, whatever the rows' lengths, and then by what follows: each zero byte is
+// followed by rowZero, and two zero bytes end the row. So no encoded row is a prefix of another one.
+//
+//	row 61 00 62, then q   →   61 00 FF 62 00 00 71
+//
+// Regions and slices end between rows: a boundary in another form would cut a row in two.
 const (
-	rowEnd  = 0x00 // behind a zero byte: the row's end
-	rowZero = 0xFF // behind a zero byte: it is the row's
+	rowEnd  = 0x00 // after a zero byte: the end of the row
+	rowZero = 0xFF // after a zero byte: the zero byte belongs to the row
 )
 
-// AppendRow appends a row to a key, in the form to which what orders the row's entries is appended then. Boundaries of
-// regions are to be written in the same form.
+// AppendRow appends a row to a key; the caller then appends what orders the row's entries. Region boundaries must be
+// encoded in the same form.
 func AppendRow(dst, row []byte) []byte {
 	for {
 		zero := bytes.IndexByte(row, 0)
@@ -23,8 +27,8 @@ func AppendRow(dst, row []byte) []byte {
 	}
 }
 
-// CutRow cuts a key that begins with a row of AppendRow's: row is a view of the key where it has no zero byte, else it
-// stands behind dst; rest is what is behind the row. ok is false where the key is no such key.
+// CutRow splits a key that begins with a row encoded by AppendRow. row is a view of the key if it has no zero byte,
+// otherwise it is appended to dst; rest is what follows the row. ok is false if the key is not of this form.
 func CutRow(dst, key []byte) (row, rest []byte, ok bool) {
 	at := bytes.IndexByte(key, 0)
 	if at < 0 || at+1 == len(key) {

@@ -1,5 +1,5 @@
-// Package sortentry is the form in which a record goes through the sort: its row, with which the entry's key begins, and its
-// cells' values, one a column, which are the entry's payload or the end of it. partition sorts such entries as bytes, and
+// Package sortentry defines how a record goes through the sort: its row begins the entry's key, and its cells'
+// values, one for each column, are the entry's payload or the end of it. partition sorts such entries as bytes, and
 // hfilewriter writes the values into HFiles without unpacking them.
 package sortentry
 
@@ -10,13 +10,18 @@ import (
 	"bulkload/values"
 )
 
-// Packed values follow each other, one a column: the length and one as a uvarint, or 0 where the row has no cell there, and the
-// value's bytes.
+// Packed values follow each other, one for each column:
+//
+//	uvarint n      0: the row has no cell in this column; otherwise the value's length plus one
+//	n-1 bytes      the value
+//
+// The plus one distinguishes null from an empty value: null is no cell, an empty value is a cell of length 0. A count
+// of columns is not stored. Reader and writer must agree on it, which the job's layout ensures.
 
 // ErrDamaged says that packed values are damaged.
 var ErrDamaged = errors.New("packed values are damaged")
 
-// AppendValue packs a value after others; null is no cell.
+// AppendValue packs a value after others. A null is no cell.
 func AppendValue(dst []byte, v values.Value) []byte {
 	if v.Null() {
 		return append(dst, 0)
@@ -26,7 +31,7 @@ func AppendValue(dst []byte, v values.Value) []byte {
 	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
 		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
 	}
-	// A short one as two words that overlap, which needs no call.
+	// A short value as two words that overlap, which needs no call.
 	dst = dst[:at+1+n]
 	dst[at] = byte(n + 1)
 	if to := dst[at+1:]; n >= 8 {
@@ -41,8 +46,8 @@ func AppendValue(dst []byte, v values.Value) []byte {
 	return dst
 }
 
-// CutValue gives the first of packed values, null for no cell, and those after it. The value's capacity goes on into them. It
-// fails with ErrDamaged.
+// CutValue returns the first packed value, null for no cell, and those after it. The value's capacity extends into
+// them. The error is ErrDamaged.
 func CutValue(packed []byte) (value values.Value, rest []byte, err error) {
 	n, size := packedLen(packed)
 	switch end := size + n - 1; {
@@ -55,7 +60,7 @@ func CutValue(packed []byte) (value values.Value, rest []byte, err error) {
 	}
 }
 
-// packedLen is the length and one of the first value, which is there in full, and the size of that number; size 0 where the
+// packedLen is the length plus one of the first value, which is complete, and the size of that number; size 0 if the
 // values are damaged.
 func packedLen(packed []byte) (n, size int) {
 	if len(packed) > 0 && packed[0] < 0x80 {
@@ -65,13 +70,13 @@ func packedLen(packed []byte) (n, size int) {
 		return 0, 0
 	}
 	long, size := binary.Uvarint(packed)
-	if size <= 0 || long < 0x80 || long > uint64(len(packed)-size)+1 { // a short number stands in one byte
+	if size <= 0 || long < 0x80 || long > uint64(len(packed)-size)+1 { // a short number must be in one byte
 		return 0, 0
 	}
 	return int(long), size
 }
 
-// CountValues is how many of the first n of packed values are cells, and what follows them. It fails with ErrDamaged.
+// CountValues is how many of the first n packed values are cells, and what follows them. The error is ErrDamaged.
 func CountValues(packed []byte, n int) (cells int, rest []byte, err error) {
 	for range n {
 		value, rest, err := CutValue(packed)

@@ -2,7 +2,7 @@ package values
 
 import "bulkload/cell"
 
-// ParseBoolean reads true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
+// ParseBoolean parses true and false as exports write them, in any case: true, t, yes, y, 1 and false, f, no, n, 0.
 func ParseBoolean(x []byte) (value bool, problem string) {
 	const longest = len("false")
 	var lower [longest]byte
@@ -40,13 +40,14 @@ const (
 	problemOdd = "hex text with an odd number of digits"
 )
 
-// checkHex wants what appendHex can read.
+// checkHex checks that appendHex can read x.
 func checkHex(x []byte) string {
 	_, problem := scanHex(nil, x, false)
 	return problem
 }
 
-// appendHex reads hex text as SQL*Plus writes a RAW (0A1F), and as Sqoop writes it, with a blank between the bytes (0a 1f).
+// appendHex decodes hex text as SQL*Plus writes a RAW (0A1F), and as Sqoop writes it, with a blank between the bytes
+// (0a 1f).
 func appendHex(dst, x []byte) ([]byte, string) {
 	out, problem := scanHex(dst, x, true)
 	if problem != "" {

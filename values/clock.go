@@ -2,25 +2,26 @@ package values
 
 import "time"
 
-// Clock is what a calendar and a clock show, in the Gregorian calendar, before 1582 too, as in java.time.
+// Clock is a calendar date and a time of day, in the Gregorian calendar, before 1582 too, as in java.time.
 type Clock struct {
 	Year, Month, Day, Hour, Minute, Second int
 	Nanos                                  int32
-	Timed                                  bool  // a time of day is written
-	Zoned                                  bool  // the offset is known, too:
+	Timed                                  bool  // it has a time of day
+	Zoned                                  bool  // it has an offset:
 	Offset                                 int32 // seconds that the clock is ahead of UTC's
 }
 
-// ParseClock reads a date with or without a time, as keys and cells have it: the problem is "" where it could. Each way to
-// write one is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
+// ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it could. Each form
+// is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
 //
 //	uuuu-MM-dd or uuuu/MM/dd; with a time after a blank or a T: HH:mm, HH:mm:ss, HH:mm:ss and a point with 1 to 9 digits;
 //	with an offset after that, with a blank between or without: Z, +HH:mm, +HHmm, +HH, at most 18 hours
 //	uuuuMMdd, uuuuMMddHHmmss
 //
-// These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add one, add
-// a case here and its formatters to testdata/Clocks.java. The cases are distinguished by how a text begins, so that none is tried in
-// vain; they are no table of functions because the clock would be allocated then.
+// These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add
+// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by how a text
+// begins, so that none is tried in vain. They are not a table of functions, because the clock would be allocated
+// then.
 func ParseClock(x []byte) (c Clock, problem string) {
 	p := clockParser{rest: x, ok: true}
 	switch {
@@ -40,7 +41,7 @@ func ParseClock(x []byte) (c Clock, problem string) {
 	return c, ""
 }
 
-// Digits tells whether a text is digits alone, and not empty.
+// Digits reports whether a text consists of digits and is not empty.
 func Digits(x []byte) bool {
 	for _, c := range x {
 		if c-'0' > 9 {
@@ -50,7 +51,7 @@ func Digits(x []byte) bool {
 	return len(x) > 0
 }
 
-// ClockAt is what a zone's clocks show at a moment, in milliseconds since 1970.
+// ClockAt is a zone's clock at a time in milliseconds since 1970.
 func ClockAt(millis int64, zone *time.Location) Clock {
 	t := time.UnixMilli(millis).In(zone)
 	year, month, day := t.Date()
@@ -58,8 +59,8 @@ func ClockAt(millis int64, zone *time.Location) Clock {
 	return Clock{year, int(month), day, t.Hour(), t.Minute(), t.Second(), int32(t.Nanosecond()), true, true, int32(offset)}
 }
 
-// Millis is the moment in milliseconds since 1970. A clock that tells no offset is one of the zone's, nil for UTC; see
-// Reader.Moment for what its clocks skip or show twice.
+// Millis is the time in milliseconds since 1970. A clock without an offset is in the zone, nil for UTC; see
+// Reader.Moment for times that its clocks skip or show twice.
 func (c *Clock) Millis(zone *time.Location) int64 {
 	shown := c.seconds()
 	switch {
@@ -90,7 +91,7 @@ func (c *Clock) valid() bool {
 
 const secondsOfDay = 24 * 60 * 60
 
-// clockParser reads from the left; ok turns false at the first thing that does not fit.
+// clockParser reads from the left; ok becomes false at the first mismatch.
 type clockParser struct {
 	rest []byte
 	ok   bool
@@ -124,7 +125,7 @@ func (p *clockParser) unseparated(c *Clock) {
 	}
 }
 
-// time reads a time of day.
+// time parses a time of day.
 func (p *clockParser) time(c *Clock) {
 	c.Timed = true
 	c.Hour = p.number(2)
@@ -138,7 +139,7 @@ func (p *clockParser) time(c *Clock) {
 	}
 }
 
-// fraction reads one to nine digits.
+// fraction parses one to nine digits.
 func (p *clockParser) fraction(c *Clock) {
 	n := 0
 	for ; n < len(p.rest) && n < 10 && p.rest[n] >= '0' && p.rest[n] <= '9'; n++ {
@@ -156,10 +157,10 @@ func (p *clockParser) fraction(c *Clock) {
 	}
 }
 
-// maxOffset is that of java.time.ZoneOffset, in seconds.
+// maxOffset is the largest offset of java.time.ZoneOffset, in seconds.
 const maxOffset = 18 * 3600
 
-// zone reads Z or an offset, where there is one.
+// zone parses Z or an offset, if there is one.
 func (p *clockParser) zone(c *Clock) {
 	if len(p.rest) == 0 {
 		return
@@ -198,7 +199,7 @@ func (p *clockParser) skip(c byte) bool {
 
 func (p *clockParser) expect(c byte) { p.ok = p.skip(c) }
 
-// number reads a number of so many digits.
+// number parses a number of so many digits.
 func (p *clockParser) number(width int) int {
 	if !p.ok || len(p.rest) < width {
 		p.ok = false

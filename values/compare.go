@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Number is a number's text, ready to be compared: exactly, whatever its length. It is a view of the text.
+// Number is a number's text, ready for exact comparison, whatever its length. It is a view of the text.
 type Number struct {
 	special float64 // NaN or an infinity where it is not 0
 	decimal
 }
 
-// ParseNumber reads a decimal number, and where float is set NaN and the infinities too.
+// ParseNumber parses a decimal number and, if float is set, NaN and the infinities.
 func ParseNumber(x []byte, float bool) (n Number, problem string) {
 	if float {
 		if f, ok := specialFloat(x); ok {
@@ -22,7 +22,8 @@ func ParseNumber(x []byte, float bool) (n Number, problem string) {
 	return n, problem
 }
 
-// Compare orders numbers; ok is false where one of them is NaN, which is neither less nor greater nor equal to any.
+// Compare orders numbers; ok is false if one of them is NaN, which is neither less than nor greater than nor equal to
+// any.
 func (n Number) Compare(o Number) (order int, ok bool) {
 	if n.special != 0 || o.special != 0 {
 		return cmp.Compare(n.special, o.special), !math.IsNaN(n.special) && !math.IsNaN(o.special)
@@ -48,7 +49,8 @@ func (d *decimal) compare(o *decimal) int {
 	return s * d.compareSize(o)
 }
 
-// compareSize orders two numbers that are not 0 without their signs: by the first digit's place, then digit by digit.
+// compareSize orders the absolute values of two numbers that are not 0: by the position of the first digit, then
+// digit by digit.
 func (d *decimal) compareSize(o *decimal) int {
 	if c := cmp.Compare(int64(d.count)-d.scale, int64(o.count)-o.scale); c != 0 {
 		return c
@@ -65,7 +67,7 @@ func (d *decimal) compareSize(o *decimal) int {
 	return 0
 }
 
-// nextDigit takes the next digit off, a zero where there is none left.
+// nextDigit removes the next digit; a zero if none is left.
 func nextDigit(x []byte) (byte, []byte) {
 	if len(x) > 0 && x[0] == '.' {
 		x = x[1:]

@@ -10,15 +10,15 @@ import (
 // maxDigits bounds a decimal number: Oracle's have 40 digits at most, and a text of a million digits is no number.
 const maxDigits = 4096
 
-// decimal is a decimal number's text, taken apart.
+// decimal is a parsed decimal number.
 type decimal struct {
 	negative bool
 	digits   []byte // with a point among them, without zeros in front
-	count    int    // of digits that stand in digits
+	count    int    // number of digits in digits
 	scale    int64  // the value is the whole number of the digits, times 10 to the power of -scale
 }
 
-// parseDecimal reads what BigDecimal(String) does: digits with or without a point, with or without an exponent.
+// parseDecimal parses what BigDecimal(String) accepts: digits with or without a point, with or without an exponent.
 func parseDecimal(x []byte) (d decimal, problem string) {
 	const none = "not a decimal number"
 	var rest []byte
@@ -55,7 +55,7 @@ func parseDecimal(x []byte) (d decimal, problem string) {
 	return d, ""
 }
 
-// trimZeros takes zeros away in front, and a point among them.
+// trimZeros removes leading zeros, and a point among them.
 func trimZeros(digits []byte) []byte {
 	for len(digits) > 0 && (digits[0] == '0' || digits[0] == '.') {
 		digits = digits[1:]
@@ -63,7 +63,7 @@ func trimZeros(digits []byte) []byte {
 	return digits
 }
 
-// parseExponent reads an exponent with its e, or nothing.
+// parseExponent parses an exponent with its e, or nothing.
 func parseExponent(x []byte) (n int64, ok bool) {
 	if len(x) == 0 {
 		return 0, true
@@ -107,7 +107,7 @@ func appendDecimal(dst, x []byte) ([]byte, string) {
 	return append(dst, minimal(all[:])...), ""
 }
 
-// minimal leaves bytes away in front that a number in two's complement does not need.
+// minimal removes leading bytes that a number in two's complement does not need.
 func minimal(b []byte) []byte {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]
@@ -124,7 +124,7 @@ func (d *decimal) appendLong(dst []byte) []byte {
 		}
 	}
 	n, _ := new(big.Int).SetString(string(digits), 10)
-	size := n.BitLen()/8 + 1 // a bit more than the value's, for the sign
+	size := n.BitLen()/8 + 1 // one bit more than the value's, for the sign
 	if d.negative {
 		n.Sub(new(big.Int).Lsh(big.NewInt(1), uint(8*size)), n)
 	}

@@ -2,11 +2,11 @@ package values
 
 import "slices"
 
-// Kind is what the values of a column are, as the job file declares it.
+// Kind is the type of a column's values, as declared in the job file.
 type Kind int
 
-// The kinds of columns. KindUnknown is that of a column that the job file declares nothing of: its values are text, and
-// each is looked at where something else is wanted.
+// The kinds of columns. KindUnknown is a column that the job file does not declare: its values are text, and each is
+// parsed where another type is needed.
 const (
 	KindUnknown Kind = iota
 	KindText
@@ -18,15 +18,15 @@ const (
 	KindFloat64   // double
 	KindBoolean   // true or false
 	KindDate      // a day
-	KindTimestamp // a moment, or a date with a time of day
-	KindBytes     // bytes that are no text
-	KindHex       // hex text that stands for bytes
+	KindTimestamp // a point in time, or a date with a time of day
+	KindBytes     // bytes that are not text
+	KindHex       // hex text for bytes
 )
 
 var kindNames = []string{"unknown", "text", "int16", "int32", "int64", "decimal", "float32", "float64", "boolean", "date",
 	"timestamp", "bytes", "hex"}
 
-// ParseKind is the kind that a job file names; false where there is none of that name.
+// ParseKind returns the kind with a job file's name; false if there is none.
 func ParseKind(name string) (Kind, bool) {
 	i := slices.Index(kindNames, name)
 	return Kind(i), i > 0
@@ -37,16 +37,16 @@ func KindNames() []string { return slices.Clone(kindNames[1:]) }
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Whole tells whether the values are whole numbers of a fixed size.
+// Whole reports whether the values are whole numbers of a fixed size.
 func (k Kind) Whole() bool { return k == KindInt16 || k == KindInt32 || k == KindInt64 }
 
-// Number tells whether the values are numbers.
+// Number reports whether the values are numbers.
 func (k Kind) Number() bool { return k >= KindInt16 && k <= KindFloat64 }
 
-// Moment tells whether the values are dates or moments.
+// Moment reports whether the values are dates or timestamps.
 func (k Kind) Moment() bool { return k == KindDate || k == KindTimestamp }
 
-// Holds tells whether a whole number of the kind can be n.
+// Holds reports whether n is in the range of a kind of whole numbers.
 func (k Kind) Holds(n int64) bool {
 	switch k {
 	case KindInt16:

@@ -23,8 +23,8 @@ const (
 	problemClock  = "a date or time that no calendar or clock shows"
 )
 
-// Moment reads a date or a moment in the format of the reader's type. A clock that tells no zone is one of the type's zone:
-// a time that its clocks have skipped is taken as if they had not, one that they have shown twice is the first, as in
+// Moment parses a date or timestamp in the format of the reader's type. A clock without a zone is in the type's zone:
+// a time that its clocks skipped counts as if they had not, and of a time shown twice the first counts, as in
 // java.time.ZonedDateTime. Years are those of the Gregorian calendar, before 1582 too, as in java.time.
 func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	switch r.format {

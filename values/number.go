@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// parseWhole reads a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
+// parseWhole parses a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
 func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 	n, problem = ParseInt64(x)
 	switch {
@@ -19,13 +19,13 @@ func parseWhole(x []byte, kind Kind) (n int64, problem string) {
 	return n, problem
 }
 
-// What ParseInt64 says of a text.
+// The problems that ParseInt64 reports.
 const (
 	NoWhole      = "not a whole number"
 	OutsideInt64 = "number outside int64"
 )
 
-// ParseInt64 reads a number as Long.parseLong does. The problem is "", NoWhole or OutsideInt64.
+// ParseInt64 parses a number as Long.parseLong does. The problem is "", NoWhole or OutsideInt64.
 func ParseInt64(x []byte) (n int64, problem string) {
 	negative, digits := CutSign(x)
 	if len(digits) == 0 {
@@ -42,7 +42,7 @@ func ParseInt64(x []byte) (n int64, problem string) {
 			return 0, NoWhole
 		}
 		if u > (limit-d)/10 {
-			problem = OutsideInt64 // unless something that is no digit follows
+			problem = OutsideInt64 // unless a character that is not a digit follows
 			continue
 		}
 		u = 10*u + d
@@ -53,7 +53,7 @@ func ParseInt64(x []byte) (n int64, problem string) {
 	return int64(u), problem
 }
 
-// CutSign takes the sign off a number: one plus or minus may be before its digits.
+// CutSign removes a number's sign, one optional plus or minus.
 func CutSign(x []byte) (negative bool, unsigned []byte) {
 	if len(x) > 0 && (x[0] == '-' || x[0] == '+') {
 		return x[0] == '-', x[1:]
@@ -75,8 +75,9 @@ func appendWhole(dst, x []byte, kind Kind) ([]byte, string) {
 	return binary.BigEndian.AppendUint64(dst, uint64(n)), ""
 }
 
-// parseFloat reads what Float.toString and Double.toString write, and other decimal numbers with or without an exponent.
-// As in Java, what is too small becomes 0; what is too large is none, since it would silently become Infinity.
+// parseFloat parses what Float.toString and Double.toString write, and other decimal numbers with or without an
+// exponent. As in Java, numbers that are too small become 0. Numbers that are too large are refused: they would
+// silently become Infinity.
 func parseFloat(x []byte, bits int) (float64, string) {
 	if f, special := specialFloat(x); special {
 		return f, ""
@@ -94,7 +95,7 @@ func parseFloat(x []byte, bits int) (float64, string) {
 	return f, ""
 }
 
-// specialFloat knows NaN and the infinities as Java and as SQL*Plus write them.
+// specialFloat parses NaN and the infinities as Java and SQL*Plus write them.
 func specialFloat(x []byte) (float64, bool) {
 	switch string(x) {
 	case "NaN", "Nan":

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AppendText appends for people what a value stands for that AppendBinary has made; false where it can't have. Moments are
-// written in the type's zone, with their offset.
+// AppendText formats for people a value that AppendBinary encoded; false if it can't be one. Timestamps are in the
+// type's zone, with their offset.
 func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
 	if size := binarySizes[r.kind]; size > 0 && len(stored) != size {
 		return dst, false
@@ -38,7 +38,7 @@ func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
 	return append(dst, stored...), true
 }
 
-// binarySizes are the bytes of what AppendBinary makes, where it is always as many.
+// binarySizes are the lengths of AppendBinary's results, for kinds with a fixed one.
 var binarySizes = map[Kind]int{KindInt16: 2, KindInt32: 4, KindInt64: 8, KindFloat32: 4, KindFloat64: 8,
 	KindBoolean: 1, KindDate: 8, KindTimestamp: 8}
 
@@ -57,7 +57,7 @@ func (r *Reader) appendMomentText(dst []byte, millis int64) []byte {
 	return t.AppendFormat(dst, layout)
 }
 
-// appendDecimalText writes a BigDecimal with its digits behind the point, and with an exponent where there are too many.
+// appendDecimalText formats a BigDecimal with its fraction, and with an exponent if it has too many digits.
 func appendDecimalText(dst, stored []byte) ([]byte, bool) {
 	if len(stored) < 5 {
 		return dst, false

@@ -1,41 +1,41 @@
-// Package values knows what the values of a column with a declared type may be, and the bytes that Java's programs store
-// for them (org.apache.hadoop.hbase.util.Bytes.toBytes).
+// Package values checks and converts the values of columns with a declared type, into the bytes that Java's programs
+// store for them (org.apache.hadoop.hbase.util.Bytes.toBytes).
 //
-// All sources give text; a value is looked at where it is, without making another one of it. Nothing here allocates for a
-// value, save decimals of more than 38 digits.
+// All sources yield text. A value is read in place, without a copy. Nothing here allocates for a value, except
+// decimals of more than 38 digits.
 package values
 
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
+	_ "time/tzdata" // the program must not depend on the installed time zones
 )
 
-// Type is the declared type of a column. The zero Type is that of a column of which nothing is declared: any bytes.
+// Type is the declared type of a column. The zero Type is that of an undeclared column: any bytes.
 type Type struct {
 	Kind   Kind
-	Format string // of a date or a moment: one of Formats; "" is FormatClock
-	Zone   string // in which a clock was read that tells none, by its name in the IANA's database; "" is UTC
+	Format string // of a date or a timestamp: one of Formats; "" is FormatClock
+	Zone   string // of clocks without one, by its IANA name; "" is UTC
 }
 
-// The formats of dates and moments.
+// The formats of dates and timestamps.
 const (
 	FormatClock   = "datetime" // 2026-11-20, 2026-11-20 01:02:03.0, 2026-11-20T01:02:03Z
 	FormatMillis  = "millis"   // since 1970-01-01T00:00:00Z
 	FormatSeconds = "seconds"  // likewise
 )
 
-// Formats lists the formats of dates and moments.
+// Formats lists the formats of dates and timestamps.
 func Formats() []string { return []string{FormatClock, FormatMillis, FormatSeconds} }
 
-// Reader reads the values of one column. It belongs to one goroutine, since it remembers the time zone's offset.
+// Reader reads the values of one column. It belongs to one goroutine, since it caches the time zone's offset.
 type Reader struct {
 	kind   Kind
 	format string
 	zone   zoneClocks
 }
 
-// NewReader makes a reader of values of a type; an error where its zone is not known.
+// NewReader makes a reader of values of a type; an error if its zone is unknown.
 func NewReader(t Type) (*Reader, error) {
 	r := &Reader{kind: t.Kind, format: t.Format}
 	var err error
@@ -43,10 +43,10 @@ func NewReader(t Type) (*Reader, error) {
 	return r, err
 }
 
-// Location is the type's zone, nil for UTC; an error where it is not known.
+// Location is the type's zone, nil for UTC; an error if it is unknown.
 func (t Type) Location() (*time.Location, error) { return Location(t.Zone) }
 
-// Location is a zone by its name in the IANA's database, nil for UTC, which "" is too; an error where it is not known.
+// Location is a zone by its IANA name, nil for UTC, also for ""; an error if it is unknown.
 func Location(zone string) (*time.Location, error) {
 	if zone == "" || zone == "UTC" {
 		return nil, nil
@@ -58,7 +58,7 @@ func Location(zone string) (*time.Location, error) {
 	return location, nil
 }
 
-// Unit is that in which a moment is counted from 1970 on; 0 where a clock is written.
+// Unit is the unit of a number since 1970; 0 for a clock.
 func (t Type) Unit() time.Duration {
 	switch t.Format {
 	case FormatMillis:
@@ -69,7 +69,7 @@ func (t Type) Unit() time.Duration {
 	return 0
 }
 
-// Check says what is wrong with a value, without the value; "" where it is of the type.
+// Check returns what is wrong with a value, without the value; "" if it is of the type.
 func (r *Reader) Check(x []byte) (problem string) {
 	switch r.kind {
 	case KindInt16, KindInt32, KindInt64:
@@ -90,9 +90,9 @@ func (r *Reader) Check(x []byte) (problem string) {
 	return problem
 }
 
-// AppendBinary appends a value as Bytes.toBytes of its Java type has it: the big-endian bytes of short, int, long, float
-// and double; -1 or 0 for a boolean; the scale (4 bytes) and the unscaled value of a BigDecimal; a date or moment as the
-// long of its epoch milliseconds; text and bytes as they are; hex text as the bytes that it stands for.
+// AppendBinary appends a value as Bytes.toBytes of its Java type encodes it: the big-endian bytes of short, int,
+// long, float and double; -1 or 0 for a boolean; the scale (4 bytes) and the unscaled value of a BigDecimal; a date
+// or timestamp as the long of its epoch milliseconds; text and bytes as they are; hex text as its bytes.
 func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	switch r.kind {
 	case KindInt16, KindInt32, KindInt64:
@@ -113,7 +113,7 @@ func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	return append(dst, x...), ""
 }
 
-// Checked tells whether there are values that are not of the type.
+// Checked reports whether some values are not of the type.
 func (t Type) Checked() bool {
 	return t.Kind != KindUnknown && t.Kind != KindText && t.Kind != KindBytes
 }

@@ -1,15 +1,15 @@
 package values
 
-// Value is what a record has in one column: bytes, of which there may be none, or null. The zero Value is null, and no
-// other one is: an empty value is made of any bytes, nil too. It is a view of somebody else's bytes, as large as a slice.
+// Value is what a record has in one column: bytes, possibly none, or null. Only the zero Value is null: an empty
+// value is made of any bytes, even nil. It is a view of the caller's bytes, as large as a slice.
 type Value struct {
 	bytes []byte // nil: null
 }
 
-// noBytes is what an empty value is a view of.
+// noBytes backs empty values.
 var noBytes = make([]byte, 0)
 
-// ValueOf is the value with these bytes. It is never null.
+// ValueOf returns the value with these bytes. It is never null.
 func ValueOf(b []byte) Value {
 	if b == nil {
 		b = noBytes
@@ -17,7 +17,7 @@ func ValueOf(b []byte) Value {
 	return Value{b}
 }
 
-// ValuesOf makes a value of each text.
+// ValuesOf returns a value for each text.
 func ValuesOf(texts ...string) []Value {
 	values := make([]Value, len(texts))
 	for i, text := range texts {
@@ -26,10 +26,10 @@ func ValuesOf(texts ...string) []Value {
 	return values
 }
 
-// Null tells whether there is no value.
+// Null reports whether there is no value.
 func (v Value) Null() bool { return v.bytes == nil }
 
-// Bytes are the value's bytes; none where it is null, as where it is empty.
+// Bytes returns the value's bytes; none if it is null or empty.
 func (v Value) Bytes() []byte { return v.bytes }
 
 // Len is how many bytes the value has.

@@ -2,19 +2,20 @@ package values
 
 import "time"
 
-// zoneClocks finds the instants at which a zone's clocks show a time. It remembers between which times the offset stays what it is.
+// zoneClocks finds the times at which a zone's clocks show a reading. It caches the range in which the current offset
+// applies.
 type zoneClocks struct {
 	location *time.Location // nil: UTC
 	known    bool
-	from, to int64 // clock times, in seconds: within them offset holds, without a doubt
+	from, to int64 // clock readings in seconds, between which offset applies
 	offset   int64
 }
 
-// forever stands for a bound that is not there.
+// forever replaces a missing bound.
 const forever = int64(1) << 60
 
-// instant is when the clocks show a time, given as seconds from 1970 on as if it were UTC's. At a change of the clocks
-// the offset before it counts: for the hour that is skipped and for the one that comes twice.
+// instant is when the clocks show a reading, given as seconds since 1970 as if it were in UTC. Where the clocks
+// change, the offset before the change counts: for the hour that is skipped and for the one that comes twice.
 func (z *zoneClocks) instant(shown int64) int64 {
 	if z.location == nil {
 		return shown
@@ -25,8 +26,8 @@ func (z *zoneClocks) instant(shown int64) int64 {
 	return z.look(shown)
 }
 
-// instantIn is zoneClocks' instant for callers that share a zone among goroutines and so can remember nothing. If the offset of
-// the day before is still the one then, no change is near. This saves two of look's three searches.
+// instantIn is instant for callers that share a zone between goroutines and so can't cache. If the offset of the day
+// before still applies, no change is near; that saves two of look's three searches.
 func instantIn(zone *time.Location, shown int64) int64 {
 	before := offsetAt(zone, shown-secondsOfDay)
 	if offsetAt(zone, shown-before) == before {
@@ -36,7 +37,7 @@ func instantIn(zone *time.Location, shown int64) int64 {
 	return z.look(shown)
 }
 
-// offsetAt is by how many seconds the zone's clocks are ahead of UTC at a moment.
+// offsetAt is how many seconds the zone's clocks are ahead of UTC at a time.
 func offsetAt(zone *time.Location, seconds int64) int64 {
 	_, offset := time.Unix(seconds, 0).In(zone).Zone()
 	return int64(offset)
@@ -68,7 +69,7 @@ func (z *zoneClocks) look(shown int64) int64 {
 	return shown - offset
 }
 
-// bounds are the clock times between which a change skips or repeats.
+// bounds are the clock readings between which a change skips or repeats.
 func bounds(change, before, behind int64) (low, high int64) {
 	return change + min(before, behind), change + max(before, behind)
 }

@@ -18,7 +18,7 @@ var updateDocs = flag.Bool("update-docs", false, "write what the commands print 
 
 // block is a fenced block of a document.
 type block struct {
-	language string // the text behind the fence
+	language string // the text after the fence
 	text     string
 	from, to int // of text in the document
 }
@@ -38,7 +38,7 @@ var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
 
-// TestDocumentedCommands runs every command of the documents' console blocks, one after the other in a fresh copy of the
+// TestDocumentedCommands runs every command of the documents' console blocks, one after another in a fresh copy of the
 // repository's jobs, and wants what is printed there.
 func TestDocumentedCommands(t *testing.T) {
 	repository, err := filepath.Abs("../..")

@@ -77,7 +77,7 @@ func recordHandler(w io.Writer, asJSON bool, level slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, o)
 }
 
-// nameLevel gives our levels their names, and durations their unit.
+// nameLevel names our levels, and adds the unit to durations.
 func nameLevel(groups []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())

@@ -142,7 +142,7 @@ func (s *session) finish(r report, err error) int {
 	return out.Exit
 }
 
-// parse reads the command line. helped is true where help was asked for and printed.
+// parse reads the command line. helped is true if help was asked for and printed.
 func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
 	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and hands them to HBase.\n\n"+exitHelp),

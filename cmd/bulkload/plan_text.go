@@ -10,7 +10,7 @@ import (
 	"bulkload/jobs/plan/stats"
 )
 
-// writePlan shows a plan: of each table, where there are several, and two keys side by side, where two were compared.
+// writePlan shows a plan: of each table, if there are several, and two keys side by side if two were compared.
 // With colours, problems and warnings stand out.
 func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 	for _, out := range p.Outputs {
@@ -55,7 +55,7 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	line(w, "create", "%s", p.Create)
 }
 
-// inSample stands before figures that are only those of the rows that were read.
+// inSample precedes figures that are only those of the rows that were read.
 func inSample(sample bool) string {
 	if sample {
 		return "in the sample "
@@ -139,7 +139,7 @@ func scansText(scans int, full bool) string {
 	return jobs.Plural(scans, "scan")
 }
 
-// decimal writes a number with commas and one digit behind the point.
+// decimal writes a number with commas and one digit after the point.
 func decimal(n float64) string {
 	tenths := int64(n*10 + 0.5)
 	return fmt.Sprintf("%s.%d", count(tenths/10), tenths%10)
@@ -158,7 +158,7 @@ func writeWeighed(w io.Writer, p *stats.Report) {
 			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
-		line(w, "a day", "%s", day(&p.A, p.Sample))
+		line(w, "a day", "%s", day(&p.Daily, p.Sample))
 	}
 }
 

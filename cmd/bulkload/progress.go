@@ -15,11 +15,11 @@ type tracker struct {
 	begun   time.Time // the command
 	latest  jobs.Progress
 	stage   time.Time // the latest phase
-	before  int64     // done at its first word: a run that goes on begins with what was done before
+	before  int64     // done at its first word: a run that continues begins with what was done before
 	changed time.Time // the latest progress
 }
 
-// show takes progress. It is called from several goroutines, which may overtake each other. It tells whether a phase begins.
+// show takes progress. It is called from several goroutines, which may overtake each other. It reports whether a phase begins.
 func (t *tracker) show(p jobs.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,11 +20,11 @@ var faultFiles = []string{
 	"internal/storage/hdfs_check_test.go",
 	"internal/storage/hdfs_damage_test.go",
 	"jobs/balance_test.go",
-	"jobs/content_test.go",
+	"jobs/input_content_test.go",
 	"jobs/crash_test.go",
 	"jobs/cut_cluster_test.go",
 	"jobs/damage_cluster_test.go",
-	"jobs/doubt_test.go",
+	"jobs/staging_recovery_test.go",
 	"jobs/empty_values_test.go",
 	"jobs/hung_server_test.go",
 	"jobs/jobfile/identity_test.go",
@@ -36,10 +36,10 @@ var faultFiles = []string{
 	"jobs/dirlock/lock_test.go",
 	"jobs/manifest_damage_test.go",
 	"jobs/read_hostile_test.go",
-	"jobs/stored_test.go",
+	"jobs/golden_runs_test.go",
 	"jobs/table_changed_test.go",
-	"jobs/theft_cluster_test.go",
-	"jobs/theft_test.go",
+	"jobs/lock_theft_cluster_test.go",
+	"jobs/lock_theft_test.go",
 	"load/probe_test.go",
 	"load/rounds_test.go",
 	"load/scan_faults_test.go",
@@ -65,7 +65,7 @@ type testFile struct {
 	dir, text string
 }
 
-// has tells whether a test of the file has a sub-test: its name is in the file, or is a script's.
+// has reports whether a test of the file has a sub-test: its name is in the file, or is a script's.
 func (f *testFile) has(subtest string) bool {
 	if strings.Contains(f.text, `"`+strings.ReplaceAll(subtest, "_", " ")+`"`) {
 		return true
@@ -191,7 +191,7 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// TestReliabilityFindsWrongRows gives the check above rows that are wrong.
+// TestReliabilityFindsWrongRows runs the check above with rows that are wrong.
 func TestReliabilityFindsWrongRows(t *testing.T) {
 	s := &suite{map[string]*testFile{}, map[string]string{}}
 	s.add("jobs/crash_test.go", &testFile{".", "func TestA(t *testing.T) { t.Run(\"one thing\", nil) }\nfunc helper(t *testing.T) {}\n" +
@@ -220,7 +220,7 @@ func TestReliabilityFindsWrongRows(t *testing.T) {
 	named, _ := s.cited("| f | p | `jobs.TestA` |")
 	problems := strings.Join(s.forgotten(named), "\n")
 	for want, there := range map[string]bool{"names jobs.TestKilledB of": true, "names jobs.FuzzC": true, "names load.TestKilledY": true,
-		"a test of load/x_test.go": true, "there is no file jobs/theft_test.go": true, "names jobs.TestA": false, "Child": false, "load.TestX": false} {
+		"a test of load/x_test.go": true, "there is no file jobs/lock_theft_test.go": true, "names jobs.TestA": false, "Child": false, "load.TestX": false} {
 		if strings.Contains(problems, want) != there {
 			t.Errorf("%q: %v, want %v in\n%s", want, !there, there, problems)
 		}

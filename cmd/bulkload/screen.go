@@ -33,7 +33,7 @@ func newScreen(stderr io.Writer) *screen {
 	return s
 }
 
-// terminal gives the file of a writer that is one to a terminal.
+// terminal returns the file of a writer that is one to a terminal.
 func terminal(w io.Writer) (*os.File, bool) {
 	f, ok := w.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
@@ -48,7 +48,7 @@ func columns(f *os.File) int {
 	return usual
 }
 
-// coloured tells whether a writer shows colours (https://no-color.org).
+// coloured reports whether a writer shows colours (https://no-color.org).
 func coloured(w io.Writer) bool {
 	_, ok := terminal(w)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -60,7 +60,7 @@ const (
 	yellow = "33"
 )
 
-// paint gives a text its colour.
+// paint adds colour to a text.
 func paint(on bool, colour, text string) string {
 	if !on {
 		return text
@@ -92,7 +92,7 @@ func (s *screen) draw(t *tracker) {
 	if s.ended {
 		return
 	}
-	// The last column stays free: some terminals go on to the next line otherwise.
+	// The last column stays free: some terminals continue to the next line otherwise.
 	fmt.Fprintf(s.out, "\r\x1b[K%s", state.line(s.width()-1))
 	s.drawn = true
 }

@@ -15,7 +15,7 @@ import (
 	"bulkload/internal/sample"
 )
 
-// TestTermination: SIGTERM in the middle of a run gives exit code 4, and the same command goes on.
+// TestTermination: SIGTERM in the middle of a run gives exit code 4, and the same command continues.
 func TestTermination(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {

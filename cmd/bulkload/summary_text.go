@@ -227,7 +227,7 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 		defer writeRegions(w, s)
 	}
 	switch {
-	case !s.Load.Wanted:
+	case !s.Load.Requested:
 		line(w, "load", "not asked for")
 	case status == jobs.StatusEmpty || s.Books.Written == 0:
 		line(w, "load", "nothing was loaded: there are no rows")

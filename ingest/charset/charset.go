@@ -45,10 +45,10 @@ func (c *Charset) Identity() string {
 	return c.name
 }
 
-// IsUTF8 says whether text is UTF-8 as it is, so that it need only be checked.
+// IsUTF8 reports whether text is UTF-8 as it is, so that it need only be checked.
 func (c *Charset) IsUTF8() bool { return c == nil }
 
-// CanTrail says whether b may be a byte of a character other than its first: such a byte is no delimiter that can be
+// CanTrail reports whether b may be a byte of a character other than its first: such a byte is no delimiter that can be
 // looked for before the text is decoded.
 func (c *Charset) CanTrail(b byte) bool {
 	if c == nil || c.cesu {
@@ -87,7 +87,7 @@ func (c *Charset) CheckMark(head []byte) error {
 	return nil
 }
 
-// Length is how many bytes the first character of text has; 0 where there is none, or where it is no character.
+// Length is how many bytes the first character of text has; 0 if there is none, or where it is no character.
 func (c *Charset) Length(text []byte) int {
 	switch {
 	case len(text) == 0:
@@ -107,7 +107,7 @@ func (c *Charset) Length(text []byte) int {
 	return n
 }
 
-// IsASCII says whether text is ASCII, which is the same in all charsets as it stands.
+// IsASCII reports whether text is ASCII, which is the same in all charsets as it stands.
 func IsASCII(text []byte) bool { return asciiLength(text) == len(text) }
 
 // asciiLength is how many bytes at the start of text are ASCII.

@@ -68,7 +68,7 @@ func codes(name string) [][]byte {
 	return append(texts, random(5000)...)
 }
 
-// seconds is how many second bytes to try: none where a byte is a character.
+// seconds is how many second bytes to try: none if a byte is a character.
 func seconds(name string) int {
 	for _, single := range []string{"iso-", "windows-12", "koi", "us-"} {
 		if strings.HasPrefix(name, single) {
@@ -110,7 +110,7 @@ func random(n int) [][]byte {
 	return texts
 }
 
-// javaDecodes gives the texts of each charset as UTF-8, nil for one that is none.
+// javaDecodes returns the texts of each charset as UTF-8, nil for one that is none.
 func javaDecodes(t *testing.T, names []string, texts [][][]byte) [][][]byte {
 	t.Helper()
 	var in bytes.Buffer
@@ -190,7 +190,7 @@ func unpacked(t *testing.T, file []byte) []byte {
 	return content
 }
 
-// compiled gives the folder of a Java program's classes. Java 17 must be there: others have another GB18030.
+// compiled returns the folder of a Java program's classes. Java 17 must be there: others have another GB18030.
 func compiled(t *testing.T, program string) string {
 	t.Helper()
 	out, err := exec.Command("javac", "-version").CombinedOutput()

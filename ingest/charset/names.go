@@ -71,7 +71,7 @@ var loaded struct {
 	byName map[string]*Charset
 }
 
-// load gives the one Charset of a name; its table is read when it is first asked for.
+// load returns the one Charset of a name; its table is read when it is first asked for.
 func load(name string) (*Charset, error) {
 	if name == "utf-8" {
 		return nil, nil

@@ -127,7 +127,7 @@ func (t *table) append(dst, text []byte) (out []byte, valid int) {
 	return dst, valid
 }
 
-// decode reads the first character of text, which is not empty; a length of 0 where it is none.
+// decode reads the first character of text, which is not empty; a length of 0 if it is none.
 func (t *table) decode(text []byte) (r rune, length int) {
 	b := text[0]
 	if r := t.single[b]; r != none {

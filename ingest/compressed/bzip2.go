@@ -7,23 +7,23 @@ import (
 	"io"
 )
 
-// bunzip reads bzip2's format, one stream behind another. Go's own reader refuses blocks that are randomised, which
+// bzip2Reader reads bzip2's format, one stream behind another. Go's own reader refuses blocks that are randomised, which
 // Hadoop's codec (org.apache.hadoop.io.compress.bzip2.CBZip2OutputStream) makes of text that repeats itself much, as
 // bzip2 0.1 did.
 //
 // A stream is BZh and its level, blocks, and a checksum over theirs. A block is text of at most 900,000 bytes whose runs
 // were shortened, transformed (Burrows-Wheeler), moved to the front, its zeros counted, and coded with two to six Huffman
 // tables that take turns every 50 symbols.
-type bunzip struct {
+type bzip2Reader struct {
 	in    bitReader
 	level int // of the stream, in 100,000 bytes; 0 between streams
 	sums  uint32
-	block bunzipBlock
+	block bzip2Block
 	tree  [6]huffman
 }
 
-// bunzipBlock is the text of a block that is still to come.
-type bunzipBlock struct {
+// bzip2Block is the text of a block that is still to come.
+type bzip2Block struct {
 	links  []uint32 // a byte of the text, and above it where the next one is
 	at     uint32   // in links
 	left   int      // of links
@@ -41,10 +41,10 @@ type bunzipBlock struct {
 const (
 	bunzipBlockMagic = 0x314159265359
 	bunzipEndMagic   = 0x177245385090
-	bunzipGroup      = 50 // symbols that one table is used for
+	bzip2GroupLen    = 50 // symbols that one table is used for
 )
 
-func (z *bunzip) Read(p []byte) (int, error) {
+func (z *bzip2Reader) Read(p []byte) (int, error) {
 	for {
 		if n := z.block.read(p); n > 0 || len(p) == 0 {
 			return n, nil
@@ -63,7 +63,7 @@ func (z *bunzip) Read(p []byte) (int, error) {
 }
 
 // next begins a stream, ends one, or reads a block.
-func (z *bunzip) next() error {
+func (z *bzip2Reader) next() error {
 	if z.level == 0 {
 		return z.begin()
 	}
@@ -83,7 +83,7 @@ func (z *bunzip) next() error {
 	return z.in.err
 }
 
-func (z *bunzip) begin() error {
+func (z *bzip2Reader) begin() error {
 	if z.in.atEnd() {
 		return io.EOF
 	}
@@ -102,7 +102,7 @@ func (z *bunzip) begin() error {
 }
 
 // readBlock reads a block up to its end and makes it ready to be read.
-func (z *bunzip) readBlock() error {
+func (z *bzip2Reader) readBlock() error {
 	b := &z.block
 	if len(b.links) < z.level*100_000 {
 		b.links = make([]uint32, z.level*100_000)
@@ -123,14 +123,14 @@ func (z *bunzip) readBlock() error {
 	if int64(origin) >= int64(n) {
 		return fmt.Errorf("a block of %d bytes begins at byte %d", n, origin)
 	}
-	*b = bunzipBlock{links: b.links, left: n, want: want, sum: ^uint32(0), open: true, random: random}
+	*b = bzip2Block{links: b.links, left: n, want: want, sum: ^uint32(0), open: true, random: random}
 	b.link(n)
 	b.at = b.links[origin] >> 8
 	return nil
 }
 
 // readSymbols reads which bytes the block has: 16 bits say which of 16 groups of 16 follow.
-func (z *bunzip) readSymbols() ([]byte, error) {
+func (z *bzip2Reader) readSymbols() ([]byte, error) {
 	var symbols []byte
 	groups := z.in.bits(16)
 	for high := range 16 {
@@ -151,7 +151,7 @@ func (z *bunzip) readSymbols() ([]byte, error) {
 }
 
 // readTables reads the Huffman tables of so many symbols, and which of them is whose turn.
-func (z *bunzip) readTables(symbols int) (selectors []byte, err error) {
+func (z *bzip2Reader) readTables(symbols int) (selectors []byte, err error) {
 	tables, n := int(z.in.bits(3)), int(z.in.bits(15))
 	if z.in.err == nil && (tables < 2 || tables > len(z.tree) || n == 0) {
 		return nil, fmt.Errorf("a block of %d tables and %d selectors", tables, n)
@@ -179,7 +179,7 @@ func (z *bunzip) readTables(symbols int) (selectors []byte, err error) {
 }
 
 // readTable reads the lengths of a table's codes: each is written as its difference from the one before.
-func (z *bunzip) readTable(h *huffman, symbols int) error {
+func (z *bzip2Reader) readTable(h *huffman, symbols int) error {
 	var lengths [258]byte
 	length := int(z.in.bits(5))
 	for i := range symbols {
@@ -202,13 +202,13 @@ func (z *bunzip) readTable(h *huffman, symbols int) error {
 
 // readCodes decodes a block's symbols into links and gives their number. The first two symbols count zeros, in a number
 // of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of those last used.
-func (z *bunzip) readCodes(symbols, selectors []byte) (int, error) {
+func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	var recent [256]byte
 	copy(recent[:], symbols)
 	links := z.block.links[:z.level*100_000]
 	n, run, digit := 0, 0, 1
 	for _, table := range selectors {
-		for range bunzipGroup {
+		for range bzip2GroupLen {
 			symbol, err := z.tree[table].read(&z.in)
 			if err != nil {
 				return 0, err
@@ -246,8 +246,8 @@ func toFront(list []byte, place int) byte {
 	return b
 }
 
-// link undoes the transform: the n-th occurrence of a byte goes on where its n-th occurrence among the sorted ones is.
-func (b *bunzipBlock) link(n int) {
+// link undoes the transform: the n-th occurrence of a byte continues where its n-th occurrence among the sorted ones is.
+func (b *bzip2Block) link(n int) {
 	var starts [256]uint32
 	for _, l := range b.links[:n] {
 		starts[l]++
@@ -264,8 +264,8 @@ func (b *bunzipBlock) link(n int) {
 	}
 }
 
-// read gives text of the block; 0 behind its end. Behind four equal bytes stands how often it comes further.
-func (b *bunzipBlock) read(p []byte) int {
+// read returns text of the block; 0 after its end. Behind four equal bytes stands how often it comes further.
+func (b *bzip2Block) read(p []byte) int {
 	n, sum := 0, b.sum
 	for n < len(p) {
 		switch {
@@ -289,7 +289,7 @@ func (b *bunzipBlock) read(p []byte) int {
 			}
 			b.last, p[n] = c, c
 		}
-		sum = sum<<8 ^ bunzipSums[byte(sum>>24)^p[n]]
+		sum = sum<<8 ^ bzip2CRC[byte(sum>>24)^p[n]]
 		n++
 	}
 	b.sum = sum
@@ -297,7 +297,7 @@ func (b *bunzipBlock) read(p []byte) int {
 }
 
 // symbol follows a link.
-func (b *bunzipBlock) symbol() byte {
+func (b *bzip2Block) symbol() byte {
 	link := b.links[b.at]
 	b.at = link >> 8
 	b.left--
@@ -314,8 +314,8 @@ func (b *bunzipBlock) symbol() byte {
 	return c
 }
 
-// bunzipSums is CRC-32's table, the highest bit first.
-var bunzipSums = func() (table [256]uint32) {
+// bzip2CRC is CRC-32's table, the highest bit first.
+var bzip2CRC = func() (table [256]uint32) {
 	for i := range table {
 		sum := uint32(i) << 24
 		for range 8 {
@@ -336,7 +336,7 @@ type bitReader struct {
 	in     *bufio.Reader
 	kept   uint64
 	n      int // bits in kept
-	beyond int // of them behind the end of the file
+	beyond int // of them after the end of the file
 	err    error
 }
 

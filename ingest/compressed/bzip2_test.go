@@ -72,7 +72,7 @@ type bzBlock struct {
 	endless    bool
 	longer     int    // zeros that are put in, as a run
 	noSymbols  bool   // the block says that it has no bytes at all
-	symbol     uint64 // where it is not 0, what comes in place of the last code, of length bits
+	symbol     uint64 // where it is not 0, what comes instead of the last code, of length bits
 }
 
 // bzSum is the checksum of a block's text, bit by bit.
@@ -87,7 +87,7 @@ func bzSum(text []byte) uint32 {
 	return ^sum
 }
 
-// shortened writes four equal bytes and how many follow in place of a run.
+// shortened writes four equal bytes and how many follow instead of a run.
 func shortened(text []byte) (out []byte) {
 	for len(text) > 0 {
 		n := 1
@@ -133,7 +133,7 @@ func (b bzBlock) write(w *bitWriter) {
 		codes = append(codes, len(symbols)+1)
 	}
 	lengths := b.lengths(len(symbols) + 2)
-	b.writeTables(w, lengths, (len(codes)+bunzipGroup-1)/bunzipGroup)
+	b.writeTables(w, lengths, (len(codes)+bzip2GroupLen-1)/bzip2GroupLen)
 	values := canonical(lengths)
 	for i, c := range codes {
 		if i == len(codes)-1 && b.symbol > 0 {

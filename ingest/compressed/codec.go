@@ -47,7 +47,7 @@ func (c Codec) Identity() string {
 	return c.String()
 }
 
-// Named gives the codec of a name; false where there is none.
+// Named returns the codec of a name; false if there is none.
 func Named(name string) (Codec, bool) {
 	for i, n := range codecNames {
 		if n == name {
@@ -87,7 +87,7 @@ func Detect(name string, head []byte) (Codec, error) {
 	if len(head) == 0 {
 		return None, nil
 	}
-	if err := refuse(name, ext, head); err != nil {
+	if err := detectUnreadable(name, ext, head); err != nil {
 		return None, err
 	}
 	of, named := extensions[ext]
@@ -103,9 +103,9 @@ func Detect(name string, head []byte) (Codec, error) {
 	return None, mismatch(name, ext, head)
 }
 
-// Growth is about how many bytes of text come of a byte of a file with this name, rather few than many: exports of tables
+// ExpansionFactor is about how many bytes of text come of a byte of a file with this name, rather few than many: exports of tables
 // give 4 to 8 with gzip, bzip2 and zstd, and 2 to 4 with snappy and lz4. As Auto the name's extension tells the codec.
-func Growth(name string, as Codec) int64 {
+func ExpansionFactor(name string, as Codec) int64 {
 	if as == Auto {
 		as = max(extensions[strings.ToLower(path.Ext(name))].magic, extensions[strings.ToLower(path.Ext(name))].bare)
 	}

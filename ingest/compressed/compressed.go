@@ -5,7 +5,7 @@
 //	compressed.go  opening and reading a file
 //	codec.go       the codecs, told by content and by name
 //	refuse.go      what is no text: encrypted files, archives, compressions that can't be read
-//	streams.go     the codec's reader behind each codec
+//	streams.go     the reader for each codec
 //	lz4frame.go    the frame format of lz4; xxhash32.go is its checksum
 //	hadoop.go      Hadoop's block framing of snappy and lz4
 package compressed
@@ -123,7 +123,7 @@ func (r *Reader) Codec() Codec { return r.codec }
 // Consumed is how many bytes of the file have been read.
 func (r *Reader) Consumed() int64 { return r.in.read }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = errClosed

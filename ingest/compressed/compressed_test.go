@@ -87,7 +87,7 @@ func tool(t testing.TB, content []byte, name string, args ...string) []byte {
 	return out
 }
 
-// What the tools themselves write: alone, and two files put one behind the other.
+// What the tools themselves write: alone, and two files put one after another.
 func TestTools(t *testing.T) {
 	for _, c := range []struct {
 		ext   string

@@ -38,7 +38,7 @@ func TestTextIsText(t *testing.T) {
 // TestRefusalsSayWhatToDo: each content and each name that can't be read, at every length from its magic on, names the file,
 // what it is and a remedy; and a name alone can be overruled.
 func TestRefusalsSayWhatToDo(t *testing.T) {
-	for _, c := range refused {
+	for _, c := range unreadableMagics {
 		for _, rest := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
 			_, err := Detect("/dir/part", []byte(c.magic+rest))
 			var r *RefusedError
@@ -52,7 +52,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			t.Errorf("%q is text", z)
 		}
 	}
-	for ext, c := range refusedNames {
+	for ext, c := range unreadableNames {
 		for _, e := range []string{ext, strings.ToUpper(ext)} {
 			_, err := Detect("/x"+e, []byte("1,2\n"))
 			if err == nil || !strings.Contains(err.Error(), c.what+" by its name, which can't be read; "+c.do+"; if it is plain text, say so with input.compression: none") {
@@ -112,12 +112,12 @@ func TestCodecNames(t *testing.T) {
 // TestGrowth: what is expected of a file is never less than the file, and more of what packs better.
 func TestGrowth(t *testing.T) {
 	for name, want := range map[string]int64{"/a": 1, "/a.csv": 1, "/a.gz": 4, "/a.GZ": 4, "/a.bz2": 4, "/a.zst": 4, "/a.deflate": 4, "/a.snappy": 2, "/a.lz4": 2, "/a.sz": 2, "/a.xz": 1, "/a.gz/b": 1} {
-		if got := Growth(name, Auto); got != want {
+		if got := ExpansionFactor(name, Auto); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
 	for codec, want := range map[Codec]int64{None: 1, Gzip: 4, Bzip2: 4, Zstd: 4, Deflate: 4, HadoopSnappy: 2, HadoopLZ4: 2, SnappyFrames: 2, LZ4Frames: 2} {
-		if got := Growth("/a.gz", codec); got != want {
+		if got := ExpansionFactor("/a.gz", codec); got != want {
 			t.Errorf("%s: %d, want %d", codec, got, want)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// blocks reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream): blocks, each with the length
+// hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream): blocks, each with the length
 // of its text as four bytes, big-endian, then chunks until the text is complete, each with the length of its data before
 // it. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it takes files
-// that were put one behind another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block, which
-// is in memory, with a length known from its header.
-type blocks struct {
+// that were put one after another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block,
+// which is in memory, with a length known from its header.
+type hadoopReader struct {
 	in     *bufio.Reader
 	left   int64 // of the file
 	decode decoder
@@ -32,11 +32,11 @@ type decoder func(dst, chunk []byte, owed int64) ([]byte, error)
 // maxChunk is the longest text of a chunk: 256 times what Hadoop's codecs make of their default buffer size.
 const maxChunk = 64 << 20
 
-func newBlocks(in *bufio.Reader, size int64, decode decoder) *blocks {
-	return &blocks{in: in, left: size, decode: decode}
+func newBlocks(in *bufio.Reader, size int64, decode decoder) *hadoopReader {
+	return &hadoopReader{in: in, left: size, decode: decode}
 }
 
-// hadoopHeader tells whether a file may begin with a block. That is no proof: there is no magic.
+// hadoopHeader reports whether a file may begin with a block. That is no proof: there is no magic.
 func hadoopHeader(head []byte) bool {
 	if len(head) == 4 {
 		return binary.BigEndian.Uint32(head) == 0
@@ -45,7 +45,7 @@ func hadoopHeader(head []byte) bool {
 		return false
 	}
 	text, chunk := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
-	if text == 0 { // an empty file, with another one behind it
+	if text == 0 { // an empty file, with another one after it
 		return hadoopHeader(head[4:])
 	}
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4
@@ -61,7 +61,7 @@ func looksLikeHadoop(head []byte) bool {
 	return text > 0 && chunk > 0 && chunk <= text+text/6+64 && head[1] < 0x10 && head[5] < 0x10
 }
 
-func (b *blocks) Read(p []byte) (int, error) {
+func (b *hadoopReader) Read(p []byte) (int, error) {
 	for len(b.unread) == 0 && len(p) > 0 {
 		if err := b.next(); err != nil {
 			return 0, err
@@ -73,7 +73,7 @@ func (b *blocks) Read(p []byte) (int, error) {
 }
 
 // next reads the length of a block, or a chunk.
-func (b *blocks) next() error {
+func (b *hadoopReader) next() error {
 	n, err := b.length()
 	switch {
 	case err != nil:
@@ -101,7 +101,7 @@ func (b *blocks) next() error {
 }
 
 // length reads four bytes; the file may end before a block, and nowhere else.
-func (b *blocks) length() (int64, error) {
+func (b *hadoopReader) length() (int64, error) {
 	var four [4]byte
 	n, err := io.ReadFull(b.in, four[:])
 	b.left -= int64(n)
@@ -119,7 +119,7 @@ func (b *blocks) length() (int64, error) {
 }
 
 // read reads a chunk's data.
-func (b *blocks) read(n int64) ([]byte, error) {
+func (b *hadoopReader) read(n int64) ([]byte, error) {
 	if n > maxChunk+maxChunk/4 {
 		return nil, fmt.Errorf("a chunk of %d bytes, more than %d", n, maxChunk+maxChunk/4)
 	}

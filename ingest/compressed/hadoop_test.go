@@ -73,7 +73,7 @@ func checkCuts(t *testing.T, file string, codec Codec) {
 	}
 }
 
-// restIsFile tells whether a file was cut between two blocks of Hadoop's framing, where no reader can know it.
+// restIsFile reports whether a file was cut between two blocks of Hadoop's framing, where no reader can know it.
 func restIsFile(t *testing.T, rest []byte, codec Codec, text []byte) bool {
 	t.Helper()
 	if codec != HadoopSnappy && codec != HadoopLZ4 {

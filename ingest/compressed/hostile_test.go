@@ -92,7 +92,7 @@ func TestCutShort(t *testing.T) {
 		}
 		for n := 1; n < len(content); n++ {
 			got, err := unpacked(content[:n], codec, 1<<20)
-			if err == nil && !(codec == SnappyFrames && n == 10) { // behind its magic a file of no text may end
+			if err == nil && !(codec == SnappyFrames && n == 10) { // after its magic a file of no text may end
 				t.Errorf("%s cut to %d of %d bytes: no error", codec, n, len(content))
 			}
 			if !bytes.HasPrefix(text, got) {
@@ -122,7 +122,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTrailing: bytes behind the end that are no other member are an error, never dropped.
+// TestTrailing: bytes after the end that are no other member are an error, never dropped.
 func TestTrailing(t *testing.T) {
 	text := []byte("1\x01规则\x10")
 	for codec, content := range packed(t, text) {

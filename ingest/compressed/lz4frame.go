@@ -150,7 +150,7 @@ func (l *lz4Frames) block(n int, stored bool) error {
 	return l.decode(window[max(0, len(window)-lz4Window):], stored)
 }
 
-// decode puts the block's text behind the window that it may refer to.
+// decode puts the block's text after the window that it may refer to.
 func (l *lz4Frames) decode(window []byte, stored bool) error {
 	most := lz4Window + l.frame.maxBlock
 	if cap(l.out) < most {
@@ -179,7 +179,7 @@ func (l *lz4Frames) decode(window []byte, stored bool) error {
 	return nil
 }
 
-// end checks what stands behind a frame's last block.
+// end checks what follows a frame's last block.
 func (l *lz4Frames) end() error {
 	f := l.frame
 	if f.contentSum {
@@ -224,7 +224,7 @@ func (l *lz4Frames) readData(n int) error {
 	return cutOff(err)
 }
 
-// word reads four bytes; io.EOF where there is none of them.
+// word reads four bytes; io.EOF if there is none of them.
 func (l *lz4Frames) word() (uint32, error) {
 	var b [4]byte
 	_, err := io.ReadFull(l.in, b[:])

@@ -37,8 +37,8 @@ const (
 	unpack  = "unpack it first, or compress it with gzip, bzip2, zstd, snappy or lz4"
 )
 
-// refused are contents that are no text and no codec that is read.
-var refused = []struct{ magic, what, do string }{
+// unreadableMagics are contents that are no text and no codec that is read.
+var unreadableMagics = []struct{ magic, what, do string }{
 	{"Salted__", "encrypted with openssl enc", decrypt},
 	{"-----BEGIN PGP MESSAGE", "encrypted with PGP", decrypt},
 	{"age-encryption.org/", "encrypted with age", decrypt},
@@ -57,8 +57,8 @@ var refused = []struct{ magic, what, do string }{
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, as Excel's .xls", "save the sheet as CSV and read it with format: csv"},
 }
 
-// refusedNames are those of files that show no sign of their own, or one that a text may show.
-var refusedNames = map[string]struct{ what, do string }{
+// unreadableNames are those of files that show no sign of their own, or one that a text may show.
+var unreadableNames = map[string]struct{ what, do string }{
 	".lzo": {"compressed with lzo", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
 	".xz":  {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack}, ".br": {"compressed with brotli", unpack},
 	".z": {"compressed with compress", unpack}, ".gpg": {"encrypted with GPG", decrypt}, ".pgp": {"encrypted with PGP", decrypt},
@@ -67,17 +67,17 @@ var refusedNames = map[string]struct{ what, do string }{
 	".lzo_deflate": {"compressed with lzo", "export with another codec"},
 }
 
-// refuse answers a file that is no text; nil for all others.
-func refuse(name, ext string, head []byte) error {
+// detectUnreadable answers a file that is no text; nil for all others.
+func detectUnreadable(name, ext string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return refuseZip(name, head)
 	}
-	for _, r := range refused {
+	for _, r := range unreadableMagics {
 		if bytes.HasPrefix(head, []byte(r.magic)) {
 			return &RefusedError{Name: name, What: r.what, Do: r.do}
 		}
 	}
-	if r, ok := refusedNames[ext]; ok {
+	if r, ok := unreadableNames[ext]; ok {
 		return &RefusedError{Name: name, What: r.what + " by its name", Do: r.do + "; if it is plain text, say so with input.compression: none"}
 	}
 	if compressZ(head) {
@@ -110,7 +110,7 @@ func compressZ(head []byte) bool {
 
 // openPGP tells a binary message that begins with a key that the rest is encrypted by: a packet of type 1 or 3 of
 // version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). None of these is UTF-8: its characters begin with
-// none of the first bytes but 0xc3, and go on with 0x80 or above then, which is longer than such a key of a password is.
+// none of the first bytes but 0xc3, and continue with 0x80 or above then, which is longer than such a key of a password is.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false

@@ -15,16 +15,16 @@ import (
 // zstdWindow is the largest window of a zstd file, as of the zstd command: zstd --long makes it, all else takes less.
 const zstdWindow = 128 << 20
 
-// open gives the text of a file of size bytes, and what gives back the memory that takes.
+// open returns the text of a file of size bytes, and what gives back the memory that takes.
 func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(), err error) {
 	release = func() {}
 	switch c {
 	case None:
 		text = in
 	case Gzip:
-		text, err = gzip.NewReader(in) // goes on with the next member
+		text, err = gzip.NewReader(in) // continues with the next member
 	case Bzip2:
-		text = &bunzip{in: bitReader{in: in}}
+		text = &bzip2Reader{in: bitReader{in: in}}
 	case Zstd:
 		return openZstd(in)
 	case Deflate:

@@ -21,28 +21,28 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Form is how CSV files are written. A record is a line, or several where a quoted value holds line breaks; lines end
-// with LF or CR LF, as the first one of the file does; an empty line is no record. A value is quoted from its first byte
-// to its last or not at all; in it a quote is written twice.
+// Form is how CSV files are written. A record is a line, or several if a quoted value contains line breaks. Lines end
+// with LF or CR LF, as the first one of the file does. An empty line is no record. A value is quoted from its first
+// byte to its last or not at all; in a quoted value a quote is written twice.
 type Form struct {
-	Columns     []string         // by their names in the heading; all of the file's, in order, where NoHeading is set
+	Columns     []string         // by their names in the heading; all columns of the file, in order, if NoHeading is set
 	NoHeading   bool             // the files begin with a record
 	Delimiter   byte             // between values
 	Quote       byte             // 0: values are never quoted
-	Null        []byte           // an unquoted value that is a null, in UTF-8, beside the empty one; nil: only that
-	Nulls       [][]byte         // several such values, in place of Null
-	QuotedEmpty string           // what a quoted empty value is: "value" or "null"
-	SkipNoise   bool             // skip headings that come again, prompts and feedback; else they are rejects
-	SkipErrors  bool             // skip Oracle's error messages; else they end the reading
+	Null        []byte           // unquoted text of a null, in UTF-8, besides the empty one; nil: only that
+	Nulls       [][]byte         // several such texts, instead of Null
+	QuotedEmpty string           // meaning of a quoted empty value: "value" or "null"
+	SkipNoise   bool             // skip repeated headings, prompts and feedback; otherwise they are rejects
+	SkipErrors  bool             // skip Oracle's error messages; otherwise they end the reading
 	Charset     *charset.Charset // nil is UTF-8
-	Compression compressed.Codec // Auto: told by content and name
+	Compression compressed.Codec // Auto: detected from content and name
 }
 
-// separator is the line that follows each record in the file of the rejects, and there alone: a record whose quotes don't
-// match ends there all the same. See ingest.Unstuffed.
+// separator is the line after each record in the file of rejects, and only there: even a record with unmatched quotes
+// ends before it. See ingest.Unstuff.
 const separator = ingest.RejectSeparator
 
-// Check says what makes the form unusable.
+// Check returns why the form is unusable.
 func (f *Form) Check() error {
 	switch {
 	case len(f.Columns) == 0:
@@ -57,7 +57,7 @@ func (f *Form) Check() error {
 	return nil
 }
 
-// Splits gives a split a file: where a line break ends a record only a reader from the start can tell.
+// Splits makes one split for each file: whether a line break ends a record, only a reader from the start can tell.
 func (f *Form) Splits(fsys storage.FS, files []ingest.File, _ int64) ([]ingest.Split, error) {
 	if err := f.checkHeadings(fsys, files); err != nil {
 		return nil, err
@@ -71,19 +71,19 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, _ int64) ([]ingest.S
 	return splits, nil
 }
 
-// RejectDelimiter ends a rejected record, whatever quotes are open in it.
+// RejectDelimiter ends a rejected record, even if a quote in it is open.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n', separator, '\n'} }
 
-// Codec is what the files are compressed with.
+// Codec is the files' compression.
 func (f *Form) Codec() compressed.Codec { return f.Compression }
 
-// RowOffsets is false: a record's offset is its first byte's.
+// RowOffsets is false: a record's offset is that of its first byte.
 func (f *Form) RowOffsets() bool { return false }
 
-// Doubts has none: what looks wrong in CSV is a reject, or ends the reading.
-func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
+// Warnings returns none: what looks wrong in CSV is a reject, or ends the reading.
+func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
-// Open begins to read a file, and reads its heading.
+// Open opens a file and reads its heading.
 func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
 	if err := f.Check(); err != nil {
 		return nil, err

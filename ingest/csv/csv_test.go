@@ -35,7 +35,7 @@ type got struct {
 	reason string
 }
 
-// read gives the records of a file, and the error that ended the reading before its end.
+// read returns the records of a file, and the error that ended the reading before its end.
 func read(t testing.TB, f *Form, content string) ([]got, error) {
 	t.Helper()
 	return readWindow(t, f, content, chunkSize, maxRecord)
@@ -193,7 +193,7 @@ func TestNoise(t *testing.T) {
 		name    string
 		form    *Form
 		content string
-		want    string // the records, one behind the other
+		want    string // the records, one after another
 		err     string
 	}{
 		{"skipped", skip, spool, "1|x;2|y", ""},

@@ -10,24 +10,24 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// faulty rejects the line in which a record begins whose quotes don't match, and goes on with the next line: what a
-// line is, then, follows from it alone, and not from what happens to be behind it.
-func (r *reader) faulty() (*ingest.Record, error) {
-	line, err := r.takeLine()
+// rejectLine rejects the line in which a record with unmatched quotes begins, and continues with the next line. So
+// what is rejected depends on that line alone, not on what happens to follow.
+func (r *reader) rejectLine() (*ingest.Record, error) {
+	line, err := r.consumeLine()
 	if err != nil {
 		return nil, err
 	}
-	line = r.unstuffed(line)
-	if kind := r.tell(line, false); kind != noNoise {
-		return nil, r.noisy(kind, line)
+	line = r.unstuff(line)
+	if kind := r.classify(line, false); kind != noNoise {
+		return nil, r.handleNonRow(kind, line)
 	}
 	r.begun(line)
 	_, what := r.scanWhole(line)
 	return nil, r.bad(errcode.RejectQuote, r.columnAt(r.count), r.quoteReason(line, what))
 }
 
-// takeLine moves on behind a line, and gives it without its line break.
-func (r *reader) takeLine() ([]byte, error) {
+// consumeLine advances past a line, and returns it without its line break.
+func (r *reader) consumeLine() ([]byte, error) {
 	for bytes.IndexByte(r.rest(), '\n') < 0 && !r.eof {
 		if len(r.rest()) > r.maxRecord {
 			return nil, r.tooLong()
@@ -49,9 +49,9 @@ func (r *reader) takeLine() ([]byte, error) {
 	return line, nil
 }
 
-// quoteReason says which quote of a line is wrong; scan came to what.
+// quoteReason says which quote of a line is wrong, given the scan's outcome.
 func (r *reader) quoteReason(line []byte, what outcome) string {
-	start := 0 // of the value
+	start := 0 // start of the value
 	if r.count > 0 && r.count <= len(r.spans) {
 		start = r.spans[r.count-1].end + 1
 	}
@@ -65,9 +65,9 @@ func (r *reader) quoteReason(line []byte, what outcome) string {
 	return fmt.Sprintf("a quote at byte %d of the record, in a value that does not begin with one", at)
 }
 
-// badValue makes the BadRecord of a value that is no text.
+// badValue makes the BadRecord of a value that is not valid text.
 func (r *reader) badValue(column, at int) *ingest.BadRecord {
-	v := r.spans[r.places[column]]
+	v := r.spans[r.indexes[column]]
 	value := r.rec.Raw[v.start:v.end]
 	if v.quoted {
 		r.decoded = r.decoded[:0]
@@ -88,8 +88,9 @@ func charsetName(f *Form) string {
 	return f.Charset.Name()
 }
 
-// whole wants that all of the record is text where the delimiter can be a part of a character: else it was cut by chance.
-func (r *reader) whole() string {
+// checkWholeText checks that all of the record is valid text if the delimiter can be a part of a character: otherwise
+// it may have been cut in the middle of one.
+func (r *reader) checkWholeText() string {
 	if r.scanner.charset == nil {
 		return ""
 	}
@@ -102,9 +103,9 @@ func (r *reader) whole() string {
 	return fmt.Sprintf("not %s: % x at byte %d of the record", charsetName(r.form), raw[valid:min(valid+4, len(raw))], valid)
 }
 
-// columnAt names a column by its place in the file, as the form does where it has it; "" where there is none.
+// columnAt returns a column's name by its position in the file, if the form has it; otherwise "".
 func (r *reader) columnAt(place int) string {
-	for i, p := range r.places {
+	for i, p := range r.indexes {
 		if p == place {
 			return r.form.Columns[i]
 		}
@@ -115,7 +116,7 @@ func (r *reader) columnAt(place int) string {
 	return ""
 }
 
-// delimiterHint asks whether another delimiter is meant where the first record is all one value, or all of the file.
+// delimiterHint suggests another delimiter if the first record, or the whole file, is a single value.
 func (r *reader) delimiterHint() string {
 	if r.good || r.number > 1 {
 		return ""
@@ -132,8 +133,8 @@ func (r *reader) delimiterHint() string {
 	return ""
 }
 
-// endless is nil for the end of a file.
-func endless(err error) error {
+// ignoreEOF returns nil for the end of a file.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -13,29 +13,29 @@ import (
 	"bulkload/internal/storage"
 )
 
-// maxColumns is how many columns a table of Oracle can have.
+// maxColumns is how many columns an Oracle table can have.
 const maxColumns = 4096
 
-// readHeading reads up to the names of the columns, and finds the form's there. A file without one has no records.
+// readHeading reads the heading and finds the form's columns in it. A file without a heading has no records.
 func (r *reader) readHeading() error {
 	r.spans = make([]span, maxColumns)
 	for {
 		end, what, err := r.frame()
 		if err != nil {
-			r.err = err // the file's end, mostly
-			return endless(err)
+			r.err = err // usually the end of the file
+			return ignoreEOF(err)
 		}
 		r.rec.Offset = r.offset()
 		var raw []byte
 		if what == complete {
-			raw = r.take(end)
-		} else if raw, err = r.takeLine(); err != nil {
+			raw = r.consume(end)
+		} else if raw, err = r.consumeLine(); err != nil {
 			return err
 		}
-		switch kind := r.tell(raw, false); {
+		switch kind := r.classify(raw, false); {
 		case kind == blank, r.isSeparator(raw):
 		case kind != noNoise:
-			if err := r.noisy(kind, raw); err != nil {
+			if err := r.handleNonRow(kind, raw); err != nil {
 				return refusef(errcode.CSVHeading, "read the heading: %v", err)
 			}
 		case what != complete:
@@ -75,13 +75,13 @@ func (r *reader) resolve(raw []byte) error {
 			}
 			return refusef(errcode.CSVHeading, "read the heading of %s: %v%s", r.path, err, other)
 		}
-		r.places = append(r.places, place)
+		r.indexes = append(r.indexes, place)
 	}
 	r.rec.Heading = string(raw)
 	return nil
 }
 
-// find gives the place of a name: as it is written, else in any case, as Oracle takes names that are not quoted.
+// find returns a name's position: as it is written, otherwise in any case, as Oracle treats unquoted names.
 func find(names []string, name string) (int, error) {
 	for _, same := range []func(string) bool{
 		func(n string) bool { return n == name },
@@ -96,11 +96,11 @@ func find(names []string, name string) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listed(names))
+	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listNames(names))
 }
 
-// listed are the first names, in quotes where they hold what a terminal would obey.
-func listed(names []string) string {
+// listNames returns the first names, in quotes if they contain control characters.
+func listNames(names []string) string {
 	var shown []string
 	for _, name := range names[:min(len(names), 20)] {
 		if strings.ContainsFunc(name, unicode.IsControl) {
@@ -115,7 +115,7 @@ func listed(names []string) string {
 	return strings.Join(shown, ", ") + more
 }
 
-// loneCR asks whether the lines of a file end with CR alone, as the line that it begins with looks; "" where it doesn't.
+// loneCR suggests that the lines of a file end with CR alone, if its first line looks like that; otherwise "".
 func loneCR(line []byte) string {
 	if i := bytes.IndexByte(line, '\r'); i < 0 || i == len(line)-1 {
 		return ""
@@ -123,7 +123,7 @@ func loneCR(line []byte) string {
 	return `; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`
 }
 
-// otherDelimiter asks whether a delimiter is meant that is in a line of one value; "" where there is none. It can't count as
+// otherDelimiter suggests a delimiter that occurs in a line of one value; "" if there is none. It can't count as
 // delimited.Reader.otherField does: the others may be in a quoted value.
 func (r *reader) otherDelimiter(line []byte) string {
 	for _, d := range []string{",", ";", "|", "\t", "\x01"} {
@@ -134,7 +134,7 @@ func (r *reader) otherDelimiter(line []byte) string {
 	return ""
 }
 
-// checkHeadings wants the same heading of all files: the file of the rejects has one.
+// checkHeadings checks that all files have the same heading: the file of rejects has only one.
 func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 	var first, heading string
 	for _, file := range files {

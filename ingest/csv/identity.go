@@ -2,15 +2,15 @@ package csv
 
 import "encoding/json"
 
-// Identity is the form as a run's identity has it; see ingest.Form. The names are frozen: they are those that the first
-// version's code had for its types and fields.
+// Identity is the form's part of a run's identity; see ingest.Form. The names are frozen: those of the first
+// version's types and fields.
 func (f *Form) Identity() (string, error) {
 	text, err := json.Marshal(struct {
 		Columns     []string `json:"Columns"`
 		NoHeading   bool     `json:"NoHeading"`
 		Delimiter   byte     `json:"Delimiter"`
 		Quote       byte     `json:"Quote"`
-		Null        []byte   `json:"Null"` // null where it is nil
+		Null        []byte   `json:"Null"` // null if it is nil
 		Nulls       [][]byte `json:"Nulls,omitempty"`
 		QuotedEmpty string   `json:"QuotedEmpty"`
 		SkipNoise   bool     `json:"SkipNoise"`

@@ -9,16 +9,16 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// noise is what a client writes between rows.
-type noise int
+// nonRow is the kind of a line that a client writes between rows.
+type nonRow int
 
 const (
-	noNoise  noise = iota
-	blank          // nothing, or the separator in a file of rejects
-	again          // the heading, as SQL*Plus writes it for each page
-	prompt         // "SQL> spool off", and the lines of the statement that follow it
-	feedback       // "5 rows selected." and the like
-	failure        // ORA-01555 and the like
+	noNoise        nonRow = iota
+	blank                 // nothing, or the separator in a file of rejects
+	repeatedHeader        // the heading, as SQL*Plus writes it for each page
+	prompt                // "SQL> spool off", and the lines of the statement that follow it
+	feedback              // "5 rows selected." and the like
+	failure               // ORA-01555 and the like
 )
 
 var (
@@ -38,14 +38,14 @@ var (
 	continued = regexp.MustCompile(`^ *\d+[ *] `)
 )
 
-// tell says what a line is that may be no row. What has as many values as there are columns (right) is a row, unless
-// it is the heading or a prompt: a value may well say ORA-00942.
-func (r *reader) tell(line []byte, right bool) noise {
+// classify returns the kind of a line that may be no row. A line with the right number of values (right) is a row,
+// unless it is the heading or a prompt: a value may contain ORA-00942.
+func (r *reader) classify(line []byte, right bool) nonRow {
 	switch {
 	case len(line) == 0, len(line) == 1 && line[0] == '\r':
 		return blank
 	case r.names != nil && len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
-		return again
+		return repeatedHeader
 	case line[0] == 'S' && bytes.HasPrefix(line, []byte("SQL>")):
 		r.prompted = true
 		return prompt
@@ -56,11 +56,11 @@ func (r *reader) tell(line []byte, right bool) noise {
 	if right && len(r.spans) > 1 || r.form.Quote != 0 && line[0] == r.form.Quote || bytes.IndexByte(line, '\n') >= 0 {
 		return noNoise
 	}
-	return r.told(line)
+	return r.classifyMessage(line)
 }
 
-// told tells a message by its text.
-func (r *reader) told(line []byte) noise {
+// classifyMessage classifies a message by its text.
+func (r *reader) classifyMessage(line []byte) nonRow {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 300)])
 	switch {
 	case failureLine.Match(text):
@@ -71,8 +71,8 @@ func (r *reader) told(line []byte) noise {
 	return noNoise
 }
 
-// noisy answers noise: nil where it is to be skipped.
-func (r *reader) noisy(kind noise, line []byte) error {
+// handleNonRow returns nil if such a line is to be skipped, otherwise its error.
+func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
 	if kind == failure {
 		if r.form.SkipErrors {
@@ -86,7 +86,7 @@ func (r *reader) noisy(kind noise, line []byte) error {
 	}
 	what := fmt.Sprintf("a message of the client, not a record: %q; export with set feedback off, timing off", text)
 	switch kind {
-	case again:
+	case repeatedHeader:
 		what = "the heading again, not a record; export with set pagesize 50000 or more"
 	case prompt:
 		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)
@@ -95,10 +95,10 @@ func (r *reader) noisy(kind noise, line []byte) error {
 	return r.bad(errcode.RejectNoise, "", what+", or skip such lines by input.skip_noise: true")
 }
 
-// bareError is the line that SQL*Plus writes before the one that says why.
+// bareError is the line that SQL*Plus writes before the line with the reason.
 var bareError = regexp.MustCompile(`^(ERROR:|ERROR at line \d+:?)\s*$`)
 
-// withCause is a failure's text, with the message in the line after it where it has none itself.
+// withCause returns a failure's text, with the message of the next line if it has none itself.
 func (r *reader) withCause(text []byte) []byte {
 	if !bareError.Match(text) || r.more() != nil {
 		return text

@@ -22,12 +22,12 @@ type reader struct {
 	*text
 	scanner
 
-	names  []string // of the file's columns; nil without a heading
-	places []int    // of the form's columns in the file
-	rec    ingest.Record
+	names   []string // of the file's columns; nil without a heading
+	indexes []int    // the file's index of each of the form's columns
+	rec     ingest.Record
 
-	decoded  []byte // the record's values that don't stand in the file as they are
-	number   int64  // of the record last delivered, or rejected
+	decoded  []byte // the record's values that differ from the bytes in the file
+	number   int64  // of the last record delivered or rejected
 	ended    bool   // a line has ended, so crlf is known
 	crlf     bool
 	good     bool // a usable record has been seen
@@ -55,18 +55,18 @@ func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int)
 		r.scanner.charset = f.Charset
 	}
 	if err := r.begin(); err != nil {
-		in.Close() // only read
+		in.Close() // it was only read
 		return nil, err
 	}
 	return r, nil
 }
 
-// begin goes to the first record.
+// begin advances to the first record.
 func (r *reader) begin() error {
 	if err := r.more(); err != nil {
 		return err
 	}
-	if err := ingest.Recognise(r.path, r.rest()); err != nil {
+	if err := ingest.DetectForeign(r.path, r.rest()); err != nil {
 		return err
 	}
 	if err := r.form.Charset.CheckMark(r.rest()); err != nil {
@@ -78,16 +78,16 @@ func (r *reader) begin() error {
 	if !r.form.NoHeading {
 		return r.readHeading()
 	}
-	// In place of a heading: the rejects' first line, too, says that lines end with LF there.
+	// Instead of a heading: the first line of the rejects, which also says that lines end with LF there.
 	r.rec.Heading = string(rune(separator))
 	r.spans = make([]span, len(r.form.Columns))
 	for i := range r.form.Columns {
-		r.places = append(r.places, i)
+		r.indexes = append(r.indexes, i)
 	}
 	return nil
 }
 
-// Next is the next record; see ingest.Records.
+// Next returns the next record; see ingest.Records.
 func (r *reader) Next() (*ingest.Record, error) {
 	for r.err == nil {
 		rec, err := r.next()
@@ -103,7 +103,7 @@ func (r *reader) Next() (*ingest.Record, error) {
 	return nil, r.err
 }
 
-// next reads a line, or several; neither a record nor an error where they are to be skipped.
+// next reads one or several lines; neither a record nor an error if they are to be skipped.
 func (r *reader) next() (*ingest.Record, error) {
 	end, what, err := r.frame()
 	if err != nil {
@@ -111,18 +111,18 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.rec.Offset = r.offset()
 	if what != complete {
-		return r.faulty()
+		return r.rejectLine()
 	}
-	raw := r.take(end)
+	raw := r.consume(end)
 	if r.isSeparator(raw) {
 		return nil, nil
 	}
-	raw = r.unstuffed(raw)
-	switch kind := r.tell(raw, r.count == len(r.spans)); {
+	raw = r.unstuff(raw)
+	switch kind := r.classify(raw, r.count == len(r.spans)); {
 	case kind == blank:
 		return nil, nil
 	case kind != noNoise:
-		return nil, r.noisy(kind, raw)
+		return nil, r.handleNonRow(kind, raw)
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
@@ -132,7 +132,7 @@ func (r *reader) next() (*ingest.Record, error) {
 		}
 		return nil, b
 	}
-	if reason := r.whole(); reason != "" {
+	if reason := r.checkWholeText(); reason != "" {
 		return nil, r.bad(errcode.RejectCharset, "", reason)
 	}
 	if column, at := r.values(); column >= 0 {
@@ -142,19 +142,19 @@ func (r *reader) next() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// isSeparator says whether a line stands between two rejects.
+// isSeparator reports whether a line separates two rejects.
 func (r *reader) isSeparator(line []byte) bool {
-	return r.rejects && separates(line) && bytes.IndexByte(line, '\n') < 0
+	return r.rejects && isSeparator(line) && bytes.IndexByte(line, '\n') < 0
 }
 
-// unstuffed is a record as it was before it became a reject.
-func (r *reader) unstuffed(raw []byte) []byte {
+// unstuff returns a record as it was before it became a reject.
+func (r *reader) unstuff(raw []byte) []byte {
 	if !r.rejects {
 		return raw
 	}
-	text := ingest.Unstuffed(raw)
+	text := ingest.Unstuff(raw)
 	if len(text) < len(raw) {
-		r.scanWhole(text) // its quotes match, as they did with the bytes that are gone
+		r.scanWhole(text) // its quotes match, as they did before the bytes were doubled
 	}
 	return text
 }
@@ -165,7 +165,7 @@ func (r *reader) begun(raw []byte) {
 	r.rec.Number, r.rec.Raw = r.number, raw
 }
 
-// frame finds the end of the record at the start of the window, which then holds it.
+// frame finds the end of the record at the start of the window, which holds all of it afterwards.
 func (r *reader) frame() (end int, what outcome, err error) {
 	for {
 		if r.pos == r.fill && r.eof {
@@ -186,8 +186,8 @@ func (r *reader) frame() (end int, what outcome, err error) {
 	}
 }
 
-// take moves on behind a record of so many bytes and its line break, and gives it without a CR that belongs to that.
-func (r *reader) take(length int) []byte {
+// consume advances past a record and its line break, and returns it without the CR of the line break.
+func (r *reader) consume(length int) []byte {
 	raw := r.rest()[:length:length]
 	r.pos = min(r.pos+length+1, r.fill)
 	n := len(raw)
@@ -200,7 +200,7 @@ func (r *reader) take(length int) []byte {
 	}
 	last := r.lastSpan()
 	if !r.crlf && !last.quoted && n > 1 {
-		return raw // the value's own
+		return raw // part of the value
 	}
 	last.end = min(last.end, n-1)
 	return raw[: n-1 : n-1]
@@ -213,7 +213,7 @@ func (r *reader) lastSpan() *span {
 	return &r.spans[r.count-1]
 }
 
-// Bytes is how many bytes of the file have been consumed, or of a compressed one, have been read.
+// Bytes is how many bytes of the file were consumed, or read if it is compressed.
 func (r *reader) Bytes() int64 {
 	if r.in.Codec() != compressed.None {
 		return r.in.Consumed()
@@ -221,7 +221,7 @@ func (r *reader) Bytes() int64 {
 	return r.offset()
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *reader) Close() error {
 	r.err = errClosed
 	return r.in.Close()

@@ -6,7 +6,7 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// RefusedError says why a file is none that can be read as the job file says: trying again won't help.
+// RefusedError says why a file can't be read as the job file describes it. Trying again won't help.
 type RefusedError struct {
 	reason string
 	code   errcode.Code

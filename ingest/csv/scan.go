@@ -12,35 +12,35 @@ import (
 type span struct {
 	start, end int
 	quoted     bool
-	doubled    bool // a quote is in it, written twice
+	doubled    bool // it contains a quote, written twice
 }
 
 // scanner finds where the values of a record end.
 type scanner struct {
 	delimiter, quote byte
-	quoting          bool // values may be quoted; else quote is the delimiter
-	rejects          bool // the file is one of rejects: a separator ends what it follows
+	quoting          bool // values may be quoted; otherwise quote is the delimiter
+	rejects          bool // the file is one of rejects: a separator ends the record before it
 	spans            []span
-	count            int // of the record's values; those beyond len(spans) are only counted
+	count            int // of the record's values; those after len(spans) are only counted
 
-	charset *charset.Charset // set where the delimiter may be a later byte of a character
-	known   int              // where a character begins; for begins
+	charset   *charset.Charset // set if the delimiter may be a later byte of a character
+	charStart int              // where a character begins; for beginsChar
 }
 
-// outcome is what a scan came to.
+// outcome is the result of a scan.
 type outcome int
 
 const (
 	complete  outcome = iota // the record ends
-	cut                      // the record goes on behind what was given
-	misquoted                // a quote stands where none can
-	unclosed                 // a quote is open at the end of the file, or at the separator of rejects
+	cut                      // the record continues after the given bytes
+	misquoted                // a quote where none is allowed
+	unclosed                 // an open quote at the end of the file, or at the separator of rejects
 )
 
-// scan reads the record at the start of b; atEnd says that b reaches the end of the file. end is where its line break
-// stands, or len(b); with misquoted it is where the quote stands.
+// scan scans the record at the start of b; atEnd says that b reaches the end of the file. end is the position of its
+// line break, or len(b); for misquoted it is the position of the quote.
 func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
-	s.count, s.known = 0, 0
+	s.count, s.charStart = 0, 0
 	for start := 0; ; {
 		v := span{start: start}
 		if s.quoting && start < len(b) && b[start] == s.quote {
@@ -48,7 +48,7 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 			if end, v.doubled, what = s.quoted(b, start+1, atEnd); what != complete {
 				return end, what
 			}
-			end = s.behind(b, end)
+			end = s.skipCR(b, end)
 		} else if end = s.bare(b, start); end < len(b) && b[end] == s.quote && s.quoting {
 			return end, misquoted
 		}
@@ -67,7 +67,7 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 	}
 }
 
-// quoted finds where the quoted value ends whose opening quote is before b[from]: end is behind its closing quote.
+// quoted finds the end of the quoted value whose opening quote is before b[from]: end is after its closing quote.
 func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool, what outcome) {
 	stop := s.quote
 	if s.rejects {
@@ -91,7 +91,7 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 			return i, doubled, unclosed
 		case i == len(b), i+1 == len(b) && !atEnd:
 			return i, doubled, cut
-		case b[i] != s.quote && i > 0 && b[i-1] == '\n' && separates(b[i:]):
+		case b[i] != s.quote && i > 0 && b[i-1] == '\n' && isSeparator(b[i:]):
 			return i, doubled, unclosed
 		case b[i] != s.quote:
 			at = i + 1
@@ -106,7 +106,7 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 	}
 }
 
-// closes looks at what follows the closing quote of a value, which is not a quote.
+// closes checks what follows the closing quote of a value, which is not a quote.
 func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	switch {
 	case len(behind) == 0 || behind[0] == s.delimiter || behind[0] == '\n':
@@ -119,15 +119,15 @@ func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	return complete
 }
 
-// behind goes from behind a closing quote to the value's end: a CR may be between.
-func (s *scanner) behind(b []byte, at int) int {
+// skipCR advances from the byte after a closing quote to the value's end: a CR may be between.
+func (s *scanner) skipCR(b []byte, at int) int {
 	if at < len(b) && b[at] == '\r' && s.delimiter != '\r' {
 		return at + 1
 	}
 	return at
 }
 
-// bare finds where the value at b[start] ends that is not quoted, or the quote in it.
+// bare finds the end of the unquoted value at b[start], or the quote in it.
 func (s *scanner) bare(b []byte, start int) int {
 	delimiters, quotes, breaks := ingest.EveryByte*uint64(s.delimiter), ingest.EveryByte*uint64(s.quote), uint64(ingest.EveryByte*'\n')
 	for at := start; ; {
@@ -142,24 +142,24 @@ func (s *scanner) bare(b []byte, start int) int {
 		for i < len(b) && b[i] != s.delimiter && b[i] != s.quote && b[i] != '\n' {
 			i++
 		}
-		if s.charset == nil || i == len(b) || b[i] != s.delimiter || s.begins(b, start, i) {
+		if s.charset == nil || i == len(b) || b[i] != s.delimiter || s.beginsChar(b, start, i) {
 			return i
 		}
 		at = i + 1
 	}
 }
 
-// begins says whether a character begins at b[at] and b[at] is not a part of one before; one begins at b[from].
-func (s *scanner) begins(b []byte, from, at int) bool {
-	from = max(from, s.known)
+// beginsChar reports whether a character begins at b[at], rather than continuing there; one begins at b[from].
+func (s *scanner) beginsChar(b []byte, from, at int) bool {
+	from = max(from, s.charStart)
 	for from < at {
 		from += max(1, s.charset.Length(b[from:]))
 	}
-	s.known = from
+	s.charStart = from
 	return from == at
 }
 
-// scanWhole reads a record that is all of raw.
+// scanWhole scans a record that is all of raw.
 func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	rejects := s.rejects
 	s.rejects = false
@@ -168,7 +168,7 @@ func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	return end, what
 }
 
-// separates says whether a line begins that is the separator of rejects.
-func separates(line []byte) bool {
+// isSeparator reports whether a line begins with the separator of rejects.
+func isSeparator(line []byte) bool {
 	return len(line) > 0 && line[0] == separator && (len(line) == 1 || line[1] == '\n' || line[1] == '\r')
 }

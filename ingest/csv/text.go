@@ -12,22 +12,23 @@ import (
 
 const (
 	chunkSize = 1 << 20
-	// maxRecord is the longest record: beyond it a quote is taken for one that is never closed.
+	// maxRecord is the longest record. In a longer one a quote is assumed to be unclosed.
 	maxRecord = 32 << 20
 )
 
-// text is a window of a file: buf[pos:fill] has been read from it and not been delivered. It reads a stream from its start to
-// its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends with a split.
+// text is a window of a file: buf[pos:fill] was read from it and not yet delivered. It reads a stream from its start
+// to its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends
+// with a split.
 type text struct {
 	in   *compressed.Reader
 	path string
 
 	buf       []byte
 	pos, fill int
-	base      int64 // where in the text buf[0] stands
+	base      int64 // offset in the text of buf[0]
 	eof       bool  // the window reaches the end of the file
-	window    int   // how long buf is where no record needs more
-	maxRecord int   // how long a record may be
+	window    int   // length of buf unless a record needs more
+	maxRecord int   // longest record
 }
 
 func newText(in *compressed.Reader, file ingest.File, window, longest int) *text {
@@ -37,19 +38,19 @@ func newText(in *compressed.Reader, file ingest.File, window, longest int) *text
 	return &text{in: in, path: file.Path, buf: make([]byte, window), window: window, maxRecord: longest}
 }
 
-// rest is what has been read and not been delivered.
+// rest is what was read and not yet delivered.
 func (t *text) rest() []byte { return t.buf[t.pos:t.fill] }
 
-// offset is where in the text the window begins.
+// offset is the window's offset in the text.
 func (t *text) offset() int64 { return t.base + int64(t.pos) }
 
-// more fills the buffer. A record that fills it already makes it twice as long, so that what is scanned again for it
-// stays in proportion to its length. It does nothing at the end of the file.
+// more fills the buffer. A record that fills it doubles it, so what is scanned again is proportional to the record's
+// length. It does nothing at the end of the file.
 func (t *text) more() error {
 	if t.eof {
 		return nil
 	}
-	t.makeRoom()
+	t.compact()
 	for t.fill < len(t.buf) {
 		n, err := t.in.Read(t.buf[t.fill:])
 		t.fill += n
@@ -64,15 +65,15 @@ func (t *text) more() error {
 	return nil
 }
 
-// makeRoom moves what is not yet delivered to the front of the buffer.
-func (t *text) makeRoom() {
+// compact moves what is not yet delivered to the front of the buffer.
+func (t *text) compact() {
 	left := t.fill - t.pos
 	to := t.buf
 	switch {
 	case left*2 > len(t.buf):
 		to = make([]byte, 2*len(t.buf))
 	case len(t.buf) > 4*t.window && left < t.window/2:
-		to = make([]byte, t.window) // the long record that needed the room is over
+		to = make([]byte, t.window) // the long record that needed the space is over
 	}
 	copy(to, t.buf[t.pos:t.fill])
 	t.buf = to
@@ -80,8 +81,8 @@ func (t *text) makeRoom() {
 	t.pos, t.fill = 0, left
 }
 
-// line is the first line of the window, without its line break, and where the next one begins. The window holds it
-// whole, or reaches the end of the file.
+// line returns the first line of the window, without its line break, and where the next one begins. The window holds
+// all of it, or reaches the end of the file.
 func (t *text) line() (line []byte, next int) {
 	rest := t.rest()
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
@@ -90,7 +91,7 @@ func (t *text) line() (line []byte, next int) {
 	return rest[:len(rest):len(rest)], t.fill
 }
 
-// tooLong says that a line goes on and on.
+// tooLong is the error of a line that is too long.
 func (t *text) tooLong() error {
 	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably no CSV", t.path, t.offset(), t.maxRecord)
 }

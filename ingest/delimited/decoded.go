@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// checkCharset wants delimiters that can be told from the bytes of a character: a record's end is looked for before the
-// text is decoded.
+// checkCharset checks that delimiters can be distinguished from the bytes of a character: a record's end is searched
+// before the text is decoded.
 func (d *Form) checkCharset() error {
 	if d.Charset.IsUTF8() {
 		return nil
@@ -24,7 +24,7 @@ func (d *Form) checkCharset() error {
 	return nil
 }
 
-// inUTF8 is the form by which a decoded record is cut.
+// inUTF8 is the form by which a decoded record is split into fields.
 func (d *Form) inUTF8() *Form {
 	if d.Charset.IsUTF8() {
 		return d
@@ -34,32 +34,33 @@ func (d *Form) inUTF8() *Form {
 	return &decoded
 }
 
-// nextDecoded goes on with the record in rec where the file is not UTF-8. It is decoded before it is cut, because a
+// nextDecoded continues with the record in rec if the file is not UTF-8. It is decoded before it is split, because a
 // field delimiter such as | may be the second byte of a character. Raw keeps the file's own bytes.
 func (r *Reader) nextDecoded() (*ingest.Record, error) {
-	text, valid := r.form.Charset.Append(r.plain[:0], r.rec.Raw)
-	r.plain = text
+	text, valid := r.form.Charset.Append(r.unescapedBuf[:0], r.rec.Raw)
+	r.unescapedBuf = text
 	if valid < len(r.rec.Raw) {
 		return nil, r.badCharacter(valid)
 	}
-	if !r.fields.cut(r.rec.Fields, r.plain) {
+	if !r.fields.cut(r.rec.Fields, r.unescapedBuf) {
 		return nil, r.bad()
 	}
 	r.good = true
 	return &r.rec, nil
 }
 
-// badCharacter makes the BadRecord of bytes that are no character of the charset; r.plain holds what is before them.
+// badCharacter makes the BadRecord of bytes that are no character of the charset; r.unescapedBuf holds what precedes
+// them.
 func (r *Reader) badCharacter(at int) error {
 	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
-	if i := r.fields.columns(r.plain) - 1; i < len(r.form.Columns) {
+	if i := r.fields.columns(r.unescapedBuf) - 1; i < len(r.form.Columns) {
 		b.Column = r.form.Columns[i]
 	}
 	return b
 }
 
-// columns counts the columns of a record as it stands in the file.
+// columns counts the columns of a record as stored in the file.
 func (r *Reader) columns(raw []byte) int {
 	switch {
 	case r.scan != nil:
@@ -71,7 +72,7 @@ func (r *Reader) columns(raw []byte) int {
 	return r.fields.columns(text)
 }
 
-// badCharacterIn is the same for a value of a record that was cut before it was decoded.
+// badCharacterIn is badCharacter for a value of a record that was split before it was decoded.
 func (r *Reader) badCharacterIn(column, at int) error {
 	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
 		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}

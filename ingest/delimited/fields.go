@@ -9,7 +9,7 @@ import (
 	"bulkload/values"
 )
 
-// cut splits a record into fields; false where the number of columns is wrong.
+// cut splits a record into fields; false if the number of columns is wrong.
 func (d *Form) cut(fields []values.Value, text []byte) bool {
 	ok := false
 	if len(d.FieldDelimiter) == 1 {
@@ -37,7 +37,7 @@ func (d *Form) cut(fields []values.Value, text []byte) bool {
 	return true
 }
 
-// isNull says whether a column's value is the text of a null.
+// isNull reports whether a column's value is the text of a null.
 func (d *Form) isNull(column int, value []byte) bool {
 	if d.ColumnNulls == nil {
 		return d.Null != nil && string(value) == string(d.Null)
@@ -50,8 +50,8 @@ func (d *Form) isNull(column int, value []byte) bool {
 	return false
 }
 
-// cutByte cuts raw into exactly len(fields) fields; false where it has more or fewer. Fields are a few bytes long, so
-// looking for one delimiter after the other costs more than marking all those in a word at once.
+// cutByte splits raw into exactly len(fields) fields; false if it has more or fewer. Fields are a few bytes long, so
+// a search for one delimiter after another costs more than marking all of those in a word at once.
 func cutByte(fields []values.Value, raw []byte, delim byte) bool {
 	pattern := ingest.EveryByte * uint64(delim)
 	last := len(fields) - 1

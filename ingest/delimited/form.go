@@ -1,13 +1,13 @@
-// Package delimited reads text whose fields and records end at delimiters, such as Sqoop's, with escapes and enclosures
-// or without.
+// Package delimited reads text whose fields and records end at delimiters, such as Sqoop's, with or without escapes
+// and enclosures.
 //
-//	form.go       what the job file says of the files, and how they are cut into splits
+//	form.go       the settings from the job file, and how files are cut into splits
 //	reader.go     records out of one split
 //	text.go       the text of compressed files
 //	fields.go     columns out of one record without escapes
-//	scan.go       where a record with escapes or enclosures and its fields end; scanned.go reads such records
-//	decoded.go    records of files in other charsets than UTF-8; the charsets are in ingest/charset
-//	hint.go       what is probably wrong where every record is bad
+//	scan.go       the ends of fields and records with escapes or enclosures; scanned.go reads such records
+//	decoded.go    records of files in charsets other than UTF-8; the charsets are in ingest/charset
+//	hint.go       what is probably wrong if every record is bad
 //	line_ends.go  what looks wrong at the records' ends
 package delimited
 
@@ -25,33 +25,33 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Form is the form of a delimited export, such as Sqoop's text: fields and records end at delimiters of one or
-// more bytes. Without escapes and enclosures values may hold newlines but no delimiter: a record ends at the first
-// record delimiter; what is before it is cut at field delimiters from the left. With them it is read as Sqoop's own
-// classes write and parse it: see scanner. Files may be compressed.
+// Form is the form of a delimited export, such as Sqoop's text: fields and records end at delimiters of one or more
+// bytes. Without escapes and enclosures, values may contain newlines but no delimiter: a record ends at the first
+// record delimiter, and is split at field delimiters from the left. With them, it is read as Sqoop's own classes
+// write and parse it: see scanner. Files may be compressed.
 type Form struct {
 	Columns         []string
 	FieldDelimiter  []byte
 	RecordDelimiter []byte
-	Null            []byte // the text of a null; nil: there is none
-	// ColumnNulls are each column's texts of a null, in place of Null; nil: Null is all columns'.
+	Null            []byte // the text of a null; nil: none
+	// ColumnNulls are the texts of a null for each column, instead of Null; nil: Null is for all columns.
 	ColumnNulls [][][]byte
-	// Escape makes the character behind it stand for itself (Sqoop's --escaped-by); 0: there is none.
+	// Escape makes the character after it literal (Sqoop's --escaped-by); 0: none.
 	Escape byte
-	// Enclosure stands around a value that holds a delimiter (--optionally-enclosed-by), or around every value
-	// (--enclosed-by, EncloseAll); 0: there is none.
+	// Enclosure encloses values with a delimiter (--optionally-enclosed-by), or every value (--enclosed-by,
+	// EncloseAll); 0: none.
 	Enclosure  byte
 	EncloseAll bool
-	// Strict says that this program has written the files, with an escape before each byte of a value that means something:
-	// the text of a null that has escapes is a value, and nothing stands between records.
+	// Strict: this program has written the files, with an escape before each special byte of a value. The text of a
+	// null that has escapes is a value, and nothing is between records.
 	Strict bool
-	// Compression of the files; Auto, the default, looks at each one.
+	// Compression of the files; Auto, the default, detects it for each one.
 	Compression compressed.Codec
-	// Charset is how the files write characters, delimiters too; nil is UTF-8. Null is UTF-8 in any case.
+	// Charset is the files' charset, for delimiters too; nil is UTF-8. Null is always UTF-8.
 	Charset *charset.Charset
 }
 
-// Check says what makes the form unusable: no columns, an empty delimiter, or delimiters that hide each other.
+// Check returns why the form is unusable: no columns, an empty delimiter, or delimiters that hide each other.
 func (d *Form) Check() error {
 	switch {
 	case len(d.Columns) == 0:
@@ -70,7 +70,7 @@ func (d *Form) Check() error {
 	return d.checkCharset()
 }
 
-// checkMarks wants an escape and an enclosure that can be told from each other and from the delimiters.
+// checkMarks checks that the escape and the enclosure differ from each other and from the delimiters.
 func (d *Form) checkMarks() error {
 	for _, mark := range []struct {
 		what string
@@ -91,20 +91,23 @@ func (d *Form) checkMarks() error {
 	return nil
 }
 
-// wantsScanner says whether records are more than bytes between delimiters.
-func (d *Form) wantsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
+// needsScanner reports whether records are more than bytes between delimiters.
+func (d *Form) needsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 
-// Splits cuts files into parts of about size bytes that can be read side by side and together hold each record once,
-// in the order of the files. A file is left whole where it is compressed, where the form has escapes or enclosures, and
-// where its record delimiter can overlap itself, as || does: which bytes of ||| are the delimiter only a reader from
-// the start can tell. Only files that would be cut are looked into. Empty files give no split. A size of 0 or less cuts
-// nothing.
+// Splits cuts files into parts of about size bytes that can be read in parallel and together hold each record once,
+// in the order of the files. A file is not cut if it is compressed, if the form has escapes or enclosures, or if its
+// record delimiter can overlap itself, as || does: which bytes of ||| are the delimiter, only a reader from the start
+// can tell. Only files that would be cut are opened. Empty files give no split. A size of 0 or less cuts nothing.
+//
+// A record belongs to the split in which it begins: a reader skips to the first delimiter that ends in its split, and
+// reads past the split's end to complete its last record. Two neighbours that apply another rule would lose a record
+// or read one twice.
 func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
 	var splits []ingest.Split
 	for _, f := range files {
-		whole := size <= 0 || d.wantsScanner() || overlapsItself(d.RecordDelimiter)
+		whole := size <= 0 || d.needsScanner() || overlapsItself(d.RecordDelimiter)
 		if !whole && 2*f.Size > 3*size {
-			codec, err := d.look(fsys, f)
+			codec, err := d.detectCodec(fsys, f)
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +115,7 @@ func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 		}
 		for start := int64(0); start < f.Size; {
 			end := start + size
-			// What is left over goes to the last split, so that none is tiny.
+			// The remainder goes to the last split, so that none is tiny.
 			if whole || 2*(f.Size-end) <= size {
 				end = f.Size
 			}
@@ -123,14 +126,14 @@ func (d *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	return splits, nil
 }
 
-// look tells how a file is compressed, and refuses one that is no text.
-func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
+// detectCodec detects a file's compression, and refuses files that are not text.
+func (d *Form) detectCodec(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 	file, err := fsys.Open(f.Path)
 	if err != nil {
 		return compressed.None, err
 	}
-	defer file.Close() // only read
-	head := make([]byte, min(f.Size, ingest.LookAt))
+	defer file.Close() // it is only read
+	head := make([]byte, min(f.Size, ingest.DetectLen))
 	if n, err := file.ReadAt(head, 0); n < len(head) {
 		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
@@ -141,28 +144,29 @@ func (d *Form) look(fsys storage.FS, f ingest.File) (compressed.Codec, error) {
 		}
 	}
 	if codec == compressed.None {
-		err = ingest.Recognise(f.Path, head)
+		err = ingest.DetectForeign(f.Path, head)
 	}
 	return codec, err
 }
 
-// RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or enclosures it is
-// one that ends a reject whatever is open in it.
+// RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or
+// enclosures, one that ends a reject whatever is open in it.
 func (d *Form) RejectDelimiter() []byte {
-	if !d.wantsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
+	if !d.needsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
 		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, ingest.RejectSeparator) >= 0 {
 		return d.RecordDelimiter
 	}
-	return ingest.Separated(d.RecordDelimiter)
+	return ingest.RejectEnd(d.RecordDelimiter)
 }
 
-// Codec is what the files are compressed with.
+// Codec is the files' compression.
 func (d *Form) Codec() compressed.Codec { return d.Compression }
 
-// RowOffsets is false: a record's offset is its first byte's.
+// RowOffsets is false: a record's offset is that of its first byte.
 func (d *Form) RowOffsets() bool { return false }
 
-// overlapsItself says whether two occurrences of delimiter can share bytes: whether it ends as it begins.
+// overlapsItself reports whether two occurrences of delimiter can share bytes: whether a proper prefix is also a
+// suffix.
 func overlapsItself(delimiter []byte) bool {
 	for n := 1; n < len(delimiter); n++ {
 		if bytes.HasSuffix(delimiter, delimiter[:n]) {
@@ -172,7 +176,7 @@ func overlapsItself(delimiter []byte) bool {
 	return false
 }
 
-// Open begins to read a split. The file must be as long as when it was listed.
+// Open opens a split. The file must be as long as when it was listed.
 func (d *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
 	if err := d.Check(); err != nil {
 		return nil, err

@@ -7,14 +7,15 @@ import (
 	"bulkload/ingest"
 )
 
-// hintRecords is how many records at the start of a file are looked at to tell a bad record from a wrong job file.
+// hintRecords is how many records at the start of a file are examined to distinguish a bad record from a wrong job
+// file.
 const hintRecords = 1000
 
-// hint says what is wrong with the file as a whole, where its start looks like that. The record in r.rec is its first.
+// hint says what is wrong with the file as a whole, if its start suggests it. The record in r.rec is its first.
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
-	looked := start[:min(len(start), ingest.LookAt)]
+	looked := start[:min(len(start), ingest.DetectLen)]
 	zeros := bytes.Count(looked, []byte{0})
 	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
 		return fmt.Sprintf("%d of the first %d bytes are zero: is the file text?", zeros, len(looked))
@@ -51,8 +52,9 @@ func (r *Reader) driftHint(rest []byte) string {
 	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 }
 
-// otherField counts, since a delimiter of delimited text is never quoted; csv.reader.otherDelimiter can only ask. It looks in the first record, which has no field delimiter, for what may be the real one: what would give as many
-// columns as there are, else what is there and likely.
+// otherField searches the first record, which has no field delimiter, for the likely one: preferably one that yields
+// the right number of columns. It can count, since a delimiter of delimited text is never quoted;
+// csv.reader.otherDelimiter can't.
 func (r *Reader) otherField() string {
 	text, _ := r.form.Charset.Append(nil, r.rec.Raw)
 	likely, found := "", 0
@@ -71,7 +73,7 @@ func (r *Reader) otherField() string {
 	return fmt.Sprintf(", but the first one %d times %s: is that it?", found, ingest.FormatDelimiter([]byte(likely)))
 }
 
-// otherDelimiter looks in a piece of a file, where delimiter does not occur, for a byte that may be the real one.
+// otherDelimiter searches a piece of a file without delimiter for a byte that may be the real one.
 func otherDelimiter(piece, delimiter []byte) string {
 	for _, c := range []string{"\x10", "\n", "\x1e", "\x02"} {
 		if n := bytes.Count(piece, []byte(c)); n > 0 && string(delimiter) != c {

@@ -2,14 +2,14 @@ package delimited
 
 import "encoding/json"
 
-// Identity is the form as a run's identity has it; see Form. The names are frozen: they are those that the first version's
-// code had for its types and fields.
+// Identity is the form's part of a run's identity; see ingest.Form. The names are frozen: those of the first
+// version's types and fields.
 func (d *Form) Identity() (string, error) {
 	text, err := json.Marshal(struct {
 		Columns         []string   `json:"Columns"`
 		FieldDelimiter  []byte     `json:"FieldDelimiter"`
 		RecordDelimiter []byte     `json:"RecordDelimiter"`
-		Null            []byte     `json:"Null"` // null where it is nil
+		Null            []byte     `json:"Null"` // null if it is nil
 		ColumnNulls     [][][]byte `json:"ColumnNulls,omitempty"`
 		Escape          byte       `json:"Escape,omitempty"`
 		Enclosure       byte       `json:"Enclosure,omitempty"`

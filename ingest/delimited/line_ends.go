@@ -11,17 +11,17 @@ import (
 	"bulkload/internal/storage"
 )
 
-// mostUnended bounds how many files are named that may have been cut short.
-const mostUnended = 10
+// maxUnended bounds how many files are named that may have been truncated.
+const maxUnended = 10
 
-// Doubts are about how records end: see LineEnds and Unended.
-func (d *Form) Doubts(fsys storage.FS, files []ingest.File) (doubts []string) {
+// Warnings are about how records end: see LineEnds and Unended.
+func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
 	if doubt := d.LineEnds(fsys, files); doubt != "" {
 		doubts = append(doubts, doubt)
 	}
 	unended := d.Unended(fsys, files)
 	for i, f := range unended {
-		if i == mostUnended {
+		if i == maxUnended {
 			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
 		}
 		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
@@ -30,9 +30,9 @@ func (d *Form) Doubts(fsys storage.FS, files []ingest.File) (doubts []string) {
 	return doubts
 }
 
-// LineEnds says whether the records of an input look as if they ended with CR LF, where the form has LF: the CR would become
-// a part of the last column. It looks at the start of the first file that holds something; "" where all is well, and where
-// it can't be read, which those say who have to.
+// LineEnds warns if the records of an input seem to end with CR LF although the form has LF: the CR would become a
+// part of the last column. It reads the start of the first file that is not empty. It returns "" if all is well, and
+// if the file can't be read, which its reader will report.
 func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
 	if string(d.RecordDelimiter) != "\n" {
 		return ""
@@ -55,9 +55,9 @@ func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
 	return ""
 }
 
-// Unended are the files of plain text whose last record has no delimiter after it: the only sign of a file that was cut
-// short, since Sqoop and SQL*Plus write one after every record. Files that can't be read are none of them; those say so who
-// have to read them.
+// Unended returns the plain-text files whose last record has no delimiter after it: the only sign of a truncated
+// file, since Sqoop and SQL*Plus write one after every record. Files that can't be read are left out; their reader
+// will report them.
 func (d *Form) Unended(fsys storage.FS, files []ingest.File) (unended []ingest.File) {
 	for _, f := range files {
 		if d.unended(fsys, f) {
@@ -92,7 +92,7 @@ func (d *Form) unended(fsys storage.FS, file ingest.File) bool {
 	return codec == compressed.None && !bytes.Equal(end, d.RecordDelimiter)
 }
 
-// endingWithCR is how many records at the start of a file were looked at; 0 where one of them has no CR at its end.
+// endingWithCR is how many records at the start of a file were examined; 0 if one of them has no CR at its end.
 func endingWithCR(in ingest.Records) (seen int) {
 	for seen < hintRecords {
 		rec, err := in.Next()

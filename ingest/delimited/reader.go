@@ -17,10 +17,10 @@ import (
 
 const (
 	chunkSize = 1 << 20
-	// maxRecord is the longest record. HBase's own limit for a value is 10 MB, and Sqoop keeps none of more than 16 MB in
-	// its text; each core that reads may have to hold twice as much.
+	// maxRecord is the longest record. HBase's own limit for a value is 10 MB, and Sqoop stores none of more than 16
+	// MB in its text; each core that reads may have to hold twice as much.
 	maxRecord = 64 << 20
-	// overrun is what is read at a time behind the end of the split, where only the rest of one record is wanted.
+	// overrun is how much is read at a time after the end of the split, where only the rest of one record is needed.
 	overrun = 64 << 10
 )
 
@@ -34,26 +34,26 @@ type Reader struct {
 	form  *Form
 	file  storage.File
 	split ingest.Split
-	scan  *scanner           // where the form has escapes or enclosures
+	scan  *scanner           // if the form has escapes or enclosures
 	text  *compressed.Reader // of a compressed file; nil for a plain one, which is read at offsets
 
-	buf  []byte // buf[pos:fill] is read from the file and not yet delivered
+	buf  []byte // buf[pos:fill] was read from the file and not yet delivered
 	pos  int
 	fill int
-	base int64 // where in the file's text buf[0] stands
+	base int64 // offset in the file's text of buf[0]
 	eof  bool  // buf[:fill] reaches the end of the file
 	end  int64 // of the split, in the file's text
 
-	maxRecord int // maxRecord, save in tests
+	maxRecord int // maxRecord, except in tests
 
-	fields *Form  // form, its field delimiter in UTF-8
-	plain  []byte // the record in UTF-8, without escapes, where the file has another charset or escapes
+	fields       *Form  // form, with its field delimiter in UTF-8
+	unescapedBuf []byte // the record in UTF-8 without escapes, if the file has another charset or escapes
 
 	rec    ingest.Record
-	number int64 // of the record last delivered; counted from 1 in a split at the start of a file
-	good   bool  // a usable record has been seen
+	number int64 // of the last record delivered; counted from 1 in a split at the start of a file
+	good   bool  // a usable record was seen
 	hinted bool
-	err    error // what ended the reading
+	err    error // the error that ended the reading
 }
 
 func newReader(d *Form, file storage.File, split ingest.Split) *Reader {
@@ -65,7 +65,7 @@ func newReader(d *Form, file storage.File, split ingest.Split) *Reader {
 	return r
 }
 
-// begin goes to the split's first record.
+// begin advances to the split's first record.
 func (r *Reader) begin() error {
 	if s := r.split; s.Start < 0 || s.End < s.Start || s.End > s.File.Size {
 		return fmt.Errorf("read %s: it has no bytes %d to %d, only %d", s.File.Path, s.Start, s.End, s.File.Size)
@@ -81,12 +81,12 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
-	// A delimiter that ends at Start or behind it may begin before it, but not in a byte order mark.
+	// A delimiter that ends at or after Start may begin before it, but not in a byte order mark.
 	r.base = max(r.split.Start-int64(len(r.form.RecordDelimiter)), skip)
 	return r.skipToDelimiter()
 }
 
-// beginFile goes to the first record of the file, and refuses a file that no delimiters will make sense of.
+// beginFile advances to the first record of the file, and refuses a file that makes no sense with any delimiters.
 func (r *Reader) beginFile() error {
 	if err := r.more(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (r *Reader) beginFile() error {
 		return err
 	}
 	head := r.buf[:r.fill]
-	if err := ingest.Recognise(r.split.File.Path, head); err != nil {
+	if err := ingest.DetectForeign(r.split.File.Path, head); err != nil {
 		return err
 	}
 	if err := r.form.Charset.CheckMark(head); err != nil {
@@ -105,7 +105,7 @@ func (r *Reader) beginFile() error {
 	return nil
 }
 
-// skipMark gives the length of a byte order mark at the start of the file, where the split is near enough to care.
+// skipMark returns the length of a byte order mark at the start of the file, if it concerns this split.
 func (r *Reader) skipMark() (int64, error) {
 	if r.split.Start >= int64(len(byteOrderMark)+len(r.form.RecordDelimiter)) {
 		return 0, nil
@@ -124,7 +124,7 @@ func markLength(head []byte) int64 {
 	return 0
 }
 
-// skipToDelimiter leaves pos behind the first delimiter that ends in the split or later.
+// skipToDelimiter sets pos after the first delimiter that ends in the split or later.
 func (r *Reader) skipToDelimiter() error {
 	delim := r.form.RecordDelimiter
 	for {
@@ -145,8 +145,8 @@ func (r *Reader) skipToDelimiter() error {
 	}
 }
 
-// Next is the next record, valid until the next call; io.EOF behind the last one; a *BadRecord for one that can't be
-// used, after which reading can go on; any other error ends the reading.
+// Next returns the next record, valid until the next call; io.EOF after the last one; a *BadRecord for one that can't
+// be used, after which reading can continue; any other error ends the reading.
 func (r *Reader) Next() (*ingest.Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -159,15 +159,15 @@ func (r *Reader) Next() (*ingest.Record, error) {
 		r.err = err
 		return nil, err
 	}
-	r.take(length, next)
+	r.consume(length, next)
 	if !r.form.Charset.IsUTF8() {
 		return r.nextDecoded()
 	}
-	return r.cutPlain()
+	return r.cutUnescaped()
 }
 
-// cutPlain cuts the record in rec, whose bytes stand for themselves.
-func (r *Reader) cutPlain() (*ingest.Record, error) {
+// cutUnescaped splits the record in rec, which has no escapes.
+func (r *Reader) cutUnescaped() (*ingest.Record, error) {
 	rec := &r.rec
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
@@ -181,8 +181,8 @@ func (r *Reader) cutPlain() (*ingest.Record, error) {
 	return rec, nil
 }
 
-// take makes the bytes at pos the record in rec.
-func (r *Reader) take(length, next int) {
+// consume makes the bytes at pos the record in rec.
+func (r *Reader) consume(length, next int) {
 	r.rec.Raw = r.buf[r.pos : r.pos+length : r.pos+length]
 	r.rec.Offset = r.base + int64(r.pos)
 	r.number++
@@ -191,11 +191,11 @@ func (r *Reader) take(length, next int) {
 	}
 	r.pos = next
 	if r.scan != nil && r.scan.rejects {
-		r.rec.Raw = ingest.Unstuffed(r.rec.Raw)
+		r.rec.Raw = ingest.Unstuff(r.rec.Raw)
 	}
 }
 
-// invalidField is the first field that is not UTF-8, and where it goes wrong; -1 where the delimiters are what is not.
+// invalidField is the first field that is not UTF-8, and where; -1 if the delimiters are not.
 func invalidField(fields []values.Value) (field, at int) {
 	for i, field := range fields {
 		f := field.Bytes()
@@ -210,8 +210,8 @@ func invalidField(fields []values.Value) (field, at int) {
 	return -1, 0
 }
 
-// badText makes the BadRecord of a field that is not UTF-8. Such bytes are no text: Java would hash other ones in a row
-// key, and a reader of the table could not tell what they were.
+// badText makes the BadRecord of a field that is not UTF-8. Java would hash other bytes for it in a row key, and a
+// reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
 	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw, Code: errcode.RejectCharset, Hint: ingest.CharsetHint(r.rec.Raw),
@@ -220,7 +220,7 @@ func (r *Reader) badText(field, at int) error {
 
 // delimit finds the end of the record at pos, and where the next one begins.
 func (r *Reader) delimit() (length, next int, err error) {
-	// The first record of a file may begin behind a byte order mark and a split smaller than that.
+	// The first record of a file may begin after a byte order mark and a split that is smaller than the mark.
 	first := r.split.Start == 0 && r.number == 0 && r.split.End > 0
 	if r.base+int64(r.pos) >= r.end && !first {
 		return 0, 0, io.EOF
@@ -251,12 +251,12 @@ func (r *Reader) delimit() (length, next int, err error) {
 	}
 }
 
-// more reads on, after what is in the buffer and not yet delivered.
+// more reads more, after what is in the buffer and not yet delivered.
 func (r *Reader) more() error {
 	if r.eof {
 		return nil
 	}
-	if err := r.makeRoom(); err != nil {
+	if err := r.compact(); err != nil {
 		return err
 	}
 	if r.text != nil {
@@ -277,8 +277,8 @@ func (r *Reader) more() error {
 	return nil
 }
 
-// makeRoom moves what is not yet delivered to the front of the buffer, and grows the buffer where that fills it.
-func (r *Reader) makeRoom() error {
+// compact moves what is not yet delivered to the front of the buffer, and enlarges a full buffer.
+func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	if left > r.maxRecord {
 		return errcode.InputRecord.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
@@ -291,7 +291,7 @@ func (r *Reader) makeRoom() error {
 	case left*2 > len(r.buf) && len(r.buf) < most:
 		to = make([]byte, min(2*len(r.buf), most))
 	case len(r.buf) > 4*chunkSize && left < chunkSize/2:
-		to = make([]byte, chunkSize) // the long record that needed the room is over
+		to = make([]byte, chunkSize) // the long record that needed the space is over
 	}
 	copy(to, r.buf[r.pos:r.fill])
 	r.buf = to
@@ -323,7 +323,7 @@ func (r *Reader) bad() *ingest.BadRecord {
 	return b
 }
 
-// Bytes is how many bytes of the split have been consumed.
+// Bytes is how many bytes of the split were consumed.
 func (r *Reader) Bytes() int64 {
 	if r.text != nil {
 		return r.text.Consumed()
@@ -332,7 +332,7 @@ func (r *Reader) Bytes() int64 {
 	return min(max(at, r.split.Start), r.split.End) - r.split.Start
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *Reader) Close() error {
 	r.err = errReaderClosed
 	r.buf = nil

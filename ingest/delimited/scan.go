@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest"
 )
 
-// maxEnclosed is how far the end of an enclosed value is looked for. Sqoop keeps values of up to 16 MB in its text.
+// maxEnclosed is how far the end of an enclosed value is searched. Sqoop stores values of up to 16 MB in its text.
 const maxEnclosed = 32 << 20
 
 // What a byte may begin.
@@ -16,26 +16,26 @@ const (
 	escapes byte = 1 << iota
 	endsField
 	endsRecord
-	character // of several bytes, that one byte of may look like a delimiter
-	separates // rejects, between two record delimiters: see ingest.RejectSeparator
+	character // of several bytes, one of which may look like a delimiter
+	separator // separates rejects, between two record delimiters: see ingest.RejectSeparator
 )
 
-// scanner finds the end of a record and its fields where the text has escapes or enclosures, or delimiters that may be
-// a part of a character. It goes by the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the next
-// character stand for itself, anywhere; an enclosure begins a value where it is its first character and ends it where it
-// comes next without an escape before it, and only a delimiter may follow. Unlike that parser it takes an escape or an
-// enclosure that the end of the file cuts off for an error.
+// scanner finds the end of a record and its fields if the text has escapes or enclosures, or delimiters that may be a
+// part of a character. It implements the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the
+// next character literal, anywhere; an enclosure begins a value if it is its first character and ends it at the next
+// one without an escape before it, and only a delimiter may follow. Unlike that parser it treats an escape or an
+// enclosure that the end of the file cuts off as an error.
 type scanner struct {
 	form    *Form
 	rejects bool      // the file is one of rejects, with separators
-	ends    []byte    // what ends a reject there: a delimiter, ingest.RejectSeparator and a delimiter
-	means   [256]byte // outside of enclosures
-	within  [256]byte // inside: escapes and characters only, and the enclosure as endsField
-	spans   []span    // of the fields of the last record, one more than there are columns at most
+	ends    []byte    // end of a reject there: a delimiter, ingest.RejectSeparator and a delimiter
+	outside [256]byte // outside of enclosures
+	inside  [256]byte // inside: escapes and characters only, and the enclosure as endsField
+	spans   []span    // of the last record's fields, at most one more than there are columns
 	columns int       // of the last record
 }
 
-// span is where the text of a field stands in its record, without enclosures.
+// span is the text of a field in its record, without enclosures.
 type span struct {
 	start, end int
 	escaped    bool // holds escapes
@@ -43,7 +43,7 @@ type span struct {
 
 var errMore = errors.New("the record goes on behind the buffer")
 
-// badSyntax says what is wrong in a record and where in it.
+// badSyntax says what is wrong in a record, and where.
 type badSyntax struct {
 	at     int
 	column int
@@ -52,37 +52,37 @@ type badSyntax struct {
 
 func (b *badSyntax) Error() string { return b.reason }
 
-// newScanner gives nil where a form needs none.
+// newScanner returns nil if the form needs none.
 func newScanner(d *Form, file string) *scanner {
-	if !d.wantsScanner() {
+	if !d.needsScanner() {
 		return nil
 	}
 	s := &scanner{form: d, ends: d.RejectDelimiter()}
 	if s.rejects = ingest.IsRejects(file) && len(s.ends) > len(d.RecordDelimiter); s.rejects {
-		s.within[ingest.RejectSeparator] |= separates
+		s.inside[ingest.RejectSeparator] |= separator
 	}
 	if d.Escape != 0 {
-		s.means[d.Escape] |= escapes
-		s.within[d.Escape] |= escapes
+		s.outside[d.Escape] |= escapes
+		s.inside[d.Escape] |= escapes
 	}
 	if d.Enclosure != 0 {
-		s.within[d.Enclosure] |= endsField
+		s.inside[d.Enclosure] |= endsField
 	}
 	if len(d.FieldDelimiter) > 0 {
-		s.means[d.FieldDelimiter[0]] |= endsField
+		s.outside[d.FieldDelimiter[0]] |= endsField
 	}
-	s.means[d.RecordDelimiter[0]] |= endsRecord
+	s.outside[d.RecordDelimiter[0]] |= endsRecord
 	if !d.Charset.IsUTF8() {
 		for b := 0x80; b < 0x100; b++ {
-			s.means[b] |= character
-			s.within[b] |= character
+			s.outside[b] |= character
+			s.inside[b] |= character
 		}
 	}
 	return s
 }
 
-// record finds the end of the record at the start of text, and where the next one begins. It is errMore where text
-// ends before that, and not at the end of the file; a *badSyntax where the record can't be read.
+// record finds the end of the record at the start of text, and where the next one begins. It returns errMore if text
+// ends before that, but not at the end of the file, and a *badSyntax if the record is malformed.
 func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	s.spans, s.columns = s.spans[:0], 0
 	for at := 0; ; {
@@ -104,7 +104,7 @@ func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// field reads a field and the delimiter behind it: which one, 0 at the end of the file, and where it ends.
+// field reads a field and the delimiter after it: which one, 0 at the end of the file, and where it ends.
 func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	if at == len(text) && !atEnd {
 		return span{}, 0, 0, errMore
@@ -124,7 +124,7 @@ func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte
 func (s *scanner) open(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	field.start = at
 	for {
-		for at < len(text) && s.means[text[at]] == 0 {
+		for at < len(text) && s.outside[text[at]] == 0 {
 			at++
 		}
 		if at == len(text) {
@@ -138,11 +138,11 @@ func (s *scanner) open(text []byte, at int, atEnd bool) (field span, ended byte,
 			field.end = at
 			return field, ended, behind, err
 		}
-		n, err := s.step(text, at, s.means[text[at]], atEnd)
+		n, err := s.step(text, at, s.outside[text[at]], atEnd)
 		if err != nil {
 			return field, 0, 0, err
 		}
-		field.escaped = field.escaped || s.means[text[at]]&escapes != 0
+		field.escaped = field.escaped || s.outside[text[at]]&escapes != 0
 		at += n
 	}
 }
@@ -152,16 +152,16 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	field.start = start + 1
 	at := field.start
 	for {
-		for at < len(text) && s.within[text[at]] == 0 {
+		for at < len(text) && s.inside[text[at]] == 0 {
 			at++
 		}
 		if at == len(text) {
 			return field, 0, 0, s.unclosed(start, at, atEnd)
 		}
-		if s.within[text[at]]&endsField != 0 {
+		if s.inside[text[at]]&endsField != 0 {
 			break
 		}
-		if s.within[text[at]]&separates != 0 {
+		if s.inside[text[at]]&separator != 0 {
 			behind := at + 1 + len(s.form.RecordDelimiter)
 			if behind > len(text) && !atEnd {
 				return field, 0, 0, errMore
@@ -172,11 +172,11 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 			at++
 			continue
 		}
-		n, err := s.step(text, at, s.within[text[at]], atEnd)
+		n, err := s.step(text, at, s.inside[text[at]], atEnd)
 		if err != nil {
 			return field, 0, 0, err
 		}
-		field.escaped = field.escaped || s.within[text[at]]&escapes != 0
+		field.escaped = field.escaped || s.inside[text[at]]&escapes != 0
 		at += n
 	}
 	field.end = at
@@ -195,7 +195,7 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	return field, ended, behind, err
 }
 
-// unclosed answers an enclosed value whose end is not in the text.
+// unclosed is the result for an enclosed value whose end is not in the text.
 func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	switch {
 	case at-start > maxEnclosed:
@@ -206,9 +206,9 @@ func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	return errMore
 }
 
-// delimiter tells which delimiter stands at a place, 0 for none, and where it ends.
+// delimiter returns the delimiter at a position, 0 for none, and where it ends.
 func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind int, err error) {
-	means, rest := s.means[text[at]], text[at:]
+	means, rest := s.outside[text[at]], text[at:]
 	if means&endsRecord != 0 {
 		if bytes.HasPrefix(rest, s.form.RecordDelimiter) {
 			return endsRecord, at + len(s.form.RecordDelimiter), nil
@@ -228,15 +228,16 @@ func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind
 	return 0, 0, nil
 }
 
-// longestCharacter is how many bytes a character of any charset may have.
-const longestCharacter = 4
+// maxCharacterLen is how many bytes a character of any charset may have.
+const maxCharacterLen = 4
 
-// step is how many bytes an escape and what it escapes have, or a character, or a byte that is no delimiter after all.
+// step is the length of an escape and what it escapes, or of a character, or of a byte that is no delimiter after
+// all.
 func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error) {
 	if means&(escapes|character) == 0 {
 		return 1, nil
 	}
-	if len(text)-at < 1+max(longestCharacter, len(s.ends)) && !atEnd {
+	if len(text)-at < 1+max(maxCharacterLen, len(s.ends)) && !atEnd {
 		return 0, errMore
 	}
 	if means&escapes == 0 {
@@ -245,14 +246,14 @@ func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error)
 	if at+1 == len(text) || s.endsReject(text, at+1) {
 		return 0, s.bad(at, "it ends with the escape character %s, and nothing that it escapes", quoted(s.form.Escape))
 	}
-	if s.within[text[at+1]]&character != 0 {
+	if s.inside[text[at+1]]&character != 0 {
 		return 1 + max(1, s.form.Charset.Length(text[at+1:])), nil
 	}
 	return 2, nil
 }
 
-// end finds the end of a record that can't be read: its first record delimiter that has no escape before it. So a
-// stray enclosure costs no more than its own record.
+// end finds the end of a malformed record: its first record delimiter without an escape before it. So a stray
+// enclosure costs no more than its own record.
 func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 	for at := 0; ; {
 		_, ended, behind, err := s.open(text, at, atEnd)
@@ -271,7 +272,7 @@ func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// endsReject says whether a reject ends at a place. The last delimiter may be missing at the end of the file.
+// endsReject reports whether a reject ends at a position. The last delimiter may be missing at the end of the file.
 func (s *scanner) endsReject(text []byte, at int) bool {
 	if at < 0 || !s.rejects {
 		return false
@@ -284,7 +285,7 @@ func (s *scanner) bad(at int, format string, args ...any) error {
 	return &badSyntax{at, s.columns, fmt.Sprintf(format, args...)}
 }
 
-// whole reads a record that is all of raw; a *badSyntax where it can't be read.
+// whole scans a record that is all of raw; a *badSyntax if it is malformed.
 func (s *scanner) whole(raw []byte) error {
 	rejects := s.rejects
 	s.rejects = false
@@ -293,7 +294,7 @@ func (s *scanner) whole(raw []byte) error {
 	return err
 }
 
-// count is the number of columns of a whole record; -1 where it can't be read.
+// count is the number of columns of a whole record; -1 if it is malformed.
 func (s *scanner) count(raw []byte) int {
 	if s.whole(raw) != nil {
 		return -1
@@ -301,7 +302,7 @@ func (s *scanner) count(raw []byte) int {
 	return s.columns
 }
 
-// quoted writes a byte of a text for people.
+// quoted formats a byte of a text for people.
 func quoted(b byte) string {
 	if b >= 0x80 {
 		return fmt.Sprintf("byte %02x", b)
@@ -309,7 +310,7 @@ func quoted(b byte) string {
 	return ingest.FormatDelimiter([]byte{b})
 }
 
-// unescape appends text without its escapes to dst; a lone one at the end stays.
+// unescape appends text without its escapes to dst; an escape at the very end stays.
 func unescape(dst, text []byte, escape byte) []byte {
 	for {
 		i := bytes.IndexByte(text, escape)

@@ -170,7 +170,7 @@ func TestCompressedRecords(t *testing.T) {
 	}
 }
 
-// A file that was cut short is an error behind the records that can be read, never the end of the input.
+// A file that was cut short is an error after the records that can be read, never the end of the input.
 func TestCompressedFileCutShort(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -217,7 +217,7 @@ func TestRecognise(t *testing.T) {
 		{"/x.csv", "(\xb5/\xfd", "zstd inside"},
 		{"/x", "", ""},
 	} {
-		err := ingest.Recognise(c.name, []byte(c.head))
+		err := ingest.DetectForeign(c.name, []byte(c.head))
 		var refused *compressed.RefusedError
 		switch {
 		case c.want == "" && err != nil:
@@ -253,13 +253,13 @@ func FuzzScanner(f *testing.F) {
 			d.EncloseAll, d.Charset = false, charsetNamed(t, "gbk")
 		}
 		d.Compression = compressed.None
-		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || ingest.Recognise("/memory", content) != nil {
+		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || ingest.DetectForeign("/memory", content) != nil {
 			return
 		}
-		if !d.wantsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
+		if !d.needsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
 			return // delimiters that overlap are told apart in another order
 		}
-		if !d.wantsScanner() {
+		if !d.needsScanner() {
 			comparePlain(t, d, content)
 			return
 		}
@@ -293,8 +293,8 @@ func FuzzScanner(f *testing.F) {
 func comparePlain(t *testing.T, d *Form, content []byte) {
 	t.Helper()
 	s := &scanner{form: d, ends: d.RecordDelimiter}
-	s.means[d.FieldDelimiter[0]] |= endsField
-	s.means[d.RecordDelimiter[0]] |= endsRecord
+	s.outside[d.FieldDelimiter[0]] |= endsField
+	s.outside[d.RecordDelimiter[0]] |= endsRecord
 	for _, want := range read(t, d, string(content)) {
 		rest := content[want.offset:]
 		end, _, err := s.record(rest, true)

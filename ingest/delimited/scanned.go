@@ -10,20 +10,20 @@ import (
 	"bulkload/values"
 )
 
-// nextScanned is Next where the form has escapes or enclosures.
+// nextScanned is Next for forms with escapes or enclosures.
 func (r *Reader) nextScanned() (*ingest.Record, error) {
 	if err := r.skipSeparators(); err != nil {
 		return nil, err
 	}
-	if n, plain := r.plainRecord(); plain {
-		r.take(n, r.pos+n+1)
-		return r.cutPlain()
+	if n, plain := r.unescapedRecord(); plain {
+		r.consume(n, r.pos+n+1)
+		return r.cutUnescaped()
 	}
 	length, next, err := r.scanRecord()
 	if err != nil {
 		return nil, r.unreadable(err)
 	}
-	if r.take(length, next); r.scan.rejects && len(r.rec.Raw) < length {
+	if r.consume(length, next); r.scan.rejects && len(r.rec.Raw) < length {
 		if err := r.scan.whole(r.rec.Raw); err != nil { // the spans are those of the record itself
 			return nil, r.unreadableWhole(err)
 		}
@@ -38,7 +38,7 @@ func (r *Reader) nextScanned() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// skipSeparators goes to the next record that is no separator of rejects.
+// skipSeparators advances to the next record that is no separator of rejects.
 func (r *Reader) skipSeparators() error {
 	d := r.form.RecordDelimiter
 	for r.scan.rejects {
@@ -57,9 +57,9 @@ func (r *Reader) skipSeparators() error {
 	return nil
 }
 
-// plainRecord finds the end of a record that holds no escape and no enclosure, as most do; false for all others, and
-// where it is not worth looking.
-func (r *Reader) plainRecord() (length int, plain bool) {
+// unescapedRecord finds the end of a record without escape and enclosure, as most are; false for all others, and if
+// the search does not pay.
+func (r *Reader) unescapedRecord() (length int, plain bool) {
 	d := r.form
 	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
 		return 0, false
@@ -72,13 +72,13 @@ func (r *Reader) plainRecord() (length int, plain bool) {
 	return n, true
 }
 
-// unreadable answers an error of the scanner: a record with bad syntax is passed over, all else ends the reading.
+// unreadable handles an error of the scanner: a malformed record is skipped, any other error ends the reading.
 func (r *Reader) unreadable(err error) error {
 	var wrong *badSyntax
 	if errors.As(err, &wrong) {
 		var length, next int
 		if length, next, err = r.scanEnd(); err == nil {
-			r.take(length, next)
+			r.consume(length, next)
 			return r.badSyntax(wrong)
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Reader) unreadable(err error) error {
 	return err
 }
 
-// unreadableWhole is the same for a record whose end is known.
+// unreadableWhole is unreadable for a record whose end is known.
 func (r *Reader) unreadableWhole(err error) error {
 	var wrong *badSyntax
 	if errors.As(err, &wrong) {
@@ -113,7 +113,7 @@ func (r *Reader) scanRecord() (length, next int, err error) {
 	}
 }
 
-// scanEnd is the same for a record that can't be read.
+// scanEnd is scanRecord for a malformed record.
 func (r *Reader) scanEnd() (length, next int, err error) {
 	for {
 		end, behind, err := r.scan.end(r.buf[r.pos:r.fill], r.eof)
@@ -126,16 +126,16 @@ func (r *Reader) scanEnd() (length, next int, err error) {
 	}
 }
 
-// fillFields makes the record's values of what was scanned: decoded, without escapes.
+// fillFields sets the record's values from the scanned spans: decoded, without escapes.
 func (r *Reader) fillFields() error {
 	rec := &r.rec
-	r.plain = r.plain[:0]
+	r.unescapedBuf = r.unescapedBuf[:0]
 	for i, field := range r.scan.spans {
 		value := rec.Raw[field.start:field.end:field.end]
 		if !r.form.Charset.IsUTF8() {
-			begin := len(r.plain)
-			text, valid := r.form.Charset.Append(r.plain, value)
-			if r.plain = text; valid < len(value) {
+			begin := len(r.unescapedBuf)
+			text, valid := r.form.Charset.Append(r.unescapedBuf, value)
+			if r.unescapedBuf = text; valid < len(value) {
 				return r.badCharacterIn(i, field.start+valid)
 			}
 			value = text[begin:len(text):len(text)]
@@ -150,8 +150,8 @@ func (r *Reader) fillFields() error {
 	return nil
 }
 
-// unescaped gives a column's value. A null's text is one with its escapes, too: with --escaped-by \\ Sqoop writes \N as
-// \\N, and others leave it as it is. In strict text what has escapes is a value.
+// unescaped returns a column's value. A null's text may contain its escapes: with --escaped-by \\ Sqoop writes \N as
+// \\N, and others leave it as it is. In strict text a value with escapes is never null.
 func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value {
 	if r.form.isNull(column, value) {
 		return values.Value{}
@@ -159,18 +159,18 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value 
 	if !escaped {
 		return values.ValueOf(value)
 	}
-	begin := len(r.plain)
-	r.plain = unescape(r.plain, value, r.form.Escape)
-	value = r.plain[begin:len(r.plain):len(r.plain)]
+	begin := len(r.unescapedBuf)
+	r.unescapedBuf = unescape(r.unescapedBuf, value, r.form.Escape)
+	value = r.unescapedBuf[begin:len(r.unescapedBuf):len(r.unescapedBuf)]
 	if !r.form.Strict && r.form.isNull(column, value) {
 		return values.Value{}
 	}
 	return values.ValueOf(value)
 }
 
-// badSyntax makes the BadRecord of a record that can't be read.
+// badSyntax makes the BadRecord of a malformed record.
 func (r *Reader) badSyntax(wrong *badSyntax) error {
-	// In the file the fault may be behind the record's end; said is what is wrong with the record alone.
+	// In the file the fault may be after the record's end; this finds what is wrong with the record alone.
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}

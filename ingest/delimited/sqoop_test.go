@@ -136,7 +136,7 @@ func TestSqoopWrites(t *testing.T) {
 	}
 }
 
-// canHold says whether Sqoop writes a value so that it can be told from others.
+// canHold reports whether Sqoop writes a value so that it can be told from others.
 func (d *Form) canHold(value string) bool {
 	marked := strings.Contains(value, string(d.FieldDelimiter)) || strings.Contains(value, string(d.RecordDelimiter))
 	switch {
@@ -149,7 +149,7 @@ func (d *Form) canHold(value string) bool {
 }
 
 // TestSqoopParses: any text whatever gives the values that Sqoop's RecordParser gives, and is rejected where that gives an
-// error. That parser takes a record which ends inside an enclosure or behind a lone escape; here it is rejected.
+// error. That parser takes a record which ends inside an enclosure or after a lone escape; here it is rejected.
 func TestSqoopParses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	const each = 3000
@@ -164,7 +164,7 @@ func TestSqoopParses(t *testing.T) {
 	answers := sqoopClasses(t, lines)
 	outcomes := map[string]int{}
 	for i, d := range sqoopForms() {
-		if !d.wantsScanner() {
+		if !d.needsScanner() {
 			continue // Sqoop's parser has no such state: it is the same as cutting at delimiters
 		}
 		for k, text := range texts[i*each : (i+1)*each] {

@@ -9,8 +9,8 @@ import (
 	"bulkload/ingest/compressed"
 )
 
-// decompress turns the reader, which has read the start of a file, into one of the text in it where the file is
-// compressed. Only a split of the whole file is looked at: none is cut that is compressed.
+// decompress switches the reader, which has read the start of a file, to the decompressed text if the file is
+// compressed. Only splits of a whole file are checked: compressed files are never cut.
 func (r *Reader) decompress() error {
 	if r.split.End != r.split.File.Size || r.fill == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (r *Reader) wholeFile() io.ReadCloser {
 	}{io.MultiReader(bytes.NewReader(r.buf[:r.fill]), rest), r.file}
 }
 
-// moreText fills the buffer with text of a compressed file.
+// moreText fills the buffer with the text of a compressed file.
 func (r *Reader) moreText() error {
 	n, err := io.ReadFull(r.text, r.buf[r.fill:])
 	r.fill += n

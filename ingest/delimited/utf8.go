@@ -8,8 +8,8 @@ import (
 	"bulkload/ingest"
 )
 
-// validUTF8 is utf8.Valid for text that is mixed of ASCII and characters of three bytes, as Chinese is: it goes back to
-// eight bytes at a time behind each of them.
+// validUTF8 is utf8.Valid for text that mixes ASCII and characters of three bytes, as Chinese does: after each of
+// them it returns to eight bytes at a time.
 func validUTF8(b []byte) bool {
 	for len(b) >= 8 {
 		word := binary.LittleEndian.Uint64(b)
@@ -37,8 +37,8 @@ func validUTF8(b []byte) bool {
 
 const highBits = 0x80 * ingest.EveryByte
 
-// wideRune is 3 where a character of three bytes begins the word, little-endian, and certainly a valid one: its first byte
-// is neither E0, of which some are longer than they need be, nor ED, of which some are surrogates. Else 0.
+// wideRune is 3 if a certainly valid character of three bytes begins the word, little-endian: its first byte is
+// neither E0, which may begin an overlong form, nor ED, which may begin a surrogate. Otherwise it is 0.
 func wideRune(word uint32) int {
 	if first := byte(word); word&0xc0c0f0 != 0x8080e0 || first == 0xe0 || first == 0xed {
 		return 0

@@ -104,7 +104,7 @@ func withoutOdd(raw []byte) (cleaned []byte, odd map[int]bool, err error) {
 		cleaned = listHead(raw[:start:start], len(elements))
 		leaf := 0
 		for i, e := range elements {
-			keep := i == 0 || !e.children && understood(&e)
+			keep := i == 0 || !e.children && readableByArrow(&e)
 			cleaned = e.append(cleaned, keep)
 			if i > 0 && !e.children {
 				odd[leaf] = !keep
@@ -148,8 +148,8 @@ func readElements(c *compact) ([]element, error) {
 	return elements, nil
 }
 
-// understood tells whether v15 reads a file whose only column is e.
-func understood(e *element) bool {
+// readableByArrow reports whether v15 reads a file whose only column is e.
+func readableByArrow(e *element) bool {
 	root := element{fields: []elementField{{elementName, typeBinary, []byte{1, 'm'}}, {elementChildren, typeI32, []byte{2}}}}
 	raw := []byte{typeI32, 2 * fieldVersion, 2, typeList, 2 * fieldSchema}
 	raw = e.append(root.append(listHead(raw, 2), true), true)

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// annotated is a file of two columns, id and odd, of which the second one gets other annotations in the footer, in place of
+// annotated is a file of two columns, id and odd, of which the second one gets other annotations in the footer, instead of
 // those that it has.
 func annotated(t *testing.T, physical parquet.Type, length int, fields ...elementField) []byte {
 	t.Helper()

@@ -82,7 +82,7 @@ func countBits(b []byte, n int) (set int) {
 	return set
 }
 
-// checkIndices wants n indices, each of which is below entries, behind a byte that says how many bits each has.
+// checkIndices wants n indices, each of which is below entries, after a byte that says how many bits each has.
 func checkIndices(data []byte, n, entries int) error {
 	if n == 0 {
 		return nil
@@ -133,7 +133,7 @@ func highestPacked(b []byte, width, n int) (highest uint32) {
 	return highest
 }
 
-// checkBooleans wants n booleans as run lengths behind the length of those.
+// checkBooleans wants n booleans as run lengths after the length of those.
 func checkBooleans(data []byte, n int) error {
 	if len(data) < 4 {
 		return errPlain
@@ -148,7 +148,7 @@ func checkBooleans(data []byte, n int) error {
 	return nil
 }
 
-// checkByteArrays wants n byte arrays, each behind its length.
+// checkByteArrays wants n byte arrays, each after its length.
 func checkByteArrays(data []byte, n int) error {
 	if int64(n)*4 > int64(len(data)) {
 		return errPlain

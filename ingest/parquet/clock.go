@@ -20,7 +20,7 @@ const (
 type clock struct {
 	location *time.Location // nil: UTC
 	julian   bool           // days before 1582-10-15 are shown in the Julian calendar
-	from, to int64          // in seconds of UTC; empty where nothing is known yet
+	from, to int64          // in seconds of UTC; empty if nothing is known yet
 	offset   int64
 }
 
@@ -120,7 +120,7 @@ func appendDate(dst []byte, day int64, julian bool) (out []byte, problem string)
 	return appendPair(dst, of), ""
 }
 
-// dateOf gives the year, month and day of the month. Years are taken to begin in March, so that a leap day is the last.
+// dateOf returns the year, month and day of the month. Years are taken to begin in March, so that a leap day is the last.
 func dateOf(day int64, julian bool) (year, month, of int64) {
 	const fourYears, fourCenturies = 4*365 + 1, 400*365 + 97
 	var inFour int64

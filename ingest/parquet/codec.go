@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// codecReadable says whether pages of a codec can be unpacked.
+// codecReadable reports whether pages of a codec can be unpacked.
 func codecReadable(c compress.Compression) bool {
 	switch c {
 	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd:
@@ -30,9 +30,9 @@ func codecName(c compress.Compression) string {
 	return c.String()
 }
 
-// mostUnpacked is how many bytes a page of n compressed bytes may claim to have unpacked. Snappy and deflate can't do
+// maxUnpacked is how many bytes a page of n compressed bytes may claim to have unpacked. Snappy and deflate can't do
 // better than 1 to 22 and 1 to 1032; the others can, and get room enough for any page a writer makes.
-func mostUnpacked(c compress.Compression, n int) int64 {
+func maxUnpacked(c compress.Compression, n int) int64 {
 	const header, room = 64, 64 << 20
 	switch c {
 	case compress.Codecs.Uncompressed:

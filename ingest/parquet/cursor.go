@@ -18,15 +18,15 @@ type cursor struct {
 	file  storage.File // its own, for chunks that are read piece by piece
 	pages pages
 
-	reader file.ColumnChunkReader
-	read   func(n int64) (rows int64, values int, err error)
-	show   show
-	buffer decoded
+	reader     file.ColumnChunkReader
+	read       func(n int64) (rows int64, values int, err error)
+	appendText formatFunc
+	buffer     decoded
 
-	levels []int16 // of the batch, 0 for a null; nil where there are none
+	levels []int16 // of the batch, 0 for a null; nil if there are none
 	at, n  int     // the next row in the batch, and its rows
 	value  int     // the next value in the batch
-	unread int     // rows of the page behind the batch
+	unread int     // rows of the page after the batch
 }
 
 func (c *cursor) init(u *unpacker, scratch *[]byte) {

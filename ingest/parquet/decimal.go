@@ -21,7 +21,7 @@ func (d decimals) appendInt(dst []byte, n int64) []byte {
 		magnitude = -magnitude
 	}
 	var room [20]byte
-	return d.place(dst, strconv.AppendUint(room[:0], magnitude, 10))
+	return d.placePoint(dst, strconv.AppendUint(room[:0], magnitude, 10))
 }
 
 // appendBytes appends a decimal whose unscaled value stands as big-endian two's complement, as in BigInteger.toByteArray.
@@ -48,7 +48,7 @@ func (d decimals) appendBytes(dst, b []byte) []byte {
 		high, _ = bits.Sub64(0, high, borrow)
 	}
 	var room [40]byte
-	return d.place(dst, appendWide(room[:0], high, low))
+	return d.placePoint(dst, appendWide(room[:0], high, low))
 }
 
 // appendWide appends high·2^64 + low.
@@ -77,11 +77,11 @@ func (d decimals) appendLong(dst, b []byte) []byte {
 		dst = append(dst, '-')
 		n.Neg(n)
 	}
-	return d.place(dst, n.Append(nil, 10))
+	return d.placePoint(dst, n.Append(nil, 10))
 }
 
-// place puts the point into digits.
-func (d decimals) place(dst, digits []byte) []byte {
+// placePoint puts the point into digits.
+func (d decimals) placePoint(dst, digits []byte) []byte {
 	whole := len(digits) - d.scale
 	if whole > 0 {
 		dst = append(dst, digits[:whole]...)

@@ -58,7 +58,7 @@ func walkBlock(in *compact, size, minis, left int) error {
 	return nil
 }
 
-// deltaReader gives the numbers of a stream of DELTA_BINARY_PACKED that walkDeltas has gone over.
+// deltaReader returns the numbers of a stream of DELTA_BINARY_PACKED that walkDeltas has gone over.
 type deltaReader struct {
 	in     compact
 	size   int // values in each part of a block
@@ -66,7 +66,7 @@ type deltaReader struct {
 	last   int64
 	begun  bool
 	least  int64  // the block's
-	widths []byte // of its parts behind the one at hand, in bits a value
+	widths []byte // of its parts after the one at hand, in bits a value
 	bits   []byte // the part at hand
 	at     int    // the next value's first bit in it
 	width  int
@@ -92,7 +92,7 @@ func (d *deltaReader) next() int64 {
 		d.nextPart()
 	}
 	d.left--
-	d.last += d.least + int64(d.take())
+	d.last += d.least + int64(d.takeBits())
 	return d.last
 }
 
@@ -108,8 +108,8 @@ func (d *deltaReader) nextPart() {
 	d.in.at += length
 }
 
-// take reads width bits, the lowest first.
-func (d *deltaReader) take() (n uint64) {
+// takeBits reads width bits, the lowest first.
+func (d *deltaReader) takeBits() (n uint64) {
 	for got := 0; got < d.width; {
 		bits := min(8-d.at%8, d.width-got)
 		n |= uint64(d.bits[d.at/8]>>(d.at%8)&(1<<bits-1)) << got
@@ -175,7 +175,7 @@ func checkPlainWidth(data []byte, n, width int) error {
 	return nil
 }
 
-// levelsLength cuts the definition levels of a data page of version 1 off, which stand behind their length.
+// levelsLength cuts the definition levels of a data page of version 1 off, which follow their length.
 func levelsLength(data []byte) (int, error) {
 	if len(data) < 4 {
 		return 0, errLevels

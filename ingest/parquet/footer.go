@@ -24,8 +24,8 @@ const (
 
 	// maxFooter is the longest footer: in memory it needs a multiple of that.
 	maxFooter = 256 << 20
-	// footersAtOnce is how many bytes of footers are held at a time.
-	footersAtOnce = 32 << 20
+	// maxFooterBytes is how many bytes of footers are held at a time.
+	maxFooterBytes = 32 << 20
 	// maxElements is how many columns and groups of columns a schema may have: v15 descends into it.
 	maxElements = 100_000
 )
@@ -54,23 +54,23 @@ type chunk struct {
 	codec      compress.Compression
 }
 
-// footerRoom bounds the bytes of footers that are held at a time in the process: parsing them takes a multiple of that.
-type footerRoom struct {
+// footerLimit bounds the bytes of footers that are held at a time in the process: parsing them takes a multiple of that.
+type footerLimit struct {
 	bytes int64
-	held  *semaphore.Weighted
+	sem   *semaphore.Weighted
 }
 
-func newFooterRoom(bytes int64) footerRoom { return footerRoom{bytes, semaphore.NewWeighted(bytes)} }
+func newFooterLimit(bytes int64) footerLimit { return footerLimit{bytes, semaphore.NewWeighted(bytes)} }
 
-// take waits until a footer may be read; a longer one than there is room for is read alone. The call that it gives makes
+// acquire waits until a footer may be read; a longer one than there is room for is read alone. The call that it gives makes
 // the room free again.
-func (r footerRoom) take(length int64) (free func()) {
+func (r footerLimit) acquire(length int64) (free func()) {
 	length = min(length, r.bytes)
-	_ = r.held.Acquire(context.Background(), length) // which never fails: nothing ends this context
-	return func() { r.held.Release(length) }
+	_ = r.sem.Acquire(context.Background(), length) // which never fails: nothing ends this context
+	return func() { r.sem.Release(length) }
 }
 
-var footers = newFooterRoom(footersAtOnce)
+var footers = newFooterLimit(maxFooterBytes)
 
 // readFooter reads a file's footer for the columns of a form. The file must be as long as when it was listed.
 func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, err error) {
@@ -86,11 +86,11 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		return nil, errcode.InputChanged.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
 			listed.Size, file.Size())
 	}
-	end, length, err := footerPlace(file, listed.Path)
+	end, length, err := findFooter(file, listed.Path)
 	if err != nil {
 		return nil, err
 	}
-	defer footers.take(length)()
+	defer footers.acquire(length)()
 	raw := make([]byte, length)
 	if err := readAt(file, raw, end); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	return foot, nil
 }
 
-// footerPlace finds the footer.
-func footerPlace(file storage.File, name string) (start, length int64, err error) {
+// findFooter finds the footer.
+func findFooter(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
 		return 0, 0, refusef(errcode.ParquetForm, "it has %d bytes and is no Parquet file", size)

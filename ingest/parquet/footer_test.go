@@ -75,7 +75,7 @@ func TestFootersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsys := &footerFS{content: content}
-	if _, fsys.footer, err = footerPlace(memoryFile{bytes.NewReader(content)}, "/it"); err != nil {
+	if _, fsys.footer, err = findFooter(memoryFile{bytes.NewReader(content)}, "/it"); err != nil {
 		t.Fatal(err)
 	}
 	form := Form{Columns: describe(t, "testdata/spark/spark-default.parquet").Columns}
@@ -86,7 +86,7 @@ func TestFootersAtOnce(t *testing.T) {
 	whole := footers
 	defer func() { footers = whole }()
 	for _, c := range []struct{ room, least, most int64 }{{100 * fsys.footer, 2, 64}, {3 * fsys.footer, 2, 3}, {fsys.footer, 1, 1}, {10, 1, 1}} {
-		footers = newFooterRoom(c.room)
+		footers = newFooterLimit(c.room)
 		fsys.most = 0
 		splits, err := form.Splits(fsys, files, 0)
 		if err != nil || len(splits) != len(files) {

@@ -63,7 +63,7 @@ func (f *Form) Check() error {
 	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
 }
 
-// RejectDelimiter stands behind each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
+// RejectDelimiter follows each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
 // where a value has \x01, a newline or a backslash, a backslash is put before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
 
@@ -73,11 +73,11 @@ func (f *Form) Codec() compressed.Codec { return compressed.Auto }
 // RowOffsets is true: a row has no bytes of its own in the file.
 func (f *Form) RowOffsets() bool { return true }
 
-// Doubts has none: a file says by itself what it holds.
-func (f *Form) Doubts(storage.FS, []ingest.File) []string { return nil }
+// Warnings has none: a file says by itself what it holds.
+func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
-// filesAtOnce is how many files' footers are read side by side.
-const filesAtOnce = 8
+// maxOpenFiles is how many files' footers are read in parallel.
+const maxOpenFiles = 8
 
 // Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all
 // files, and cuts files between row groups. A row group belongs to the split that has its middle. Files without rows give
@@ -105,7 +105,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}
-	group.SetLimit(filesAtOnce)
+	group.SetLimit(maxOpenFiles)
 	for i := range files {
 		group.Go(func() (err error) {
 			all[i], err = f.outline(fsys, files[i])

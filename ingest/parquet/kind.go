@@ -10,11 +10,11 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// shape is what the values of a column mean.
-type shape int
+// logicalKind is what the values of a column mean.
+type logicalKind int
 
 const (
-	boolean shape = iota
+	boolean logicalKind = iota
 	signed
 	unsigned
 	float32Shape
@@ -37,7 +37,7 @@ var shapeNames = [...]string{"BOOLEAN", "INTEGER", "unsigned INTEGER", "FLOAT", 
 
 // kind is a column's type, as far as it decides how values are shown.
 type kind struct {
-	shape  shape
+	shape  logicalKind
 	scale  int   // of a decimal
 	unit   int64 // of times: units a second
 	single bool  // 32 bits
@@ -115,7 +115,7 @@ func (f *Form) physical(c *schema.Column) (kind, error) {
 	case parquet.Types.Double:
 		return kind{shape: float64Shape}, nil
 	case parquet.Types.FixedLenByteArray, parquet.Types.ByteArray:
-		return kind{shape: map[Binary]shape{BinaryText: text, BinaryHex: binaryHex, BinaryBytes: binaryBytes}[f.Binary]}, checkFixed(c)
+		return kind{shape: map[Binary]logicalKind{BinaryText: text, BinaryHex: binaryHex, BinaryBytes: binaryBytes}[f.Binary]}, checkFixed(c)
 	}
 	return kind{}, refusef(errcode.ParquetUnsupported, "type %s can't be read", c.PhysicalType())
 }

@@ -27,7 +27,7 @@ func legacyOf(meta *metadata.FileMetaData) legacy {
 	}
 }
 
-// before says whether a version such as 2.4.8 is older than major.minor.
+// before reports whether a version such as 2.4.8 is older than major.minor.
 func before(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	have, err := strconv.Atoi(parts[0])

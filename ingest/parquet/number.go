@@ -32,7 +32,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return appendExponent(dst, f, bits)
 }
 
-// withPoint appends .0 where the number from start on has no point.
+// withPoint appends .0 if the number from start on has no point.
 func withPoint(dst []byte, start int) []byte {
 	for _, b := range dst[start:] {
 		if b == '.' {

@@ -14,7 +14,7 @@ import (
 // maxPage is the largest page, in bytes. Writers make them of 1 MiB.
 const maxPage = 1 << 30
 
-// pages gives the pages of a column chunk to a column reader of v15, in place of v15's own: each is held against its
+// pages returns the pages of a column chunk to a column reader of v15, instead of v15's own: each is compared with its
 // checksum and its claims, and its values are counted. The column reader reads on whenever it comes to the end of a page;
 // it gets the next page only where that was allowed, since the values of the last one are views of its buffer.
 type pages struct {
@@ -43,7 +43,7 @@ func (p *pages) SetMaxPageHeaderSize(int) {}
 // Page is the page that Next has found.
 func (p *pages) Page() file.Page { return p.page }
 
-// Err is why Next has found no page; nil where it wasn't allowed.
+// Err is why Next has found no page; nil if it wasn't allowed.
 func (p *pages) Err() error { return p.err }
 
 // Reset is not used: chunks are begun with begin.
@@ -68,7 +68,7 @@ func (p *pages) Next() bool {
 	}
 }
 
-// next reads a page; false where it is of no interest.
+// next reads a page; false if it is of no interest.
 func (p *pages) next() (found bool, err error) {
 	if p.page != nil {
 		p.page.Release()
@@ -89,18 +89,18 @@ func (p *pages) next() (found bool, err error) {
 		p.stream.skip(int64(h.packed))
 		return false, nil
 	}
-	if found, err = p.take(&h); err != nil {
+	if found, err = p.loadPage(&h); err != nil {
 		err = fmt.Errorf("read the page at byte %d: %w", start, err)
 	}
 	return found, err
 }
 
-func (p *pages) take(h *pageHeader) (found bool, err error) {
+func (p *pages) loadPage(h *pageHeader) (found bool, err error) {
 	if !h.body || h.values < 0 {
 		return false, errThrift
 	}
 	if h.kind == pageDictionary {
-		return true, p.takeDictionary(h)
+		return true, p.loadDictionary(h)
 	}
 	if int64(h.values) > p.left {
 		return false, fmt.Errorf("it claims %d values, the column has %d left", h.values, p.left)
@@ -131,7 +131,7 @@ func (p *pages) take(h *pageHeader) (found bool, err error) {
 	return true, nil
 }
 
-func (p *pages) takeDictionary(h *pageHeader) error {
+func (p *pages) loadDictionary(h *pageHeader) error {
 	if p.entries >= 0 {
 		return errors.New("it is a second dictionary")
 	}
@@ -160,7 +160,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 			return nil, errLevels
 		}
 	}
-	switch most := mostUnpacked(p.codec, int(h.packed)-levels); {
+	switch most := maxUnpacked(p.codec, int(h.packed)-levels); {
 	case plain && h.packed != h.unpacked:
 		return nil, fmt.Errorf("it is not compressed and claims %d bytes out of %d", h.unpacked, h.packed)
 	case int64(h.unpacked) > maxPage || !plain && int64(int(h.unpacked)-levels) > most:
@@ -191,7 +191,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 	return data, nil
 }
 
-// sized gives n bytes of a buffer that is kept, and no byte behind them.
+// sized returns n bytes of a buffer that is kept, and no byte after them.
 func sized(buf *[]byte, n int) []byte {
 	if cap(*buf) < n {
 		*buf = make([]byte, n)
@@ -269,7 +269,7 @@ func (p *pages) checkPlain(data []byte, n int) error {
 	return checkPlainWidth(data, n, p.width)
 }
 
-// encodingReadable says whether values of a type can be decoded from an encoding: by v15, or expanded for it.
+// encodingReadable reports whether values of a type can be decoded from an encoding: by v15, or expanded for it.
 func encodingReadable(t parquet.Type, e parquet.Encoding) bool {
 	switch e {
 	case parquet.Encodings.Plain:

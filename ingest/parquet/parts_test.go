@@ -503,7 +503,7 @@ func TestUnpackersWantTheirSize(t *testing.T) {
 		if err := u.unpack(c, make([]byte, len(text)+1), packed); err == nil {
 			t.Errorf("%s, a byte more: no error", c)
 		}
-		if most := mostUnpacked(c, len(packed)); most < int64(len(text)) {
+		if most := maxUnpacked(c, len(packed)); most < int64(len(text)) {
 			t.Errorf("%s: %d bytes are %d at most", c, len(packed), most)
 		}
 		u.close()

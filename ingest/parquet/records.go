@@ -18,9 +18,9 @@ const (
 	separator = '\x01'
 	nullText  = `\N`
 
-	// wholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
+	// maxWholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
 	// its own: on HDFS that is a stream from a DataNode, which going to and fro between columns would break off each time.
-	wholeChunk = readAhead
+	maxWholeChunk = readAhead
 )
 
 // records reads the rows of the row groups of a split.
@@ -65,7 +65,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 		c.column = foot.columns[i]
 		c.init(&r.unpack, &r.scratch)
 		if r.err == nil {
-			c.show, r.err = c.shower(f, foot.legacy, r.byRow)
+			c.appendText, r.err = c.newFormat(f, foot.legacy, r.byRow)
 			r.err = r.in(c, r.err)
 		}
 	}
@@ -99,7 +99,7 @@ func (r *records) Next() (*ingest.Record, error) {
 	return &r.record, nil
 }
 
-// readRow appends the row's fields to line, each behind a separator, and says which is no proper value; -1: none.
+// readRow appends the row's fields to line, each after a separator, and says which is no proper value; -1: none.
 func (r *records) readRow() (bad int, problem string, err error) {
 	bad = -1
 	line := r.line[:0]
@@ -119,7 +119,7 @@ func (r *records) readRow() (bad int, problem string, err error) {
 		} else {
 			start := len(line)
 			var wrong string
-			if line, wrong = c.show(line, c.value); wrong != "" && bad < 0 {
+			if line, wrong = c.appendText(line, c.value); wrong != "" && bad < 0 {
 				bad, problem = i, wrong
 			}
 			r.spans[i] = span{start, len(line)}
@@ -144,7 +144,7 @@ func (r *records) invalid() (bad int, problem string) {
 	return -1, ""
 }
 
-// cut makes the fields of the record views of line. What a reject would be is line as it is, save where values have the
+// cut makes the fields of the record views of line. What a reject would be is line as it is, except where values have the
 // characters that it is written with.
 func (r *records) cut() {
 	nulls := 0
@@ -185,7 +185,7 @@ func (r *records) escaped() []byte {
 	return raw
 }
 
-// fill gives a column its next batch. The decoders panic where they meet what they don't expect.
+// fill decodes a column's next batch. The decoders panic where they meet what they don't expect.
 func (r *records) fill(c *cursor) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -238,9 +238,9 @@ func (r *records) beginGroup() error {
 	return nil
 }
 
-// fileFor gives the file to read a chunk from.
+// fileFor returns the file to read a chunk from.
 func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
-	if at.end-at.start <= wholeChunk {
+	if at.end-at.start <= maxWholeChunk {
 		return r.file, nil
 	}
 	if c.file == nil {
@@ -269,7 +269,7 @@ func (r *records) Bytes() int64 {
 	return min(at, all)
 }
 
-// Close gives the files back.
+// Close closes the files.
 func (r *records) Close() error {
 	r.err = errClosed
 	r.unpack.close()

@@ -77,7 +77,7 @@ func put(places map[string]int, name string, at int) {
 	places[name] = at
 }
 
-// of finds a column: by its name as it is written or, where there is none, in any case.
+// of finds a column: by its name as it is written or, if there is none, in any case.
 func (l leaves) of(name string) (at int, found bool) {
 	if at, found = l.exact[name]; found {
 		return at, true

@@ -30,7 +30,7 @@ var (
 	errThrift = errors.New("it is no structure of Thrift's compact protocol")
 )
 
-// compact walks over a structure of Thrift's compact protocol. Every length is held against the bytes that are there.
+// compact walks over a structure of Thrift's compact protocol. Every length is compared with the bytes that are there.
 type compact struct {
 	bytes []byte
 	at    int

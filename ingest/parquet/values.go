@@ -45,7 +45,7 @@ func (v *decoded) make(t parquet.Type) {
 	}
 }
 
-// bind gives what reads the next n values of a column; nil for a reader of no known type.
+// bind returns what reads the next n values of a column; nil for a reader of no known type.
 func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
 	switch r := r.(type) {
 	case *file.BooleanColumnChunkReader:
@@ -68,33 +68,33 @@ func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (
 	return nil
 }
 
-// show appends the text of a value of the batch, or says what is wrong with it.
-type show func(dst []byte, value int) (out []byte, problem string)
+// formatFunc appends the text of a value of the batch, or says what is wrong with it.
+type formatFunc func(dst []byte, value int) (out []byte, problem string)
 
-// shower gives what shows a column's values. Text that is checked a row at a time is not checked here.
-func (c *cursor) shower(f *Form, old legacy, byRow bool) (show, error) {
+// newFormat returns what shows a column's values. Text that is checked a row at a time is not checked here.
+func (c *cursor) newFormat(f *Form, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
-	var s show
+	var s formatFunc
 	if byRow && k.shape == text && v.arrays != nil {
 		return func(dst []byte, i int) ([]byte, string) { return append(dst, v.arrays[i]...), "" }, nil
 	}
 	switch c.descr.PhysicalType() {
 	case parquet.Types.Boolean:
-		s = v.showBoolean
+		s = v.formatBoolean
 	case parquet.Types.Int32:
-		s = v.showInt(f, k, old)
+		s = v.formatInt(f, k, old)
 	case parquet.Types.Int64:
-		s = v.showLong(f, k, old)
+		s = v.formatLong(f, k, old)
 	case parquet.Types.Int96:
-		s = v.showInt96(f, old)
+		s = v.formatInt96(f, old)
 	case parquet.Types.Float:
 		s = func(dst []byte, i int) ([]byte, string) { return appendFloat(dst, float64(v.floats[i]), 32), "" }
 	case parquet.Types.Double:
 		s = func(dst []byte, i int) ([]byte, string) { return appendFloat(dst, v.doubles[i], 64), "" }
 	case parquet.Types.ByteArray:
-		s = showBytes(f, k, func(i int) []byte { return v.arrays[i] })
+		s = formatBytes(f, k, func(i int) []byte { return v.arrays[i] })
 	case parquet.Types.FixedLenByteArray:
-		s = showBytes(f, k, func(i int) []byte { return v.fixed[i] })
+		s = formatBytes(f, k, func(i int) []byte { return v.fixed[i] })
 	}
 	if s == nil {
 		return nil, fmt.Errorf("%s in %s can't be read", k, c.descr.PhysicalType())
@@ -102,11 +102,11 @@ func (c *cursor) shower(f *Form, old legacy, byRow bool) (show, error) {
 	return s, nil
 }
 
-func (v *decoded) showBoolean(dst []byte, i int) ([]byte, string) {
+func (v *decoded) formatBoolean(dst []byte, i int) ([]byte, string) {
 	return strconv.AppendBool(dst, v.booleans[i]), ""
 }
 
-func (v *decoded) showInt(f *Form, k kind, old legacy) show {
+func (v *decoded) formatInt(f *Form, k kind, old legacy) formatFunc {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, int64(v.ints[i]), 10), "" }
@@ -125,7 +125,7 @@ func (v *decoded) showInt(f *Form, k kind, old legacy) show {
 	return nil
 }
 
-func (v *decoded) showLong(f *Form, k kind, old legacy) show {
+func (v *decoded) formatLong(f *Form, k kind, old legacy) formatFunc {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, v.longs[i], 10), "" }
@@ -149,8 +149,8 @@ func (v *decoded) showLong(f *Form, k kind, old legacy) show {
 	return nil
 }
 
-// showInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write timestamps.
-func (v *decoded) showInt96(f *Form, old legacy) show {
+// formatInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write timestamps.
+func (v *decoded) formatInt96(f *Form, old legacy) formatFunc {
 	zone := f.Int96Zone
 	if zone == "" {
 		zone = f.Zone
@@ -178,7 +178,7 @@ func appendTimeOfDay(dst []byte, n, unit int64) ([]byte, string) {
 	return dst, ""
 }
 
-func showBytes(f *Form, k kind, at func(int) []byte) show {
+func formatBytes(f *Form, k kind, at func(int) []byte) formatFunc {
 	switch k.shape {
 	case text:
 		return func(dst []byte, i int) ([]byte, string) {

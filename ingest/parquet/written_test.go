@@ -64,7 +64,7 @@ func (c *written) node() schema.Node {
 	return schema.Must(schema.NewPrimitiveNodeLogical(c.name, repetition, c.logical, c.physical, c.length, -1))
 }
 
-// typed gives the values that are no nulls as a slice of their type.
+// typed returns the values that are no nulls as a slice of their type.
 func typed[T any](values []any) (out []T) {
 	for _, v := range values {
 		if v != nil {
@@ -339,7 +339,7 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 		if c.optional { // v15's writer fails where a page of deltas has nulls only; matrix.py has such
 			of = of[:1]
 		}
-		if page < 1<<17 && len(of) == 3 { // the first value of a page of v15's DELTA_BYTE_ARRAY goes on with the page before
+		if page < 1<<17 && len(of) == 3 { // the first value of a page of v15's DELTA_BYTE_ARRAY continues with the page before
 			of = of[:2]
 		}
 		options = append(options, parquet.WithEncodingFor(c.name, of[r.IntN(len(of))]))

@@ -19,7 +19,7 @@
 //
 // XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's,
 // a column's and a timestamp's hash serve many cells, and a short value is not hashed at all: it stands in a product with
-// two hashes. The row is in both factors, lest values that two rows have exchanged almost cancel. Every cell goes through here twice in a run. It finds accidents; it is no signature.
+// two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Every cell goes through here twice in a run. It finds accidents; it is no signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a cell written
 // twice does not cancel, and so that cells can be taken out of a sum again.
@@ -170,7 +170,7 @@ const maxColumns = 1024
 // Add adds a cell.
 func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
 
-// AddRun adds a cell whose column a number stands for throughout the stream, -1 where none does, and cells behind it
+// AddRun adds a cell whose column a number stands for throughout the stream, -1 where none does, and cells after it
 // that have its row, family, timestamp and type, and columns whose numbers came with a cell before.
 func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]byte) {
 	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {

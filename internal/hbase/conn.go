@@ -4,7 +4,7 @@
 // It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
 // connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
 // pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
-// Cells come in blocks after the message. It logs nothing but the calls themselves, where that is asked for.
+// Cells come in blocks after the message. It logs nothing but the calls themselves, if that is asked for.
 package hbase
 
 import (
@@ -148,7 +148,7 @@ func (c *Conn) Close() error {
 
 // Call calls a method with an encoded request message and returns the encoded response message. ctx's deadline goes
 // to the server, too, which then drops a call that has waited too long. The error is a *RemoteError where the server
-// answered with an exception, else a *ConnError, which also tells whether the server may have seen the request.
+// answered with an exception, else a *ConnError, which also reports whether the server may have seen the request.
 func (c *Conn) Call(ctx context.Context, method string, param []byte) ([]byte, error) {
 	reply, err := c.Exchange(ctx, method, param)
 	return reply.Message, err
@@ -191,7 +191,7 @@ func (c *Conn) ask(ctx context.Context, method string, request proto.Message) (R
 	return c.Exchange(ctx, method, param)
 }
 
-// exchange calls a method with a message and reads its answer, which may be nil where nothing in it counts.
+// exchange calls a method with a message and reads its answer, which may be nil if nothing in it counts.
 func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
 	reply, err := c.ask(ctx, method, request)
 	if err != nil || answer == nil {
@@ -288,7 +288,7 @@ func (c *Conn) receive() {
 	}
 }
 
-// deliver gives an answer to its call. Without a call id it is about the connection, which the server then closes. An
+// deliver passes an answer to its call. Without a call id it is about the connection, which the server then closes. An
 // answer that nobody waits for any more is dropped.
 func (c *Conn) deliver(r *response) bool {
 	a := answer{reply: Reply{Message: r.param, Cells: r.cells}}

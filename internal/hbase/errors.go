@@ -49,7 +49,7 @@ func (e *RemoteError) Error() string {
 // ShortClass is the class without its package.
 func (e *RemoteError) ShortClass() string { return e.Class[strings.LastIndexByte(e.Class, '.')+1:] }
 
-// IsRemote tells whether err is an exception of one of the classes, named without their packages.
+// IsRemote reports whether err is an exception of one of the classes, named without their packages.
 func IsRemote(err error, classes ...string) bool {
 	var remote *RemoteError
 	if !errors.As(err, &remote) {

@@ -54,7 +54,7 @@ func TestTokensAreExchanged(t *testing.T) {
 	}
 }
 
-// What a server may say in place of an offer; and nothing is sent to it any more, nor is memory allocated by its word.
+// What a server may say instead of an offer; and nothing is sent to it any more, nor is memory allocated by its word.
 func TestServersThatCantBeBelieved(t *testing.T) {
 	for want, answer := range map[string][]byte{
 		"the server wants no Kerberos":              parts(0, -88),

@@ -11,7 +11,7 @@ import (
 // Nonce marks a request to the master, so that one sent twice is done once: 64 random bits each, not 0.
 type Nonce struct{ Group, Value uint64 }
 
-// TableDescriptor gets a table's schema from the master, nil where there is no such table.
+// TableDescriptor gets a table's schema from the master, nil if there is no such table.
 func (c *Conn) TableDescriptor(ctx context.Context, table TableName) (*TableSchema, error) {
 	request := &pb.GetTableDescriptorsRequest{TableNames: []*pb.TableName{table.message()}}
 	var answer pb.GetTableDescriptorsResponse
@@ -59,13 +59,13 @@ func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]
 }
 
 // MoveRegion moves a region to another server and waits until it is open there, or until ctx ends, after which the master
-// goes on. A region that is moved to the server that has it open stays open there and is not opened anew.
+// continues. A region that is moved to the server that has it open stays open there and is not opened anew.
 func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
 	region := &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(encodedName)}
 	return c.exchange(ctx, "MoveRegion", &pb.MoveRegionRequest{Region: region, DestServerName: to.message()}, nil)
 }
 
-// ProcedureDone tells whether a procedure of the master has ended; its failure is a *RemoteError.
+// ProcedureDone reports whether a procedure of the master has ended; its failure is a *RemoteError.
 func (c *Conn) ProcedureDone(ctx context.Context, id uint64) (bool, error) {
 	const method = "getProcedureResult" // so spelt in Master.proto
 	var answer pb.GetProcedureResultResponse

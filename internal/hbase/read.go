@@ -114,7 +114,7 @@ func CloseOf(scanner uint64) *pb.ScanRequest {
 
 // Scanned is the answer to a request of a scanner.
 type Scanned struct {
-	Scanner      uint64 // its id; 0 where the answer has none
+	Scanner      uint64 // its id; 0 if the answer has none
 	More         bool   // false: the scan is at its end, whatever regions follow
 	MoreInRegion bool   // false: the server has closed the scanner
 	Partial      bool   // cells of the last row may follow in the next answer

@@ -131,7 +131,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// FuzzScanned: no answer to a scan makes the reader panic, or go on for ever.
+// FuzzScanned: no answer to a scan makes the reader panic, or continue for ever.
 func FuzzScanned(f *testing.F) {
 	f.Add(marshal(f, &pb.ScanResponse{CellsPerResult: []uint32{2, 1}, PartialFlagPerResult: []bool{false, true}, MoreResultsInRegion: proto.Bool(true)}), cellBlock("a", "b", "c"))
 	f.Add(marshal(f, &pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}, MoreResultsInRegion: proto.Bool(true)}), []byte{})

@@ -174,7 +174,7 @@ func (r *cacheReader) credential(version3 bool) (c credential, ok bool) {
 	return c, parse(func() error { return c.ticket.Unmarshal(ticket) }) == nil
 }
 
-// ticketFor gives the newest ticket for a service.
+// ticketFor returns the newest ticket for a service.
 func (c *cache) ticketFor(service, realm string) (credential, bool) {
 	var found credential
 	for _, cred := range c.tickets {

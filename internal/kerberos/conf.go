@@ -132,7 +132,7 @@ func (c *conf) kdcs(realm string) []string {
 	return addrs
 }
 
-// byDNS tells whether a realm's KDCs may be asked for by DNS.
+// byDNS reports whether a realm's KDCs may be asked for by DNS.
 func (c *conf) byDNS() bool { return truth(c.profile.get("true", "libdefaults", "dns_lookup_kdc")) }
 
 func truth(text string) bool {

@@ -226,7 +226,7 @@ func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.E
 	return nil
 }
 
-// leadsOn tells whether an answer is a ticket for the KDC of another realm, which is on the way to the server that was
+// leadsOn reports whether an answer is a ticket for the KDC of another realm, which is on the way to the server that was
 // asked for (RFC 4120, 3.3.3). Who asks for the ticket-granting ticket of the KDC's own realm wants no other.
 func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
 	name := got.NameString

@@ -18,7 +18,7 @@ type Error struct {
 	Principal string // who wants to be known, with the realm
 	Service   string // for what; "" while logging in
 	Source    string // the keytab or the ticket cache
-	KDC       string // the address of the one that refused; "" where none was asked
+	KDC       string // the address of the one that refused; "" if none was asked
 	Err       error  // the cause, and what to do
 }
 

@@ -24,10 +24,10 @@ var ErrNoKDC = errcode.KerberosNoKDC.New("no answer of any KDC")
 // maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
 const maxReply = 1 << 20
 
-// kdcPatience is how long one KDC may take at most before the next is asked.
-const kdcPatience = 5 * time.Second
+// kdcTimeout is how long one KDC may take at most before the next is asked.
+const kdcTimeout = 5 * time.Second
 
-// ask sends a request to the realm's KDCs, one after the other until one answers, and first to the one that answered
+// ask sends a request to the realm's KDCs, one after another until one answers, and first to the one that answered
 // last. It gives the address of the one that did. An answer may be a messages.KRBError.
 func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
 	addrs := c.kdcs(realm)
@@ -40,7 +40,7 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 	addrs = first(addrs, c.answered[realm])
 	var failures []string
 	for i, addr := range addrs {
-		reply, err := askOne(ctx, addr, patience(ctx, len(addrs)-i), request)
+		reply, err := askOne(ctx, addr, timeoutShare(ctx, len(addrs)-i), request)
 		if err == nil {
 			refused := krbError(reply)
 			if !unavailable(refused) {
@@ -66,16 +66,16 @@ func first(addrs []string, addr string) []string {
 	return append([]string{addr}, slices.Delete(slices.Clone(addrs), i, i+1)...)
 }
 
-// patience is how long the next of some KDCs may take: each has its share of the time that is left.
-func patience(ctx context.Context, kdcs int) time.Duration {
+// timeoutShare is how long the next of some KDCs may take: each has its share of the time that is left.
+func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return kdcPatience
+		return kdcTimeout
 	}
-	return min(kdcPatience, time.Until(deadline)/time.Duration(kdcs))
+	return min(kdcTimeout, time.Until(deadline)/time.Duration(kdcs))
 }
 
-// unavailable tells whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
+// unavailable reports whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
 func unavailable(err error) bool {
 	var refused messages.KRBError
 	return errors.As(err, &refused) && refused.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE
@@ -169,7 +169,7 @@ func byUDP(ctx context.Context, addr string, request []byte) ([]byte, error) {
 	return reply[:n], err
 }
 
-// krbError gives an answer that is an error as a messages.KRBError.
+// krbError returns an answer that is an error as a messages.KRBError.
 func krbError(reply []byte) error {
 	var e messages.KRBError
 	if parse(func() error { return e.Unmarshal(reply) }) == nil {

@@ -189,7 +189,7 @@ func (l *Login) take(ctx context.Context) error {
 	}
 }
 
-// fresh tells whether a ticket serves for a while yet. A sixth of its life is left for getting another one.
+// fresh reports whether a ticket serves for a while yet. A sixth of its life is left for getting another one.
 func (l *Login) fresh(c credential) bool {
 	return l.client.now().Add(c.end.Sub(c.start) / 6).Before(c.end)
 }
@@ -209,7 +209,7 @@ func (l *Login) own(ctx context.Context) (credential, error) {
 // again: else each connection would wait for a KDC that is away.
 const renewalPause = time.Minute
 
-// renewed gives a ticket, by get where the old one is about to end. If that fails the old one serves to its end. While the
+// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails the old one serves to its end. While the
 // old one is valid, get has a part of the caller's time only: the connection that wants the ticket needs the rest.
 func (l *Login) renewed(ctx context.Context, service string, old credential, get func(context.Context) (credential, error)) (credential, error) {
 	valid := l.valid(old)
@@ -218,7 +218,7 @@ func (l *Login) renewed(ctx context.Context, service string, old credential, get
 	}
 	part, cancel := ctx, context.CancelFunc(func() {})
 	if valid {
-		part, cancel = context.WithTimeout(ctx, patience(ctx, 2))
+		part, cancel = context.WithTimeout(ctx, timeoutShare(ctx, 2))
 	}
 	defer cancel()
 	cred, err := get(part)
@@ -298,7 +298,7 @@ func (l *Login) renew(ctx context.Context, cred credential) (credential, error) 
 	return renewed, nil
 }
 
-// Ticket gives a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are kept and got anew before they
+// Ticket returns a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are kept and got anew before they
 // end, so that it may be called for every connection.
 func (l *Login) Ticket(ctx context.Context, service string) (*Ticket, error) {
 	if err := l.take(ctx); err != nil {

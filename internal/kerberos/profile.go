@@ -142,7 +142,7 @@ func (p *profile) include(word, path string, depth int) error {
 	return nil
 }
 
-// all gives the values of a relation, in the files' order.
+// all returns the values of a relation, in the files' order.
 func (p *profile) all(path ...string) []string {
 	var values []string
 	for _, r := range p.relations {
@@ -153,7 +153,7 @@ func (p *profile) all(path ...string) []string {
 	return values
 }
 
-// get gives the first value, which is the one that counts, or def.
+// get returns the first value, which is the one that counts, or def.
 func (p *profile) get(def string, path ...string) string {
 	if values := p.all(path...); len(values) > 0 {
 		return values[0]

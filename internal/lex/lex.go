@@ -24,7 +24,7 @@ func (l *Lexer) Fail(at int, format string, args ...any) error {
 	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)
 }
 
-// SkipSpace goes on to the next token, and tells whether there is one.
+// SkipSpace continues to the next token, and reports whether there is one.
 func (l *Lexer) SkipSpace() bool {
 	for l.Pos < len(l.Text) && strings.IndexByte(" \t\r\n", l.Text[l.Pos]) >= 0 {
 		l.Pos++
@@ -55,7 +55,7 @@ func (l *Lexer) Name() (string, error) {
 
 func isNameStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 
-// IsNamePart tells whether a name may go on with a character. Oracle's names have $ and # in them.
+// IsNamePart reports whether a name may continue with a character. Oracle's names have $ and # in them.
 func IsNamePart(r rune) bool { return isNameStart(r) || unicode.IsDigit(r) || r == '$' || r == '#' }
 
 // Backticked cuts a name in backticks, and gives it without them.
@@ -95,7 +95,7 @@ func (l *Lexer) Quoted() (string, error) {
 	return "", l.Fail(start, "the quote %c is not closed", quote)
 }
 
-// escape reads what follows a backslash: its byte and how much text it takes; 0 where it is no escape.
+// escape reads what follows a backslash: its byte and how much text it takes; 0 if it is no escape.
 func escape(rest string) (value byte, size int) {
 	if rest == "" {
 		return 0, 0

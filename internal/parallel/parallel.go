@@ -3,5 +3,5 @@ package parallel
 
 import "runtime"
 
-// Workers is how many goroutines compute side by side.
+// Workers is how many goroutines compute in parallel.
 func Workers() int { return runtime.GOMAXPROCS(0) }

@@ -106,7 +106,7 @@ func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
 	return nil
 }
 
-// nextKey goes on to another application when the last one has all its rows.
+// nextKey moves on to another application when the last one has all its rows.
 func (r *rows) nextKey() {
 	if r.left == 0 {
 		r.key = r.newKey()

@@ -51,7 +51,7 @@ func randomNonce() string {
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Start gives nil: the server begins.
+// Start returns nil: the server begins.
 func (d *digest) Start() ([]byte, error) { return nil, nil }
 
 // Next answers the server's challenge, and then checks its proof.
@@ -73,13 +73,13 @@ func (d *digest) Next(token []byte) ([]byte, bool, error) {
 	return answer, d.step == 2, nil
 }
 
-// Layer gives the protection that was agreed on.
+// Layer returns the protection that was agreed on.
 func (d *digest) Layer() Layer { return d.layer }
 
 // The values that have only one form here: one request with each nonce.
 const (
 	nonceCount = "00000001"
-	noBody     = ":00000000000000000000000000000000" // in place of a body's hash where there is protection
+	noBody     = ":00000000000000000000000000000000" // instead of a body's hash where there is protection
 )
 
 func (d *digest) answer(token []byte) ([]byte, error) {
@@ -282,7 +282,7 @@ func directiveValue(b []byte) (value string, rest []byte, err error) {
 	return "", nil, errDirective
 }
 
-// isToken tells whether b is a token; "=" and "/" are let pass in one, as base64 without quotes has them.
+// isToken reports whether b is a token; "=" and "/" are let pass in one, as base64 without quotes has them.
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"[]?{}`, c) >= 0 {

@@ -28,7 +28,7 @@ const (
 // ciphers are those that this client has, the one to prefer first.
 var ciphers = []string{"rc4", "3des"}
 
-// chooseCipher gives the wanted cipher, or the best one, that a server offers and the client has.
+// chooseCipher returns the wanted cipher, or the best one, that a server offers and the client has.
 func chooseCipher(want string, offered []string) (string, error) {
 	for _, name := range ciphers {
 		if slices.Contains(offered, name) && (want == "" || strings.EqualFold(want, name)) {
@@ -45,7 +45,7 @@ func chooseCipher(want string, offered []string) (string, error) {
 // digestLayer protects the two directions, each with a key and a number of its own.
 type digestLayer struct{ out, in digestWay }
 
-// Private tells whether a layer of DIGEST-MD5 enciphers.
+// Private reports whether a layer of DIGEST-MD5 enciphers.
 func Private(l Layer) bool {
 	d, ok := l.(*digestLayer)
 	return ok && d.out.cipher != nil
@@ -83,7 +83,7 @@ func (d *digest) protect() (Layer, error) {
 	return l, err
 }
 
-// encipher sets the cipher, which goes on from token to token.
+// encipher sets the cipher, which continues from token to token.
 func (w *digestWay) encipher(name string, key []byte, mode func(cipher.Block, []byte) cipher.BlockMode) error {
 	if name == "rc4" {
 		c, err := rc4.NewCipher(key)
@@ -116,7 +116,7 @@ func twoKeys(key []byte) []byte {
 	return triple
 }
 
-// seal gives the first bytes of the MAC over the number and plain. The result is good until the next call.
+// seal returns the first bytes of the MAC over the number and plain. The result is good until the next call.
 func (w *digestWay) seal(plain []byte) []byte {
 	w.mac.Reset()
 	var number [4]byte

@@ -211,7 +211,7 @@ func TestDigestSecretIsNotPrinted(t *testing.T) {
 	}
 }
 
-// ends gives both ends of a connection that is protected by integrity or rc4.
+// ends returns both ends of a connection that is protected by integrity or rc4.
 func ends(cipher string, chosen Protection) (client, server *digestLayer) {
 	d := &digest{Digest: Digest{User: "u", Password: "p", Service: "hdfs", Host: "0"}, chosen: chosen, cnonce: "c",
 		challenge: challenge{realm: "0", nonce: "n", cipher: cipher}}

@@ -26,7 +26,7 @@ type gssapi struct {
 // the same.
 const maxBuffer = 1<<24 - 1
 
-// Start gives the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes none
+// Start returns the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes none
 // of its own, since the client wants no AP-REP.
 func (g *gssapi) Start() (token []byte, err error) {
 	token, key, err := g.ticket.Request()
@@ -79,7 +79,7 @@ func (g *gssapi) answer(challenge []byte) ([]byte, error) {
 	return answer, err
 }
 
-// Layer gives the protection that was agreed on.
+// Layer returns the protection that was agreed on.
 func (g *gssapi) Layer() Layer {
 	if g.chosen == 0 || g.chosen == Authentication {
 		return nil

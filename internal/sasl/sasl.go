@@ -13,9 +13,9 @@ import (
 
 // Client is the client's side of one exchange with one server. It serves one connection and no concurrent use.
 type Client interface {
-	// Start gives the first token to send; nil where the server begins.
+	// Start returns the first token to send; nil if the server begins.
 	Start() ([]byte, error)
-	// Next gives the answer to the server's token. With done the exchange is over for the client as soon as the
+	// Next returns the answer to the server's token. With done the exchange is over for the client as soon as the
 	// response, if it is not nil, is sent.
 	Next(challenge []byte) (response []byte, done bool, err error)
 	// Layer is what protects the connection once Next has said done; nil for authentication alone.
@@ -65,7 +65,7 @@ func ParseProtections(text string) ([]Protection, error) {
 	return list, nil
 }
 
-// Choose gives the first of the preferred protections that the server offers.
+// Choose returns the first of the preferred protections that the server offers.
 func Choose(preferred []Protection, offered Protection) (Protection, error) {
 	for _, p := range preferred {
 		if offered&p != 0 {
@@ -75,7 +75,7 @@ func Choose(preferred []Protection, offered Protection) (Protection, error) {
 	return 0, errcode.KerberosProtection.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
 }
 
-// Token gives the name by which DIGEST-MD5's qop speaks of one protection: auth, auth-int, auth-conf.
+// Token returns the name by which DIGEST-MD5's qop speaks of one protection: auth, auth-int, auth-conf.
 func (p Protection) Token() string {
 	switch p {
 	case Integrity:
@@ -86,7 +86,7 @@ func (p Protection) Token() string {
 	return "auth"
 }
 
-// String gives Hadoop's words, with commas between them.
+// String returns Hadoop's words, with commas between them.
 func (p Protection) String() string {
 	var words []string
 	for i, word := range []string{"authentication", "integrity", "privacy"} {

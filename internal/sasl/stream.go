@@ -47,7 +47,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read gives what was in the tokens.
+// Read returns what was in the tokens.
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		token, err := s.token()

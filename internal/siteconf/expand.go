@@ -35,7 +35,7 @@ func (c *Conf) expand(text string) string {
 	return text
 }
 
-// variable finds the first innermost ${name} whose end is at or after from; open is -1 where there is none.
+// variable finds the first innermost ${name} whose end is at or after from; open is -1 if there is none.
 func variable(text string, from int) (open, end int) {
 	for end = from; end < len(text); end++ {
 		if text[end] != '}' {

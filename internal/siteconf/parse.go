@@ -55,7 +55,7 @@ func (p *parser) file() error {
 	return nil
 }
 
-// start skips to the next start tag; io.EOF where there is none.
+// start skips to the next start tag; io.EOF if there is none.
 func (p *parser) start() (xml.StartElement, error) {
 	for {
 		token, err := p.xml.Token()

@@ -54,7 +54,7 @@ func Load(dirs ...string) (*Conf, error) {
 // hbase-site.xml itself, that folder is all there is: files of packages may be those of another cluster.
 func FindDirs() []string { return findDirs("/etc") }
 
-// findDirs is FindDirs with another folder in the place of /etc.
+// findDirs is FindDirs with another folder instead of /etc.
 func findDirs(etc string) []string {
 	hadoop, hbase := os.Getenv("HADOOP_CONF_DIR"), os.Getenv("HBASE_CONF_DIR")
 	var dirs []string
@@ -79,7 +79,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Get is a property with ${…} expanded and the white space around it cut, or def where it is not set.
+// Get is a property with ${…} expanded and the white space around it cut, or def if it is not set.
 func (c *Conf) Get(name, def string) string {
 	raw, ok := c.raw(name)
 	if !ok {
@@ -88,7 +88,7 @@ func (c *Conf) Get(name, def string) string {
 	return strings.TrimSpace(c.expand(raw))
 }
 
-// Source names the file that set a property, or "" where it is not set.
+// Source names the file that set a property, or "" if it is not set.
 func (c *Conf) Source(name string) string {
 	if c == nil {
 		return ""

@@ -96,7 +96,7 @@ func besideComputing(b *testing.B, fsys FS, name string) {
 	b.ReportMetric(100*(1-float64(together-computing)/float64(alone)), "%-hidden")
 }
 
-// readChunks reads a file in pieces such as a reader's, and computes for a while behind each.
+// readChunks reads a file in pieces such as a reader's, and computes for a while after each.
 func readChunks(b *testing.B, fsys FS, name string, pause time.Duration) time.Duration {
 	chunk := make([]byte, 1<<20)
 	begun := time.Now()

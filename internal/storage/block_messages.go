@@ -32,7 +32,7 @@ const (
 	maxOperation    = 64 << 10
 )
 
-// parseOperation gives the request of a READ_BLOCK operation; false where b does not hold all of it.
+// parseOperation returns the request of a READ_BLOCK operation; false if b does not hold all of it.
 func parseOperation(b []byte) (readRequest, bool) {
 	if !beginsRead(b) {
 		return readRequest{}, false
@@ -45,7 +45,7 @@ func parseOperation(b []byte) (readRequest, bool) {
 	return r, err == nil
 }
 
-// beginsRead tells whether b begins a READ_BLOCK operation.
+// beginsRead reports whether b begins a READ_BLOCK operation.
 func beginsRead(b []byte) bool {
 	return len(b) >= operationLead && binary.BigEndian.Uint16(b) == transferVersion && b[2] == readBlock
 }
@@ -204,7 +204,7 @@ func eachField(b []byte, visit func(field) error) error {
 	return nil
 }
 
-// nextField gives the field that b begins with, and its length.
+// nextField returns the field that b begins with, and its length.
 func nextField(b []byte) (field, int, error) {
 	id, kind, lead := protowire.ConsumeTag(b)
 	if lead < 0 {
@@ -228,7 +228,7 @@ func nextField(b []byte) (field, int, error) {
 	return f, lead + n, nil
 }
 
-// statusName gives the name of a value of Hadoop's enum Status.
+// statusName returns the name of a value of Hadoop's enum Status.
 func statusName(status uint64) string {
 	names := []string{"SUCCESS", "ERROR", "ERROR_CHECKSUM", "ERROR_INVALID", "ERROR_EXISTS", "ERROR_ACCESS_TOKEN",
 		"CHECKSUM_OK", "ERROR_UNSUPPORTED"}

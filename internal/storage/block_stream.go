@@ -184,7 +184,7 @@ const (
 	joinedData  = 64 << 10 // bytes of data up to which small packets are joined
 )
 
-// small tells whether a packet costs its reader more than its bytes.
+// small reports whether a packet costs its reader more than its bytes.
 func (p *packet) small() bool { return !p.header.last && len(p.data) <= smallPacket }
 
 // packets reads a packet. Small ones are joined: a DataNode whose connections are protected sends 4 KiB at once
@@ -229,7 +229,7 @@ func (j *joining) add(p packet) {
 // joinedHeader is the size of a PacketHeaderProto with offset, number, last and length.
 const joinedHeader = 9 + 9 + 2 + 5
 
-// packet gives the joined packet. Its number is 0: a reader has no use for it.
+// packet returns the joined packet. Its number is 0: a reader has no use for it.
 func (j *joining) packet() []byte {
 	sums := j.buf[packetLead+joinedHeader : j.sumsEnd]
 	data := j.buf[j.front:]
@@ -300,7 +300,7 @@ func (c *checksums) size(n int64) int64 {
 	return (n + c.chunk - 1) / c.chunk * checksumSize
 }
 
-// verify gives how many bytes of data come before the first chunk whose checksum does not match.
+// verify returns how many bytes of data come before the first chunk whose checksum does not match.
 func (s *blockStream) verify(sums, data []byte) (sound int64, err error) {
 	table := castagnoli
 	switch s.sums.kind {

@@ -9,9 +9,9 @@ import (
 
 // Delegator is a file system that lets another program act in our name, by a token. HDFS is one.
 type Delegator interface {
-	// Delegates tells whether the cluster has such tokens: without Kerberos nobody needs one.
+	// Delegates reports whether the cluster has such tokens: without Kerberos nobody needs one.
 	Delegates() bool
-	// DelegationToken gives a new token, whose service is the name by which every client finds it. renewer is the short
+	// DelegationToken returns a new token, whose service is the name by which every client finds it. renewer is the short
 	// name of the user who may renew it. Where we ourselves live on a token, it is that one: HDFS gives none out then.
 	DelegationToken(ctx context.Context, renewer string) (Token, error)
 	// RenewToken makes a token last longer, for the user who is its renewer, and tells until when.

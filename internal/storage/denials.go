@@ -43,7 +43,7 @@ func (d denial) rights() string {
 	return "--x"
 }
 
-// covers tells whether the denial may be of a call for a file or a folder.
+// covers reports whether the denial may be of a call for a file or a folder.
 func (d denial) covers(name string) bool {
 	return name == d.inode || strings.HasPrefix(name, strings.TrimSuffix(d.inode, "/")+"/")
 }
@@ -62,7 +62,7 @@ func (n *rpcClient) remember(e *remoteError) {
 	n.denials = append(n.denials[max(0, len(n.denials)-maxDenials+1):], d)
 }
 
-// denied says why a call for name was denied; "" where that is not known.
+// denied says why a call for name was denied; "" if that is not known.
 func (n *rpcClient) denied(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 )
 
 // hdfsFS is HDFS as one user sees it. The library's client keeps one connection to the active NameNode, over which
-// calls go one after the other, and one connection to a DataNode for each open file.
+// calls go one after another, and one connection to a DataNode for each open file.
 type hdfsFS struct {
 	client      *hdfs.Client
 	uri         string // hdfs://authority, as the job or fs.defaultFS has it
 	user        string // the full name
 	names       *rpcClient
 	blocks      *transfers
-	patience    patience
+	timeouts    timeouts
 	replication int
 	blockSize   int64
 	umask       fs.FileMode
@@ -36,7 +36,7 @@ type hdfsFS struct {
 }
 
 // connectHDFS connects to the active one of the NameNodes at addresses.
-func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who Identity, p patience) (*hdfsFS, error) {
+func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who Identity, p timeouts) (*hdfsFS, error) {
 	secured, err := readSecurity(conf)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	if secured.kerberos && secured.transfer != nil {
 		blocks.dial = p.tokens()
 	}
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, patience: p, replicas: &replicas{}}
+	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, timeouts: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
@@ -106,14 +106,14 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 		if refused := h.names.refusal(); refused != nil {
 			return &fs.PathError{Op: "connect", Path: h.uri, Err: refused}
 		}
-		if time.Since(begun) >= h.patience.start {
+		if time.Since(begun) >= h.timeouts.start {
 			return h.explain("connect", h.uri, err)
 		}
-		time.Sleep(min(time.Second, h.patience.start))
+		time.Sleep(min(time.Second, h.timeouts.start))
 	}
 }
 
-// newFiles gives replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
+// newFiles returns replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
 func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
 	replication, blockSize = defaults.Replication, defaults.BlockSize
 	if text := conf.Get("dfs.replication", ""); text != "" {

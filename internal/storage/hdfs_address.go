@@ -33,7 +33,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, strin
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}
-	fsys, err := connectHDFS(conf, authority, addresses, who, patient(conf))
+	fsys, err := connectHDFS(conf, authority, addresses, who, hdfsTimeouts(conf))
 	if err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", uri, err)
 	}
@@ -56,7 +56,7 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	return authority, nil
 }
 
-// nameNodes gives the addresses behind an authority: those of the one name service it names (never of others, which
+// nameNodes returns the addresses of an authority: those of the one name service it names (never of others, which
 // the client library would mix), or itself.
 func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
 	if ids := fields(conf.Get("dfs.ha.namenodes."+authority, "")); len(ids) > 0 {

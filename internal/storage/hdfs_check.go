@@ -10,7 +10,7 @@ import (
 
 // checkedConn is a connection to a DataNode as the client library sees it. Where the library reads a block, its bytes are
 // passed on only when their checksums match. The library compares them too, but (v2.4.0) hands them out all the same; an
-// error of the connection makes it go on at the next DataNode, at the byte that it wants next. Other operations pass as
+// error of the connection makes it continue at the next DataNode, at the byte that it wants next. Other operations pass as
 // they are. Anything that authenticates or encrypts goes below.
 type checkedConn struct {
 	net.Conn
@@ -61,7 +61,7 @@ func (c *checkedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail ends a connection: the library does not, where it goes on at another DataNode.
+// fail ends a connection: the library does not, where it continues at another DataNode.
 func (c *checkedConn) fail(request readRequest, err error) error {
 	c.Conn.Close() // err is the one to report
 	return c.replicas.failedAt(c.address, request, err)

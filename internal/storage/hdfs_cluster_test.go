@@ -19,7 +19,7 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// onHDFS gives a new directory on a cluster's HDFS.
+// onHDFS returns a new directory on a cluster's HDFS.
 func onHDFS(t *testing.T, conf *siteconf.Conf) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///tests/storage-" + t.Name() + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -192,7 +192,7 @@ func TestHDFSFailures(t *testing.T) {
 		waitForDataNode(t, conf)
 	})
 	t.Run("NameNode hangs", func(t *testing.T) {
-		short := patient(conf)
+		short := hdfsTimeouts(conf)
 		short.nameNode, short.retry, short.start = time.Second, 3*time.Second, time.Second
 		addresses, err := nameNodes(conf, service)
 		check(t, err)
@@ -209,7 +209,7 @@ func TestHDFSFailures(t *testing.T) {
 		}
 	})
 	t.Run("all down", func(t *testing.T) {
-		short := patient(conf)
+		short := hdfsTimeouts(conf)
 		short.retry, short.start = time.Second, time.Second
 		addresses, err := nameNodes(conf, service)
 		check(t, err)

@@ -10,27 +10,27 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// patience is how long HDFS may take. The client library itself waits for ever.
-type patience struct {
+// timeouts is how long HDFS may take. The client library itself waits for ever.
+type timeouts struct {
 	dial     time.Duration // to connect
 	nameNode time.Duration // for the NameNode to take or send something
 	dataNode time.Duration // the same for a DataNode
-	start    time.Duration // to go on trying to reach a NameNode at all
-	retry    time.Duration // to go on trying in a call, e.g. while NameNodes change places
+	start    time.Duration // to continue trying to reach a NameNode at all
+	retry    time.Duration // to continue trying in a call, e.g. while NameNodes change places
 	complete time.Duration // for a closed file's last block to be replicated
 }
 
-// patient gives the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
-func patient(conf *siteconf.Conf) patience {
+// hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
+func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 	dataNode := time.Minute // dfs.client.socket-timeout's default
 	if ms, err := strconv.Atoi(conf.Get("dfs.client.socket-timeout", "")); err == nil && ms > 0 {
 		dataNode = time.Duration(ms) * time.Millisecond
 	}
-	return patience{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
+	return timeouts{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
 }
 
-// timedConn gives each read and write a time. After a failure it is closed for good: what a late answer would belong to
+// timedConn gives each read and write a deadline. After a failure it is closed for good: what a late answer would belong to
 // can't be told any more, and the library, which keeps a connection whose read failed, hears of it at its next write.
 type timedConn struct {
 	net.Conn
@@ -63,7 +63,7 @@ func (c *timedConn) Write(p []byte) (int, error) {
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
 // smallReads is how much is read at once where less is asked for. A packet of a block begins with three small pieces, its
-// lengths, its header and its checksums; the data behind them are read past the buffer.
+// lengths, its header and its checksums; the data after them are read past the buffer.
 const smallReads = 4 << 10
 
 // packetConn is a connection to a DataNode.
@@ -83,12 +83,12 @@ func (c *packetConn) Read(p []byte) (int, error) { return c.small.Read(p) }
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // dialer connects within p.dial and gives what is said over the connection the time wait.
-func (p patience) dialer(wait time.Duration) dialFunc {
+func (p timeouts) dialer(wait time.Duration) dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return &timedConn{c, wait} })
 }
 
 // packets is dialer for DataNodes.
-func (p patience) packets() dialFunc {
+func (p timeouts) packets() dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, smallReads) })
 }
 
@@ -96,11 +96,11 @@ func (p patience) packets() dialFunc {
 const protectedReads = 64 << 10
 
 // tokens is dialer for DataNodes whose connections are protected.
-func (p patience) tokens() dialFunc {
+func (p timeouts) tokens() dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, protectedReads) })
 }
 
-func (p patience) connect(wrap func(net.Conn) net.Conn) dialFunc {
+func (p timeouts) connect(wrap func(net.Conn) net.Conn) dialFunc {
 	d := &net.Dialer{Timeout: p.dial, KeepAlive: 30 * time.Second}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, network, address)

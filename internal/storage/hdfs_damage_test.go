@@ -57,7 +57,7 @@ func TestDamagedBlocks(t *testing.T) {
 			d.fsys, d.root = onHDFS(t, d.conf)
 			d.said = nil
 			Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
-			d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+			d.fsys.(*hdfsFS).timeouts.retry = 3 * time.Second
 			test.run(t, d)
 		})
 	}
@@ -278,7 +278,7 @@ func (d *damaged) impatiently(t *testing.T) {
 	d.conf.Set("dfs.client.socket-timeout", "1000")
 	d.fsys, d.root = onHDFS(t, d.conf)
 	d.conf.Set("dfs.client.socket-timeout", "60000")
-	d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+	d.fsys.(*hdfsFS).timeouts.retry = 3 * time.Second
 	Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
 }
 

@@ -28,8 +28,8 @@ const (
 // noNameNode is how the library's plainest error begins.
 const noNameNode = "no available namenodes: "
 
-// notNow are the exceptions by which a NameNode says that it did nothing and may do it later.
-var notNow = map[string]bool{
+// retryableExceptions are the exceptions by which a NameNode says that it did nothing and may do it later.
+var retryableExceptions = map[string]bool{
 	"org.apache.hadoop.ipc.StandbyException":                           true,
 	"org.apache.hadoop.ipc.ObserverRetryOnActiveException":             true,
 	"org.apache.hadoop.ipc.RetriableException":                         true,
@@ -44,10 +44,10 @@ const noDataNodes = "could only be written to 0 of the "
 const noReplica = "no available datanodes"
 
 func kindOf(err error) failure {
-	cause := bare(err)
+	cause := rootCause(err)
 	var remote hdfs.Error
 	if errors.As(cause, &remote) {
-		if notNow[remote.Exception()] || strings.Contains(remote.Message(), noDataNodes) {
+		if retryableExceptions[remote.Exception()] || strings.Contains(remote.Message(), noDataNodes) {
 			return notDone
 		}
 		return refused
@@ -62,8 +62,8 @@ func kindOf(err error) failure {
 	return refused
 }
 
-// bare takes the library's *fs.PathError off.
-func bare(err error) error {
+// rootCause takes the library's *fs.PathError off.
+func rootCause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -73,7 +73,7 @@ func bare(err error) error {
 
 // explain gives an error of the library the shape that this package promises.
 func (h *hdfsFS) explain(op, name string, err error) error {
-	cause := bare(err)
+	cause := rootCause(err)
 	var remote hdfs.Error
 	var block *blockError
 	isRemote := errors.As(cause, &remote)
@@ -135,7 +135,7 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 		if refused := h.names.refusal(); kind == notDone && refused != nil {
 			return &fs.PathError{Op: op, Path: name, Err: refused}
 		}
-		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.patience.retry {
+		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.timeouts.retry {
 			return h.explain(op, name, err)
 		}
 		calllog.Again(context.Background(), h.log, op+" "+name, pause, nil)
@@ -143,7 +143,7 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	}
 }
 
-// unknownHosts says whether an address's host is one that no name server knows, of all of them.
+// unknownHosts reports whether an address's host is one that no name server knows, of all of them.
 func unknownHosts(addresses []string) bool {
 	for _, address := range addresses {
 		host, _, err := net.SplitHostPort(address)

@@ -20,13 +20,13 @@ type hdfsFile struct {
 	size      int64
 	at        int64 // where the stream stands
 	streaming bool
-	next      int64 // where Read goes on
+	next      int64 // where Read continues
 	closed    bool
 	examined  uint64 // the number of the last damaged replica that was looked at
 }
 
 // readOver is how far ahead the stream is read over rather than begun anew. The library would do so itself in Seek,
-// but (v2.4.0) forgets it: when the DataNode then fails it goes on at the wrong place.
+// but (v2.4.0) forgets it: when the DataNode then fails it continues at the wrong place.
 const readOver = 64 << 10
 
 // open finds the file and its blocks, again where reading has failed.
@@ -105,7 +105,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 		case isBlock && f.acceptBare(blocked):
 			// It was not a failure.
 		// The first time, the library may have asked only those DataNodes that it had not asked for earlier bytes.
-		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.patience.retry:
+		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.timeouts.retry:
 			return 0, f.fs.explain("read", f.name, err)
 		default:
 			time.Sleep(pause)
@@ -117,7 +117,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	}
 }
 
-// acceptBare goes on without checksums where no replica has them, and says so once for a file.
+// acceptBare continues without checksums where no replica has them, and says so once for a file.
 func (f *hdfsFile) acceptBare(e *blockError) bool {
 	if !f.fs.replicas.acceptBare(e) {
 		return false

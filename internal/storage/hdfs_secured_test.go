@@ -83,7 +83,7 @@ func loginAs(t *testing.T, c *testcluster.Cluster, name string) *kerberos.Login 
 	return login
 }
 
-// folder gives a new directory.
+// folder returns a new directory.
 func (s *secured) folder(t *testing.T, conf *siteconf.Conf, who Identity) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///secured-" + strings.NewReplacer("/", "-", ",", "-", "+", "-").Replace(t.Name()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -274,7 +274,7 @@ func securedDamageOf(conf *siteconf.Conf, s *secured) func(t *testing.T) {
 		d := &damaged{Cluster: s.Cluster, conf: conf}
 		d.fsys, d.root = s.folder(t, conf, Identity{Login: s.loader})
 		Listen(d.fsys, noting(func(s string) { d.said = append(d.said, s) }))
-		d.fsys.(*hdfsFS).patience.retry = 3 * time.Second
+		d.fsys.(*hdfsFS).timeouts.retry = 3 * time.Second
 		name, content, replicas := d.file(t, 300_000, 2)
 		flip(t, replicas[0].Data, 150_000)
 		for range 3 { // both DataNodes are asked
@@ -303,7 +303,7 @@ func securedPermission(t *testing.T, s *secured) {
 	}
 }
 
-// The NameNodes change places, and all goes on: with a ticket and with a token, which is good at both.
+// The NameNodes change places, and all continues: with a ticket and with a token, which is good at both.
 func securedFailover(t *testing.T, s *secured) {
 	conf := siteOf(t, s.Cluster)
 	conf.Set(rpcProtectionProperty, "privacy")

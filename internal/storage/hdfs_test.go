@@ -90,7 +90,7 @@ func TestByteSize(t *testing.T) {
 }
 
 // impatient is for NameNodes that will not answer.
-var impatient = patience{dial: time.Second, nameNode: 300 * time.Millisecond, dataNode: time.Second,
+var impatient = timeouts{dial: time.Second, nameNode: 300 * time.Millisecond, dataNode: time.Second,
 	start: 100 * time.Millisecond, retry: 500 * time.Millisecond, complete: time.Second}
 
 func TestHDFSDown(t *testing.T) {
@@ -111,11 +111,11 @@ func TestHDFSDown(t *testing.T) {
 
 // The times for a real cluster keep the promise of the command: exit 75 within 60 s.
 func TestPatience(t *testing.T) {
-	p := patient(site())
+	p := hdfsTimeouts(site())
 	if worst := p.retry + p.nameNode + 2*p.dial; worst > 56*time.Second {
 		t.Errorf("a NameNode that hangs is noticed after up to %v", worst)
 	}
-	if got := patient(site("dfs.client.socket-timeout", "5000")).dataNode; got != 5*time.Second {
+	if got := hdfsTimeouts(site("dfs.client.socket-timeout", "5000")).dataNode; got != 5*time.Second {
 		t.Errorf("dfs.client.socket-timeout: %v", got)
 	}
 }

@@ -127,7 +127,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 // wantWriteRefused wants no file to be written, and the error to say why.
 func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
 	t.Helper()
-	fsys.(*hdfsFS).patience.retry = time.Second
+	fsys.(*hdfsFS).timeouts.retry = time.Second
 	w, err := fsys.Create(name, 0)
 	check(t, err)
 	_, err = w.Write(noise(1 << 20))

@@ -64,10 +64,10 @@ func (w *hdfsWriter) complete() error {
 		waiting := hdfs.IsErrReplicating(err)
 		late := time.Since(begun)
 		switch {
-		case waiting && late >= w.fs.patience.complete:
+		case waiting && late >= w.fs.timeouts.complete:
 			return &fs.PathError{Op: "close", Path: w.name, Err: fmt.Errorf(
 				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable, w.fs.uri, late.Round(time.Second))}
-		case !waiting && (kindOf(err) != notDone || late >= w.fs.patience.retry):
+		case !waiting && (kindOf(err) != notDone || late >= w.fs.timeouts.retry):
 			return w.fs.explain("close", w.name, err)
 		}
 		time.Sleep(pause)

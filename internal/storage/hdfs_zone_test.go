@@ -9,7 +9,7 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// TestEncryptionZone makes a zone as an administrator does, with a keystore in a file in the place of a KMS.
+// TestEncryptionZone makes a zone as an administrator does, with a keystore in a file instead of a KMS.
 func TestEncryptionZone(t *testing.T) {
 	testcluster.Use(t) // runs where a cluster is wanted at all
 	if testing.Short() {

@@ -137,8 +137,8 @@ type remoteError struct{ class, message string }
 
 func (e *remoteError) Error() string { return remoteText(e.class, e.message) }
 
-// later tells whether the NameNode says that it did nothing and may do it later, or that another one may.
-func (e *remoteError) later() bool { return notNow[e.class] }
+// later reports whether the NameNode says that it did nothing and may do it later, or that another one may.
+func (e *remoteError) later() bool { return retryableExceptions[e.class] }
 
 // parseReply reads a frame that a NameNode sent.
 func parseReply(frame []byte) (response, error) {
@@ -176,7 +176,7 @@ func parseReply(frame []byte) (response, error) {
 	return r, err
 }
 
-// delimited gives a message that comes after its length, and what follows it.
+// delimited returns a message that comes after its length, and what follows it.
 func delimited(b []byte) (first, rest []byte, err error) {
 	v, n := protowire.ConsumeBytes(b)
 	if n < 0 {

@@ -64,7 +64,7 @@ func (c *nameNodeConn) Write(p []byte) (int, error) {
 	}
 }
 
-// wholeFrame gives the first frame of b; nil where it is not whole.
+// wholeFrame returns the first frame of b; nil if it is not whole.
 func wholeFrame(b []byte) []byte {
 	if len(b) < 4 {
 		return nil
@@ -94,7 +94,7 @@ func (c *nameNodeConn) send(frame []byte) error {
 	return err
 }
 
-// parseCall gives the number and the method of a call; of other frames, whose second message has another form, any name.
+// parseCall returns the number and the method of a call; of other frames, whose second message has another form, any name.
 func parseCall(frame []byte) (call int32, method string, err error) {
 	header, rest, err := delimited(frame[4:])
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 
 var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
 
-// unwrap gives the frame in a frame. In clear there may be nothing, not even a refusal: anybody could have sent it.
+// unwrap returns the frame in a frame. In clear there may be nothing, not even a refusal: anybody could have sent it.
 func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 	r, err := parseReply(frame)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *nameNodeConn) clearEncryption(r response) {
 	}
 }
 
-// clearBool makes a boolean field false where it is, and gives what it was.
+// clearBool makes a boolean field false if it is, and gives what it was.
 func clearBool(b []byte, id protowire.Number) (was bool) {
 	for len(b) > 0 {
 		f, n, err := nextField(b)
@@ -236,7 +236,7 @@ func clearBool(b []byte, id protowire.Number) (was bool) {
 			was = f.number != 0
 			_, _, tag := protowire.ConsumeTag(b)
 			for i := tag; i < n; i++ {
-				b[i] &= 0x80 // the bits that say that the number goes on
+				b[i] &= 0x80 // the bits that say that the number continues
 			}
 		}
 		b = b[n:]

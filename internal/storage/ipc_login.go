@@ -32,7 +32,7 @@ func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.
 	return layer, err
 }
 
-// passes tells whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't do it now.
+// passes reports whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't do it now.
 func passes(err error) bool {
 	var ticket *kerberos.Error
 	if errors.As(err, &ticket) { // which may also be about a file, whose errors look like those of a network
@@ -78,7 +78,7 @@ type loginWay struct {
 	cure   string // what to do where the server refuses it
 }
 
-// noSimple refuses to go on without authentication, whatever the site files allow: the server may be a stranger.
+// noSimple refuses to continue without authentication, whatever the site files allow: the server may be a stranger.
 func (s *security) noSimple() error {
 	why := ""
 	if s.fallback {
@@ -87,7 +87,7 @@ func (s *security) noSimple() error {
 	return errcode.KerberosUnwanted.Errorf("it wants no authentication, the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
 }
 
-// choose gives the first of the server's offers for which there is a token or a ticket.
+// choose returns the first of the server's offers for which there is a token or a ticket.
 func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, address string) (loginWay, error) {
 	var methods []string
 	for _, o := range offers {
@@ -132,7 +132,7 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 		"it is another service, its keytab has no such key or an older one (kvno), or its clock is wrong; its log says which"}, nil
 }
 
-// nameNodeService gives the NameNode's principal by the site files, which must be the one that it says it has
+// nameNodeService returns the NameNode's principal by the site files, which must be the one that it says it has
 // (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or the name that belongs to its IP.
 func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn, address string) (string, error) {
 	said := o.protocol + "/" + o.server
@@ -162,7 +162,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 
-// hostNames gives the address's host, and then the names of its IP. It looks these up only when the caller goes on.
+// hostNames returns the address's host, and then the names of its IP. It looks these up only when the caller continues.
 func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		host, _, _ := net.SplitHostPort(address)

@@ -116,7 +116,7 @@ func TestNameNodeConn(t *testing.T) {
 	}
 }
 
-// unwrapped gives the frames in protected ones.
+// unwrapped returns the frames in protected ones.
 func unwrapped(t *testing.T, b []byte) (frames []byte) {
 	t.Helper()
 	for len(b) > 0 {

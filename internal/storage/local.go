@@ -151,7 +151,7 @@ func move(from, to string, rename func(from, to string) error) error {
 		return err
 	}
 	if err := rename(from, to); err != nil {
-		return asPathError("rename", culprit(from, to, err), err)
+		return asPathError("rename", blamedPath(from, to, err), err)
 	}
 	if err := syncDir(filepath.Dir(to)); err != nil {
 		return err
@@ -162,8 +162,8 @@ func move(from, to string, rename func(from, to string) error) error {
 	return nil
 }
 
-// culprit says which of the two names of a failed rename the error is about.
-func culprit(from, to string, err error) string {
+// blamedPath says which of the two names of a failed rename the error is about.
+func blamedPath(from, to string, err error) string {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
 		return to
 	}

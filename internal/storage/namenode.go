@@ -23,7 +23,7 @@ type rpcClient struct {
 	failures map[string]error // of the last connection, by address
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
 	active   int              // of addresses: the one that answered last
-	idle     *callConn        // for the next call of ours; nil where there is none
+	idle     *callConn        // for the next call of ours; nil if there is none
 	closed   bool             // none is kept any more
 	denials  []denial         // of the library's calls, the newest last
 }
@@ -64,7 +64,7 @@ func (n *rpcClient) open(ctx context.Context, address string) (net.Conn, sasl.La
 	return c, layer, nil
 }
 
-// refusal gives why no NameNode lets us in: where it is for good of them all, or of one and the others are not there.
+// refusal returns why no NameNode lets us in: where it is for good of them all, or of one and the others are not there.
 func (n *rpcClient) refusal() *loginError {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,14 +80,14 @@ func (n *rpcClient) refusal() *loginError {
 	return refused
 }
 
-// encrypted tells whether DataNodes want encrypted connections.
+// encrypted reports whether DataNodes want encrypted connections.
 func (n *rpcClient) encrypted() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.encrypts
 }
 
-// isCut tells whether the other end closed the connection, or was never there.
+// isCut reports whether the other end closed the connection, or was never there.
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

@@ -18,7 +18,7 @@ type answer struct {
 	remote  net.Addr
 }
 
-// callConn is a connection for calls of ours, one after the other.
+// callConn is a connection for calls of ours, one after another.
 type callConn struct {
 	*nameNodeConn
 	address string // of the NameNode, as the site files have it
@@ -141,7 +141,7 @@ func (n *rpcClient) takeIdle(address string) *callConn {
 	return c
 }
 
-// keep keeps a connection in place of the one that is kept.
+// keep keeps a connection instead of the one that is kept.
 func (n *rpcClient) keep(c *callConn) {
 	c.used = time.Now()
 	n.mu.Lock()

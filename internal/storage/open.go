@@ -21,7 +21,7 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 	return ResolveAs(path, base, conf, Identity{User: user, Tokens: tokens})
 }
 
-// ResolveAs gives the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
+// ResolveAs returns the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
 // or an hdfs: URI, for which conf (which may be nil for a local path) tells the NameNodes and how connections are
 // protected. A relative local path is taken from base. Resolving an HDFS path connects to it: the error is ErrUnavailable
 // where that fails. The caller closes the file system.

@@ -63,7 +63,7 @@ func (e *blockError) Unwrap() []error {
 	return errs
 }
 
-// damaged tells whether all replicas were read and have wrong checksums.
+// damaged reports whether all replicas were read and have wrong checksums.
 func (e *blockError) damaged() bool {
 	return !slices.ContainsFunc(e.failures, func(f replicaFailure) bool {
 		var damage *damagedError

@@ -20,7 +20,7 @@ type damage struct {
 // maxDamages bounds how many are remembered until the readers of their files have seen them.
 const maxDamages = 256
 
-// newDamages gives what was found after number.
+// newDamages returns what was found after number.
 func (r *replicas) newDamages(number uint64) []damage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +161,7 @@ func parseReplica(b []byte) (replica, error) {
 	return r, err
 }
 
-// damaged gives the block with those of its replicas that are damaged; nil where none is, or where all of several are:
+// damaged returns the block with those of its replicas that are damaged; nil if none is, or where all of several are:
 // then the fault may be ours (DFSInputStream.reportCheckSumFailure).
 func (l *locatedBlock) damaged(found []damage) message {
 	bad := slices.DeleteFunc(slices.Clone(l.replicas), func(r replica) bool {

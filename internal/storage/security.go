@@ -182,7 +182,7 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 	return details.Owner, nil
 }
 
-// ownToken gives the token for the NameNodes at addresses.
+// ownToken returns the token for the NameNodes at addresses.
 func (s *security) ownToken(addresses []string) (Token, bool) {
 	for _, address := range addresses {
 		if t, ok := s.tokenFor(address, nil); ok {
@@ -202,7 +202,7 @@ func (s *security) ownToken(addresses []string) (Token, bool) {
 // haService begins the service of a token for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).
 const haService = "ha-hdfs:"
 
-// tokenFor gives the token for a NameNode, by its name service, or its IP or name and port.
+// tokenFor returns the token for a NameNode, by its name service, or its IP or name and port.
 func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
 	names := []string{strings.ToLower(address), javaAddress(address)}
 	if remote != nil {

@@ -184,7 +184,7 @@ func keytabLogin(t *testing.T, k *kdc.KDC) *kerberos.Login {
 	return login
 }
 
-// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will go on refusing.
+// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will keep refusing.
 func TestLoginWithoutKDC(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	n := ticketClient(t, k)
@@ -207,7 +207,7 @@ func TestLoginWithoutKDC(t *testing.T) {
 	}
 	conf := site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST")
 	address := offering(t, negotiation(saslOffer{method: "KERBEROS", mechanism: "GSSAPI", protocol: "hdfs", server: "localhost"}))
-	p := patience{dial: time.Second, nameNode: 5 * time.Second, dataNode: time.Second}
+	p := timeouts{dial: time.Second, nameNode: 5 * time.Second, dataNode: time.Second}
 	if _, err := connectHDFS(conf, "nn", []string{address}, Identity{Login: n.login}, p); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("no KDC, when connecting: %v", err)
 	}

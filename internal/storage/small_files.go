@@ -43,7 +43,7 @@ func CreateFile(fsys FS, name string, content []byte) error {
 	return nil
 }
 
-// ReplaceFile puts a file with that content in the place of another, atomically. temp is a name in the same file
+// ReplaceFile puts a file with that content instead of another, atomically. temp is a name in the same file
 // system that nobody else uses.
 func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	return fsys.Replace(temp, name)
 }
 
-// List is a directory's content; nothing where there is none.
+// List is a directory's content; nothing if there is none.
 func List(fsys FS, dir string) ([]Info, error) {
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -44,9 +44,9 @@ type FS interface {
 	Close() error
 }
 
-// File is an open file. Read goes on from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt at the
-// offset where the last read of either kind ended goes on with the same stream, any other one connects to a DataNode
-// anew. Unlike io.ReaderAt asks for, calls must not run side by side.
+// File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt at the
+// offset where the last read of either kind ended continues with the same stream, any other one connects to a DataNode
+// anew. Unlike io.ReaderAt asks for, calls must not run in parallel.
 type File interface {
 	io.Reader
 	io.ReaderAt
@@ -82,7 +82,7 @@ var (
 	errClosed   = fs.ErrClosed
 )
 
-// absolute gives the clean form of an absolute name.
+// absolute returns the clean form of an absolute name.
 func absolute(op, name string) (string, error) {
 	if !path.IsAbs(name) {
 		return "", &fs.PathError{Op: op, Path: name, Err: errRelative}

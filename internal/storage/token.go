@@ -64,7 +64,7 @@ func (t Token) Details() (TokenDetails, error) {
 	return d, nil
 }
 
-// TokensOfEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION names; none where it is not set. YARN and Oozie give
+// TokensOfEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION names; none if it is not set. YARN and Oozie give
 // their programs such a file.
 func TokensOfEnvironment() ([]Token, error) {
 	name := os.Getenv(tokenFileName)

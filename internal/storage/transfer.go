@@ -74,7 +74,7 @@ func (c *transferConn) Read(p []byte) (int, error) {
 	return c.stream.Read(p)
 }
 
-// wholeOperation gives the message of the operation that b begins with; nil where it is not whole.
+// wholeOperation returns the message of the operation that b begins with; nil if it is not whole.
 func wholeOperation(b []byte) ([]byte, error) {
 	if len(b) <= operationLead {
 		return nil, nil
@@ -145,7 +145,7 @@ func (t *transfers) connect(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// protected tells whether connections are encrypted with the NameNode's key. Otherwise those to a DataNode on a port that
+// protected reports whether connections are encrypted with the NameNode's key. Otherwise those to a DataNode on a port that
 // only root may open are trusted without an exchange (SaslDataTransferClient.send), which is refused where the site files
 // want more.
 func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {

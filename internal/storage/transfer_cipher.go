@@ -46,7 +46,7 @@ func parseCipher(b []byte) (*cipherOption, error) {
 	return &o, err
 }
 
-// protect gives what protects a connection once both sides are known: the layer of the exchange, or with privacy the
+// protect returns what protects a connection once both sides are known: the layer of the exchange, or with privacy the
 // cipher whose keys have come protected by it.
 func (t *transfers) protect(c net.Conn, way sasl.Client, option *cipherOption) (io.ReadWriter, error) {
 	layer := way.Layer()

@@ -21,7 +21,7 @@ var (
 	symbolicUmask = regexp.MustCompile(`^([ugoa]*)([+=-]+)([rwxXst]*)$`)
 )
 
-// readUmask gives the permissions that new files and folders in HDFS are not to have. Hadoop's client takes them away
+// readUmask returns the permissions that new files and folders in HDFS are not to have. Hadoop's client takes them away
 // (DFSClient.applyUMask), as the NameNode does not.
 func readUmask(conf *siteconf.Conf) (fs.FileMode, error) {
 	text := conf.Get(umaskProperty, "")
@@ -51,7 +51,7 @@ func parseUmask(text string) (mask fs.FileMode, ok bool) {
 	return 0o777 &^ left, true
 }
 
-// applySymbolic changes the permissions of some classes of users, all of them where none is named.
+// applySymbolic changes the permissions of some classes of users, all of them if none is named.
 func applySymbolic(mode fs.FileMode, classes, operator, letters string) fs.FileMode {
 	var bits fs.FileMode
 	for _, letter := range letters {

@@ -16,7 +16,7 @@ type Replica struct {
 	Sums     string // the file of its checksums: 2 bytes of version, 1 of their type, 4 of bytes per checksum, then the checksums
 }
 
-// Block gives the name of the replica's block: blk_ and its number.
+// Block returns the name of the replica's block: blk_ and its number.
 func (r Replica) Block() string { return filepath.Base(r.Data) }
 
 // Replicas finds the finished blocks that hold exactly these bytes.

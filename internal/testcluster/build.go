@@ -21,7 +21,7 @@ var javaFiles embed.FS
 // errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the jars.
 var errNoJava = errors.New("no Java here")
 
-// classpath gives a release's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom and release; the answer is kept in the user's
+// classpath returns a release's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom and release; the answer is kept in the user's
 // cache folder.
 func classpath(ctx context.Context, hbase release) (string, error) {
 	for _, tool := range []string{"java", "javac", "mvn"} {
@@ -62,7 +62,7 @@ func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
 	return nil
 }
 
-// jarsPresent tells whether every jar of a kept class path is still in Maven's local repository.
+// jarsPresent reports whether every jar of a kept class path is still in Maven's local repository.
 func jarsPresent(dir string) bool {
 	cp, err := readClasspath(dir)
 	if err != nil || cp == "" {
@@ -76,7 +76,7 @@ func jarsPresent(dir string) bool {
 	return true
 }
 
-// oracleClasses gives the folder of the oracle that is compiled with a release. It is compiled once for a state of its sources and of the pom.
+// oracleClasses returns the folder of the oracle that is compiled with a release. It is compiled once for a state of its sources and of the pom.
 func oracleClasses(ctx context.Context, cp string, hbase release) (string, error) {
 	all, err := hbase.sources()
 	if err != nil {
@@ -126,7 +126,7 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 	return nil
 }
 
-// cached gives the folder name in the user's cache, filled by fill unless it is there and whole says so. One builder fills it at a time, the others
+// cached returns the folder name in the user's cache, filled by fill unless it is there and whole says so. One builder fills it at a time, the others
 // wait; it is filled aside and renamed, so that a builder that was killed leaves no half.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
 	root, err := cacheRoot()
@@ -148,7 +148,7 @@ func cached(name string, fill func(dir string) error, whole func(dir string) boo
 	return dir, build(dir, fill)
 }
 
-// cacheRoot gives our folder in the user's cache.
+// cacheRoot returns our folder in the user's cache.
 func cacheRoot() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -196,7 +196,7 @@ func hash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// lastLines gives the last n lines of s.
+// lastLines returns the last n lines of s.
 func lastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -16,7 +16,7 @@ import (
 
 // Options say what a cluster is made of.
 type Options struct {
-	// Dir holds everything of the cluster: conf, data, log (a file a role), run (process ids), tmp. It is made where it is missing.
+	// Dir holds everything of the cluster: conf, data, log (a file a role), run (process ids), tmp. It is made if it is missing.
 	Dir string `json:"-"`
 	// Port is the first of the 200 ports from which the cluster takes its own. 0: the first base from 29000 on whose ports are free.
 	Port int `json:"port"`
@@ -69,7 +69,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Open gives the cluster that another process has started in dir. See Alive.
+// Open returns the cluster that another process has started in dir. See Alive.
 func Open(ctx context.Context, dir string) (*Cluster, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -110,12 +110,12 @@ func newCluster(ctx context.Context, o Options) (*Cluster, error) {
 	return c, err
 }
 
-// path gives a path below Dir.
+// path returns a path below Dir.
 func (c *Cluster) path(parts ...string) string {
 	return filepath.Join(append([]string{c.Dir}, parts...)...)
 }
 
-// ConfDir gives the folder of the cluster's site files, as HBASE_CONF_DIR and HADOOP_CONF_DIR take it.
+// ConfDir returns the folder of the cluster's site files, as HBASE_CONF_DIR and HADOOP_CONF_DIR take it.
 func (c *Cluster) ConfDir() string { return c.path("conf") }
 
 // prepare makes Dir ready for an empty cluster: ports, folders, configuration.
@@ -277,10 +277,10 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// Pause stops a role's process where it is (SIGSTOP), as a long garbage collection or a machine that sleeps does. Resume lets it go on.
+// Pause stops a role's process where it is (SIGSTOP), as a long garbage collection or a machine that sleeps does. Resume lets it continue.
 func (c *Cluster) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
 
-// Resume lets a role go on after Pause.
+// Resume lets a role continue after Pause.
 func (c *Cluster) Resume(name string) error { return c.signal(name, syscall.SIGCONT) }
 
 func (c *Cluster) signal(name string, s syscall.Signal) error {
@@ -305,7 +305,7 @@ func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	return c.startRoles(ctx, []role{r})
 }
 
-// Roles gives the names of the cluster's processes.
+// Roles returns the names of the cluster's processes.
 func (c *Cluster) Roles() []string {
 	var names []string
 	for _, r := range c.roles() {

@@ -189,10 +189,10 @@ func shell(ctx context.Context, t *testing.T, c *Cluster, args ...string) string
 	return out
 }
 
-// prepared gives a cluster whose folders are made and of which nothing runs.
+// prepared returns a cluster whose folders are made and of which nothing runs.
 func prepared(t *testing.T, o Options) *Cluster {
 	t.Helper()
-	Java(t) // skips where there is none
+	Java(t) // skips if there is none
 	o.Dir = t.TempDir()
 	c, err := newCluster(t.Context(), o)
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *Cluster) haSite() []property {
 	return p
 }
 
-// copyNames gives nn2 the namespace that was made for nn1: what the NameNode's -bootstrapStandby does, without a JVM.
+// copyNames copies to nn2 the namespace that was made for nn1: what the NameNode's -bootstrapStandby does, without a JVM.
 func (c *Cluster) copyNames() error {
 	return os.CopyFS(c.path("data", "nn2"), os.DirFS(c.path("data", "nn1")))
 }

@@ -62,7 +62,7 @@ func TestDiffOfCompressed(t *testing.T) {
 	}
 }
 
-// manyCells gives n rows of one cell.
+// manyCells returns n rows of one cell.
 func manyCells(n int) string {
 	var b strings.Builder
 	for i := range n {

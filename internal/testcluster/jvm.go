@@ -25,7 +25,7 @@ type jvm struct {
 	brief      bool // not worth compiling well: it starts with half the CPU time
 }
 
-// command gives the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.
+// command returns the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.
 func (j jvm) command() *exec.Cmd {
 	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
 	if j.brief {

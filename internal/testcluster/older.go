@@ -22,7 +22,7 @@ func OlderJava(t testing.TB, hbase string) *Oracle {
 	return oracleOf(t, release(hbase))
 }
 
-// sources gives the oracle's files: those of java, of which a folder of it that is named as the release begins holds other ones.
+// sources returns the oracle's files: those of java, of which a folder of it that is named as the release begins holds other ones.
 func (r release) sources() ([]string, error) {
 	entries, err := javaFiles.ReadDir("java")
 	if err != nil {
@@ -38,7 +38,7 @@ func (r release) sources() ([]string, error) {
 	return files, nil
 }
 
-// own gives the path of the file that this release takes of a name.
+// own returns the path of the file that this release takes of a name.
 func (r release) own(name string) string {
 	parts := strings.SplitN(string(r), ".", 3)
 	if len(parts) == 3 {

@@ -72,7 +72,7 @@ func (o *Oracle) Run(args ...string) (string, error) {
 	return answer, nil
 }
 
-// process gives a JVM that runs no command.
+// process returns a JVM that runs no command.
 func (o *Oracle) process() (*oracleProcess, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

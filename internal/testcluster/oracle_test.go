@@ -141,7 +141,7 @@ func TestErrorsOfCommands(t *testing.T) {
 			t.Errorf("%q: error %v, want one with %q", c.args, err, c.want)
 		}
 	}
-	run(t, o, "write", cells, "file://"+t.TempDir()) // goes on after errors
+	run(t, o, "write", cells, "file://"+t.TempDir()) // continues after errors
 }
 
 // TestLinesThatBeginWithADot shows that an answer's line is not taken for its end.
@@ -195,7 +195,7 @@ func TestJVMThatEnds(t *testing.T) {
 	}
 }
 
-// ownOracle gives an oracle that no other test uses.
+// ownOracle returns an oracle that no other test uses.
 func ownOracle(t *testing.T) *Oracle {
 	t.Helper()
 	shared := Java(t)

@@ -17,7 +17,7 @@ const (
 	portZooKeeper     = 5
 	portKDC           = 6
 	portMaster        = 10
-	portRegionServer  = 20  // of rs1, the next ones behind it
+	portRegionServer  = 20  // of rs1, the next ones after it
 	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's ten further
 	portDataNodeStep  = 10
 
@@ -30,12 +30,12 @@ const (
 	lastPort  = 32700 // above it the kernel gives ports to connections
 )
 
-// address gives localhost and the port at an offset.
+// address returns localhost and the port at an offset.
 func (c *Cluster) address(offset int) string {
 	return net.JoinHostPort("localhost", strconv.Itoa(c.Port+offset))
 }
 
-// choosePort gives the first base port whose ports are all free.
+// choosePort returns the first base port whose ports are all free.
 func choosePort(offsets []int) (int, error) {
 	for base := firstPort; base+portSpan <= lastPort; base += portSpan {
 		if portsFree(base, offsets) == nil {

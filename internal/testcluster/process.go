@@ -69,7 +69,7 @@ func (c *Cluster) launch(r role) (logged int64, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
 	}
-	go func() { _ = cmd.Wait() }() // lest it stays as a zombie when it ends before us
+	go func() { _ = cmd.Wait() }() // so that it is not left as a zombie if it ends before us
 	if err := os.WriteFile(c.pidFile(r.name), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
@@ -117,7 +117,7 @@ func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	}
 }
 
-// says tells whether the role's log, from a size on, has all that tells it is ready.
+// says reports whether the role's log, from a size on, has all that tells it is ready.
 func (c *Cluster) says(r role, from int64) bool {
 	log := c.logSince(r.name, from)
 	return !slices.ContainsFunc(r.ready, func(s string) bool { return !bytes.Contains(log, []byte(s)) })
@@ -135,7 +135,7 @@ func (c *Cluster) failed(r role, err error, from int64) error {
 	return fmt.Errorf("start %s: %w; the last lines of %s:\n%s", r.name, err, c.logFile(r.name), lastLines(string(c.logSince(r.name, from)), tailLines))
 }
 
-// pid gives a role's process id; false where it isn't running.
+// pid returns a role's process id; false if it isn't running.
 func (c *Cluster) pid(role string) (int, bool) {
 	b, err := os.ReadFile(c.pidFile(role))
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Cluster) pid(role string) (int, bool) {
 	return pid, err == nil && bytes.Contains(line, []byte(c.argument(role)+"\x00"))
 }
 
-// gone tells whether a process has ended with all its threads, hence holds no port any more. One that is yet to be waited for counts as gone.
+// gone reports whether a process has ended with all its threads, hence holds no port any more. One that is yet to be waited for counts as gone.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -164,7 +164,7 @@ func gone(pid int) bool {
 	return bytes.HasPrefix(state, []byte(" Z")) && len(threads) == 1
 }
 
-// kill ends a role's process group at once (SIGKILL) and waits until it is gone; false where it wasn't running.
+// kill ends a role's process group at once (SIGKILL) and waits until it is gone; false if it wasn't running.
 func (c *Cluster) kill(role string) (bool, error) {
 	pid, alive := c.pid(role)
 	if alive {

@@ -48,7 +48,7 @@ func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exe
 	return cmd
 }
 
-// program gives the process of a program whose class path is that of first, its own classes and jars, and last.
+// program returns the process of a program whose class path is that of first, its own classes and jars, and last.
 func program(ctx context.Context, files fs.FS, first, last []string, heap, class string, args []string) (*exec.Cmd, error) {
 	pom, err := fs.ReadFile(files, "pom.xml")
 	if err != nil {
@@ -77,7 +77,7 @@ func program(ctx context.Context, files fs.FS, first, last []string, heap, class
 	return cmd, nil
 }
 
-// programClasses gives the folder of a program's classes.
+// programClasses returns the folder of a program's classes.
 func programClasses(ctx context.Context, files fs.FS, pom []byte, classpath string) (string, error) {
 	names, err := fs.Glob(files, "*.java")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Python gives the path of a Python 3 that has the given packages of PyPI, such as pyarrow==26.0.1, in an environment of
+// Python returns the path of a Python 3 that has the given packages of PyPI, such as pyarrow==26.0.1, in an environment of
 // their own in the user's cache. The test is skipped, or fails where CI=true, where they can't be had.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()

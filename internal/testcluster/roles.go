@@ -15,7 +15,7 @@ type role struct {
 	stage   int    // a stage's roles start together, once the stage before is ready
 	heap    string
 	class   string
-	program func() (*exec.Cmd, error) // in place of a JVM's
+	program func() (*exec.Cmd, error) // instead of a JVM's
 	args    []string
 	port    int      // offset of the port that is open when the role is ready
 	address string   // of that port, where it is not at the offset
@@ -29,7 +29,7 @@ const (
 	stageServers        // master and region servers
 )
 
-// roles gives the cluster's roles in the order in which they are started.
+// roles returns the cluster's roles in the order in which they are started.
 func (c *Cluster) roles() []role {
 	roles := append(c.kdcRoles(), c.nameNodes()...)
 	for i := range c.DataNodes {
@@ -114,7 +114,7 @@ func (c *Cluster) role(name string) (role, error) {
 	return role{}, fmt.Errorf("the test cluster in %s has no role %q, only %s", c.Dir, name, strings.Join(names, ", "))
 }
 
-// ports gives the offsets of every port the cluster listens on.
+// ports returns the offsets of every port the cluster listens on.
 func (c *Cluster) ports() []int {
 	offsets := []int{portNameNodeHTTP}
 	if c.HA {

@@ -57,7 +57,7 @@ func (c *Cluster) writeConf() error {
 	return nil
 }
 
-// FS gives the cluster's default file system, such as hdfs://localhost:29000, or hdfs://bulkload with two NameNodes.
+// FS returns the cluster's default file system, such as hdfs://localhost:29000, or hdfs://bulkload with two NameNodes.
 func (c *Cluster) FS() string {
 	if c.HA {
 		return "hdfs://" + nameService

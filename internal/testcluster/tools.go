@@ -31,7 +31,7 @@ func RunOracle(ctx context.Context, dir string, args ...string) error {
 }
 
 // attached runs a Java program to its end on this process's input and output; a status other than 0 is an *exec.ExitError. The heap is HEAP of the
-// environment where it is set.
+// environment if it is set.
 func attached(ctx context.Context, j jvm) error {
 	if heap := os.Getenv("HEAP"); heap != "" {
 		j.heap = heap

@@ -15,7 +15,7 @@ import (
 // Environment names the variable that holds the folder of the cluster that tests use.
 const Environment = "BULKLOAD_CLUSTER"
 
-// Use gives the running cluster that the environment names. Where none is named the test is skipped, or fails where CI=true. A named one that isn't
+// Use returns the running cluster that the environment names. Where none is named the test is skipped, or fails where CI=true. A named one that isn't
 // running as a whole fails the test.
 func Use(t testing.TB) *Cluster {
 	t.Helper()
@@ -32,7 +32,7 @@ func Use(t testing.TB) *Cluster {
 	return c
 }
 
-// named gives the folder that the environment names.
+// named returns the folder that the environment names.
 func named(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(Environment)
@@ -45,7 +45,7 @@ func named(t testing.TB) string {
 	return dir
 }
 
-// Java gives the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
+// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
 	return oracleOf(t, ofCluster)
@@ -67,7 +67,7 @@ func oracleOf(t testing.TB, hbase release) *Oracle {
 	return sharedOracle("", classes, jars)
 }
 
-// Oracle gives the oracle with the cluster's configuration.
+// Oracle returns the oracle with the cluster's configuration.
 func (c *Cluster) Oracle(t testing.TB) *Oracle {
 	t.Helper()
 	return sharedOracle(c.ConfDir(), c.classes, c.jars)
@@ -78,7 +78,7 @@ var oracles struct {
 	of map[[2]string]*Oracle // by the folders of conf and classes
 }
 
-// sharedOracle gives this process's one oracle for a conf folder and a release's classes.
+// sharedOracle returns this process's one oracle for a conf folder and a release's classes.
 func sharedOracle(conf, classes, jars string) *Oracle {
 	oracles.Lock()
 	defer oracles.Unlock()
@@ -102,7 +102,7 @@ func without(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// UniqueTable gives a name, in HBase's default namespace, that no other test has. A table of that name is dropped at the end of the test.
+// UniqueTable returns a name, in HBase's default namespace, that no other test has. A table of that name is dropped at the end of the test.
 func (c *Cluster) UniqueTable(t testing.TB) string {
 	t.Helper()
 	var b [4]byte

@@ -53,7 +53,7 @@ func Tree(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// HDFS gives a new folder in the HDFS of the test's cluster, which goes with the test.
+// HDFS returns a new folder in the HDFS of the test's cluster, which goes with the test.
 func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
 	t.Helper()
 	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())

@@ -11,7 +11,7 @@ import (
 // Variable is the environment variable that gives the seed of a test that is to be repeated.
 const Variable = "BULKLOAD_SEED"
 
-// New gives random numbers of a new seed, which a failing test shows, or of the seed in Variable.
+// New returns random numbers of a new seed, which a failing test shows, or of the seed in Variable.
 func New(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()

@@ -2,34 +2,34 @@ package books
 
 import "bulkload/internal/digest"
 
-// Region is what was read for one region, duplicates too.
+// Region is what was read for one region, including duplicates.
 type Region struct {
 	Digest digest.Sum
 	Keys   int64 // bytes of row keys
 	Bytes  int64 // of row keys and packed columns
 }
 
-// Add adds what was read for the region elsewhere.
+// Add adds what another goroutine or process has read for the region.
 func (r *Region) Add(o *Region) {
 	r.Digest.Add(o.Digest)
 	r.Keys += o.Keys
 	r.Bytes += o.Bytes
 }
 
-// Sub takes out what was added.
+// Sub subtracts what was added.
 func (r *Region) Sub(o *Region) {
 	r.Digest.Sub(o.Digest)
 	r.Keys -= o.Keys
 	r.Bytes -= o.Bytes
 }
 
-// Content is what an input file holds for one output: how many records, and the digest of their cells. It tells a file
-// that was touched, copied or packed anew from one that says something else.
+// Content is what an input file contains for one output: the number of records, and the digest of their cells. It
+// distinguishes a file that was touched, copied or repacked from one with other records.
 type Content struct {
 	Read     int64      `json:"records"`
 	Rejected int64      `json:"rejected,omitempty"`
 	Filtered int64      `json:"filtered,omitempty"`
-	Digest   digest.Sum `json:"digest"` // of the cells of all other records, duplicates too
+	Digest   digest.Sum `json:"digest"` // of the cells of all other records, including duplicates
 }
 
 // Add adds another part of the file.
@@ -40,10 +40,10 @@ func (c *Content) Add(o *Content) {
 	c.Digest.Add(o.Digest)
 }
 
-// Contents are those of all input files, by their ordinals.
+// Contents are the contents of all input files, by their ordinals.
 type Contents map[int]*Content
 
-// Of is a file's content, to be added to.
+// Of returns a file's content, to be added to.
 func (c Contents) Of(file int) *Content {
 	f := c[file]
 	if f == nil {

@@ -1,5 +1,5 @@
-// Package books holds the accounts of a run: of its rows and cells, of each region, and of each input file. It says whether they
-// add up.
+// Package books counts a run's rows and cells, in total, for each region and for each input file, and checks that the
+// counts agree.
 package books
 
 import (
@@ -19,10 +19,10 @@ type Books struct {
 	CellsWritten int64 `json:"cells_written"`
 	Nulls        int64 `json:"nulls_omitted"`
 	Columns      int   `json:"columns"`              // that become cells
-	TableRows    int64 `json:"table_rows,omitempty"` // of a wide table: where the records that are counted above met
+	TableRows    int64 `json:"table_rows,omitempty"` // of a wide table: the rows that the records above went into
 }
 
-// Written are a region's share.
+// Written is a region's share.
 type Written struct {
 	Rows       int64 `json:"rows"`
 	Duplicates int64 `json:"rows_duplicate"`
@@ -42,7 +42,7 @@ func (b *Books) Add(r Written) {
 	b.TableRows += r.TableRows
 }
 
-// Check says what does not add up.
+// Check returns what does not add up.
 func (b Books) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
 		return errcode.Books.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
@@ -55,7 +55,7 @@ func (b Books) Check() error {
 	return nil
 }
 
-// String is the account in one line.
+// String formats the counts in one line.
 func (b Books) String() string {
 	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
 		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)

@@ -9,40 +9,44 @@ import (
 	"bulkload/partition"
 )
 
-// Checkpoint is a line of the journal: what one goroutine has read since its last one, all of which is in sorted runs on
-// the disk now.
+// Checkpoint is a line of the journal: what one goroutine has read since its last checkpoint, all of which is now in
+// sorted runs on disk.
+//
+// A checkpoint is written between two records, and covers runs, counts, rejects and input position of the same
+// records. That is what makes resuming exact: a record is either in a run and in the counts and before the position,
+// or in none of them. If one of them were recorded at another moment, records would be lost or sorted twice.
 type Checkpoint struct {
-	Read    int64        `json:"read"` // records, rejected ones too
+	Read    int64        `json:"read"` // records, including rejected ones
 	Ended   []EndedSplit `json:"ended,omitempty"`
-	Part    *SplitPart   `json:"part,omitempty"` // of the split that is being read
+	Part    *SplitPart   `json:"part,omitempty"` // of the split being read
 	Rejects *rejectSpan  `json:"rejects,omitempty"`
 	Shares  []RunShare   `json:"shares"`
 }
 
-// EndedSplit is a split that was read to its end, by its place in the list of all.
+// EndedSplit is a split that was read to its end, by its index in the list of all splits.
 type EndedSplit struct {
 	Split int   `json:"split"`
 	Bytes int64 `json:"bytes"`
 }
 
-// SplitPart is the part of a split up to a record, which belongs to it.
+// SplitPart is the part of a split up to and including a record.
 type SplitPart struct {
-	Split   int   `json:"split"`
-	Through int64 `json:"through"` // the record's offset
-	Bytes   int64 `json:"bytes"`
+	Split      int   `json:"split"`
+	LastOffset int64 `json:"through"` // the last record's offset
+	Bytes      int64 `json:"bytes"`
 }
 
-// RunShare is what came to one output. Its run has no name where nothing did.
+// RunShare is one output's part of a checkpoint. Its run has no name if no record went there.
 type RunShare struct {
 	Output  int               `json:"output"`
 	Run     partition.RunFile `json:"run,omitzero"`
-	Regions []regionShare     `json:"regions,omitempty"` // those that something came to
+	Regions []regionShare     `json:"regions,omitempty"` // those that got rows
 	Files   []fileShare       `json:"files,omitempty"`   // of the input, those that were read
 
-	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter did not take
+	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter dropped
 }
 
-// regionShare is a books.Region as it is in the journal.
+// regionShare is a books.Region as stored in the journal.
 type regionShare struct {
 	Region int        `json:"region"`
 	Digest digest.Sum `json:"digest"`
@@ -60,21 +64,22 @@ type fileShare struct {
 	books.Content
 }
 
-// replacement is a line of the journal: an output's run that has come in the place of others.
+// replacement is a line of the journal: an output's run that replaces others, into which it was merged. The replaced
+// runs are deleted only after this line is written.
 type replacement struct {
 	Output int               `json:"output"`
 	From   []string          `json:"from"`
 	Run    partition.RunFile `json:"run"`
 }
 
-// Line is one of the three, for all lines but the first.
+// Line is any line of the journal but the first; exactly one field is set.
 type Line struct {
-	Boot       string       `json:"boot,omitempty"` // of the machine when all that the lines before name was read and found good
+	Boot       string       `json:"boot,omitempty"` // the machine's boot in which everything named by earlier lines was read and found good
 	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
 	Merged     *replacement `json:"merged,omitempty"`
 }
 
-// FileShares lists the books.Contents by their files.
+// FileShares lists the contents by file.
 func FileShares(c books.Contents) []fileShare {
 	var all []fileShare
 	for _, file := range slices.Sorted(maps.Keys(c)) {
@@ -85,7 +90,7 @@ func FileShares(c books.Contents) []fileShare {
 	return all
 }
 
-// SharesSince is what came to regions between two states of their accounts.
+// SharesSince is the difference between two states of the regions' counts.
 func SharesSince(then, now []books.Region) []regionShare {
 	var shares []regionShare
 	for i := range now {

@@ -15,16 +15,19 @@ import (
 	"bulkload/jobs/entry"
 )
 
-// RejectLog passes a goroutine's rejects on, and keeps a copy of those since the last checkpoint for the next one: in
-// memory, and where they are many in a file beside the sorted runs.
+// RejectLog passes a goroutine's rejects on, and copies those since the last checkpoint for the next one: in memory,
+// and if there are many, in a file beside the sorted runs.
+//
+// Rejects belong to a checkpoint like rows do. Input before a checkpoint is not read again, so its rejects must be
+// replayed from here; the rejects after it will be found again, so their copy must not be.
 type RejectLog struct {
 	entry.Rejects
-	keeper *Keeper // nil: no copy is kept
-	name   string  // of the file
+	store  *Store // nil: no copy
+	name   string // of the file
 	file   *os.File
-	from   int64  // in the file, where those since the last checkpoint begin
+	from   int64  // offset in the file of the first one since the last checkpoint
 	at     int64  // its length
-	sum    uint32 // CRC32C of what was written since then
+	sum    uint32 // CRC32C of what was written since the last checkpoint
 	buffer []byte
 }
 
@@ -32,7 +35,7 @@ const rejectBuffer = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// rejectSpan is a part of a log, with whole rejects.
+// rejectSpan is a range of a log that contains whole rejects.
 type rejectSpan struct {
 	File string `json:"file"`
 	From int64  `json:"from"`
@@ -53,14 +56,15 @@ type loggedReject struct {
 	Raw     []byte `json:"raw"`
 }
 
-// NewRejectLog passes the rejects of one goroutine on to sink. k is nil where no copy is kept.
-func NewRejectLog(k *Keeper, sink entry.Rejects, lane int) *RejectLog {
-	return &RejectLog{Rejects: sink, keeper: k, name: fmt.Sprintf("rejects-%03d", lane)}
+// NewRejectLog passes the rejects of one goroutine on to sink. If k is nil, nothing is copied.
+func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
+	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
 }
 
-// Add takes a reject.
+// Add passes a reject on and copies it.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
-	if err := l.Rejects.Add(bad); err != nil || l.keeper == nil {
+	// First to the reject files: a limit that is exceeded ends the run, and then no copy is needed.
+	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
 	}
 	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
@@ -75,17 +79,17 @@ func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	return l.flush()
 }
 
-// flush writes the buffer behind what is in the file: also what a process has left there that was killed before its next
-// checkpoint.
+// flush appends the buffer to the file. Bytes that a killed process has left there after its last checkpoint stay
+// before it: no span names them.
 func (l *RejectLog) flush() (err error) {
 	if len(l.buffer) == 0 {
 		return nil
 	}
-	if err := l.keeper.Begin(); err != nil {
+	if err := l.store.Begin(); err != nil {
 		return err
 	}
 	if l.file == nil {
-		if l.file, err = os.OpenFile(filepath.Join(l.keeper.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		if l.file, err = os.OpenFile(filepath.Join(l.store.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
 		if l.at, err = l.file.Seek(0, io.SeekEnd); err != nil {
@@ -100,8 +104,9 @@ func (l *RejectLog) flush() (err error) {
 	return err
 }
 
-// Settle gives the rejects since the last checkpoint; nil where there were none.
-func (l *RejectLog) Settle() (*rejectSpan, error) {
+// CutSpan ends the current span and returns it; nil if there were no rejects since the last one. The span's bytes are
+// in the file when it returns.
+func (l *RejectLog) CutSpan() (*rejectSpan, error) {
 	if err := l.flush(); err != nil {
 		return nil, err
 	}
@@ -109,6 +114,7 @@ func (l *RejectLog) Settle() (*rejectSpan, error) {
 		return nil, nil
 	}
 	span := &rejectSpan{l.name, l.from, l.at, l.sum}
+	// The next span begins where this one ends, so no reject is in two spans.
 	l.from, l.sum = l.at, 0
 	return span, nil
 }
@@ -121,14 +127,15 @@ func (l *RejectLog) CloseFile() error {
 	return l.file.Close()
 }
 
-// checkRejects holds a log's part against its checksum.
-func (k *Keeper) checkRejects(span *rejectSpan) error {
+// checkRejects compares a span with its checksum.
+func (k *Store) checkRejects(span *rejectSpan) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	sum := crc32.New(castagnoli)
+	// A span that is too short is as bad as a changed one: the log may not have reached the disk.
 	n, err := io.Copy(sum, io.NewSectionReader(f, span.From, span.To-span.From))
 	if err == nil && (n != span.To-span.From || sum.Sum32() != span.Sum) {
 		err = fmt.Errorf("%s has changed", f.Name())
@@ -136,8 +143,8 @@ func (k *Keeper) checkRejects(span *rejectSpan) error {
 	return err
 }
 
-// Replay gives the rejects of a log's part to a sink.
-func (k *Keeper) Replay(span *rejectSpan, sink entry.Rejects) error {
+// Replay passes the rejects of a span to a sink.
+func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -161,7 +168,7 @@ func (k *Keeper) Replay(span *rejectSpan, sink entry.Rejects) error {
 	return nil
 }
 
-func (k *Keeper) parseReject(line []byte) (*ingest.BadRecord, error) {
+func (k *Store) parseReject(line []byte) (*ingest.BadRecord, error) {
 	var r loggedReject
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func (g *gathered) Close(int64) error             { return nil }
 // TestRejectLogKeepsAll: a reject that a killed run has kept comes back with all that the files of rejects are made of.
 func TestRejectLogKeepsAll(t *testing.T) {
 	files := []ingest.File{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
-	k := &Keeper{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &journal.Journal{}}
+	k := &Store{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &journal.Journal{}}
 	csv := ingest.PositionIn(storage.Local, files[1], 17, 3)
 	csv.Heading = "\"ID\",\"\xd6\xd0\""
 	row := ingest.PositionIn(storage.Local, files[0], 4, 5)
@@ -37,7 +37,7 @@ func TestRejectLogKeepsAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	span, err := log.Settle()
+	span, err := log.CutSpan()
 	if err != nil || span == nil {
 		t.Fatal(span, err)
 	}

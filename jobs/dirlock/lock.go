@@ -1,5 +1,5 @@
-// Package dirlock locks an output directory, on any file system, against other runs: also against those of dead processes and of
-// other machines.
+// Package dirlock locks an output directory, on any file system, against other runs, including those on other
+// machines, and deals with locks of dead processes.
 package dirlock
 
 import (
@@ -21,9 +21,9 @@ import (
 const (
 	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it
-	LockStale   = 10 * time.Minute // untouched for this long, the lock of an owner that can't be seen is given up
-	lockBlank   = time.Minute      // and this long where it names nobody: whoever made it failed to write it
-	lockRemoval = 5 * time.Second  // how long a failed lock is tried to be removed
+	LockStale   = 10 * time.Minute // untouched for so long, the lock of an owner that can't be seen is taken over
+	lockBlank   = time.Minute      // likewise, if it names nobody: whoever made it failed to write it
+	lockRemoval = 5 * time.Second  // how long to try to remove a lock that could not be written
 )
 
 // Lock keeps other runs out of an output directory.
@@ -33,7 +33,7 @@ type Lock struct {
 	processes processes
 	me        Owner
 	Text      []byte   // the file's content
-	beaten    []string // the tokens of those that it was taken over from
+	beaten    []string // tokens of the owners that it was taken over from
 	stop      chan struct{}
 	done      sync.WaitGroup
 
@@ -42,13 +42,13 @@ type Lock struct {
 	temps   bool       // the folder for temporary files was made
 }
 
-// Take locks an output directory, which must be there, or says who holds it (try later). lost is called when the
-// lock turns out to be somebody else's later.
-func Take(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
-	return takeLockAs(ctx, fsys, dir, systemProcesses, user, lost)
+// Acquire locks an existing output directory, or returns an error that names the holder (try later). lost is called
+// if another run takes the lock over afterwards.
+func Acquire(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
+	return acquireAs(ctx, fsys, dir, systemProcesses, user, lost)
 }
 
-func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
+func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
 	l := &Lock{FS: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
@@ -77,7 +77,7 @@ func takeLockAs(ctx context.Context, fsys storage.FS, dir string, p processes, u
 
 func (l *Lock) name() string { return path.Join(l.dir, LockName) }
 
-// create writes the lock. One that could not be written in full is removed: it would keep everybody out.
+// create writes the lock. One that could not be written in full is removed, since it would keep everybody out.
 func (l *Lock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
@@ -92,9 +92,9 @@ func (l *Lock) create() error {
 		return nil
 	}
 	removed := make(chan struct{})
-	go func() { // a file system that is down may take minutes to say so
+	go func() { // a file system that is down may need minutes to fail
 		defer close(removed)
-		_ = storage.RemoveIfThere(l.FS, l.name()) // where it is left, the next run takes it over in a minute
+		_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
 	}()
 	select {
 	case <-removed:
@@ -103,7 +103,7 @@ func (l *Lock) create() error {
 	return err
 }
 
-// takeOver moves the lock of a dead owner away; an error where the owner may be alive.
+// takeOver moves the lock of a dead owner away; an error if the owner may be alive.
 func (l *Lock) takeOver() error {
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func (l *Lock) takeOver() error {
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
-	// Between the look and the move another run may have taken over: then it is its lock that was moved.
+	// Another run may have taken over between the check and the move: then it was its lock that was moved.
 	if moved, err := l.read(aside); err == nil && !moved.same(held) {
 		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
 	}
@@ -136,13 +136,14 @@ func (l *Lock) read(name string) (Owner, error) {
 	var o Owner
 	text, err := storage.ReadFile(l.FS, name, 64<<10)
 	if err == nil && json.Unmarshal(text, &o) != nil {
-		// A crash may leave it empty; its age decides then.
+		// A crash may leave it empty; then its age decides.
 		o = Owner{}
 	}
 	return o, err
 }
 
-// old tells whether the lock of an owner that can't be seen was not touched for too long, by the file system's own clock.
+// old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
+// clock.
 func (l *Lock) old(held Owner) bool {
 	now, err := l.clock()
 	if err != nil {
@@ -165,12 +166,12 @@ func (l *Lock) clock() (time.Time, error) {
 	if err := storage.CreateFile(l.FS, probe, nil); err != nil {
 		return time.Time{}, err
 	}
-	defer func() { _ = l.FS.Remove(probe) }() // one that is left does no harm
+	defer func() { _ = l.FS.Remove(probe) }() // one that stays does no harm
 	info, err := l.FS.Stat(probe)
 	return info.ModTime, err
 }
 
-// refresh touches the lock now and then, so that other machines see that we live.
+// refresh touches the lock periodically, so that other machines see that this process lives.
 func (l *Lock) refresh(ctx context.Context, lost func(error)) {
 	defer l.done.Done()
 	tick := time.NewTicker(lockRefresh)
@@ -190,12 +191,12 @@ func (l *Lock) refresh(ctx context.Context, lost func(error)) {
 	}
 }
 
-// Touch writes the lock anew. It is an error only where the lock is lost, or will be before long: one failure is none,
-// since the next tick tries again, well before others give the lock up.
+// Touch rewrites the lock. It returns an error only if the lock is lost, or soon will be: after a single failure the
+// next tick tries again, well before others take the lock over.
 func (l *Lock) Touch() error {
 	held, err := l.read(l.name())
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
-		return l.taken(held, gone)
+		return l.takenOver(held, gone)
 	}
 	now := time.Now()
 	var temps string
@@ -212,7 +213,7 @@ func (l *Lock) Touch() error {
 	return l.fresh()
 }
 
-// Check looks whether the lock is still ours, before something is changed that another run would rely on.
+// Check checks that the lock is still this run's, before a change that another run would rely on.
 func (l *Lock) Check() error {
 	if err := l.fresh(); err != nil {
 		return err
@@ -222,7 +223,7 @@ func (l *Lock) Check() error {
 		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
 	}
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
-		return l.taken(held, gone)
+		return l.takenOver(held, gone)
 	}
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
@@ -230,7 +231,7 @@ func (l *Lock) Check() error {
 	return nil
 }
 
-// lost is the error of check where it says that the lock is ours no more, not where it can't be read.
+// lost returns an error of Check only if it says that the lock is lost, not if the lock can't be read.
 func (l *Lock) lost() error {
 	if err := l.Check(); failure.KindOf(err) == failure.Later && !errors.Is(err, storage.ErrUnavailable) {
 		return err
@@ -238,8 +239,8 @@ func (l *Lock) lost() error {
 	return nil
 }
 
-// Explain gives the reason of a failure where that is the loss of the lock: whatever failed then, it was because of that, and
-// the same command may succeed later.
+// Explain replaces the error of a failure by the loss of the lock, if that is its cause: whatever failed then, failed
+// because of that, and the same command may succeed later.
 func (l *Lock) Explain(err error) error {
 	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
@@ -250,35 +251,35 @@ func (l *Lock) Explain(err error) error {
 	return err
 }
 
-// fresh is an error once the lock was not touched for so long that another machine may soon take it over.
+// fresh is an error if the lock was untouched for so long that another machine may soon take it over.
 func (l *Lock) fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the clock on the wall: it goes on while a machine sleeps
+	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps
 		return errcode.LockLost.Errorf("the lock of %s was not written for %v, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second))
 	}
 	return nil
 }
 
-// SetTouched says when the lock was last written.
+// SetTouched sets when the lock was last written.
 func (l *Lock) SetTouched(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched = t.Round(0)
 }
 
-func (l *Lock) taken(by Owner, gone bool) error {
+func (l *Lock) takenOver(by Owner, gone bool) error {
 	if gone {
 		return errcode.LockLost.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}
 	return errcode.LockLost.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
-// Release gives the directory free.
+// Release unlocks the directory.
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.done.Wait()
-	_ = l.FS.RemoveAll(l.tempPath()) // what is left of it, the next one to lock the directory removes
+	_ = l.FS.RemoveAll(l.tempPath()) // the next run to lock the directory removes the rest
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
 		return nil

@@ -24,17 +24,17 @@ import (
 func TestLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
-	l, err := Take(ctx, storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(ctx, storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Take(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
+	if _, err := Acquire(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Take(ctx, storage.Local, dir, "other", func(error) {})
+	again, err := Acquire(ctx, storage.Local, dir, "other", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,13 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no datano
 // TestFailedLockIsRemoved: a lock whose writing failed keeps nobody out.
 func TestFailedLockIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Take(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
+	if _, err := Acquire(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
 		t.Fatal("a lock that can't be written is taken")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left in the directory: %v", left)
 	}
-	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (c lockCase) run(t *testing.T) {
 	if err := os.Chtimes(file, then, then); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if (err == nil) != c.taken || err != nil && (failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), c.says)) {
 		t.Errorf("taken over: %v, want %v (%v)", err == nil, c.taken, err)
 	}
@@ -303,7 +303,7 @@ func TestLockChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of TestLockInAnotherContainer")
 	}
-	_, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
+	_, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	fmt.Printf("child: kind %d, %v\n", failure.KindOf(err), err)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
@@ -355,7 +355,7 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := Take(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
+		if _, err := Acquire(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -375,7 +375,7 @@ func TestLockInAnotherContainer(t *testing.T) {
 func TestLocksOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *Lock {
-		l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
+		l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +436,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Take(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Owner says who holds a lock. An older bulkload's has no boot, namespaces and token.
+// Owner identifies the holder of a lock. That of an older bulkload has no boot, namespaces and token.
 type Owner struct {
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`
-	Process    string    `json:"process"`              // when the process began, so that a reused pid is not taken for it
+	Process    string    `json:"process"`              // when the process started, so that a reused pid is not mistaken for it
 	Boot       string    `json:"boot,omitempty"`       // of the machine
-	Namespaces string    `json:"namespaces,omitempty"` // in which pid and process mean something
+	Namespaces string    `json:"namespaces,omitempty"` // in which pid and process start are valid
 	Token      string    `json:"token,omitempty"`      // of this lock alone; its temporary files carry it
 	User       string    `json:"user"`
 	Since      time.Time `json:"since"`
 }
 
-// String names the owner for people.
+// String describes the owner for people.
 func (o Owner) String() string {
 	if o.blank() {
 		return "a process that has not said who it is"
@@ -33,14 +33,14 @@ func (o Owner) String() string {
 	return fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
 }
 
-// blank tells whether the lock names nobody: its writing failed, or lasts still.
+// blank reports whether the lock names nobody: writing it failed, or is still in progress.
 func (o Owner) blank() bool { return o.PID == 0 }
 
 func (o Owner) same(p Owner) bool {
 	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Token == p.Token && o.Since.Equal(p.Since)
 }
 
-// fate is what is known of a lock's owner.
+// fate is what is known about a lock's owner.
 type fate int
 
 const (
@@ -49,18 +49,18 @@ const (
 	dead
 )
 
-// ended stands for the start of a process that has ended and is only listed still, until its parent asks how.
+// ended is the start of a process that has ended and is listed only until its parent waits for it.
 const ended = "ended"
 
-// processes is how this process sees others.
+// processes is this process's view of others.
 type processes struct {
-	proc   string              // where the proc file system is
-	signal func(pid int) error // says whether there is such a process
+	proc   string              // mount point of the proc file system
+	signal func(pid int) error // reports whether such a process exists
 }
 
 var systemProcesses = processes{"/proc", func(pid int) error { return syscall.Kill(pid, 0) }}
 
-// self is the owner that this process is, with a new token.
+// self is this process as an owner, with a new token.
 func (p processes) self(user string) Owner {
 	host, err := os.Hostname()
 	if err != nil {
@@ -77,29 +77,29 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
-// IsToken tells whether a name has the form of a lock's token.
+// IsToken reports whether a name has the form of a lock's token.
 func IsToken(name string) bool {
 	return len(name) == 2*tokenBytes && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 func (p processes) read(elements ...string) string {
-	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...)) // where it is not there, the callers do without
+	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...)) // callers can do without a missing file
 	return string(text)
 }
 
-// boot tells one life of the machine from the next; "" where that is not known.
+// boot identifies the machine's current boot; "" if unknown.
 func (p processes) boot() string {
 	return strings.TrimSpace(p.read("sys/kernel/random/boot_id"))
 }
 
-// BootID tells one life of this machine from the next; "" where that is not known.
+// BootID identifies the machine's current boot; "" if unknown.
 func BootID() string { return systemProcesses.boot() }
 
-// start tells one life of a pid from the next: the kernel's start time and boot, or "" where it does not say, as of another
-// user's process where /proc hides them.
+// start distinguishes the lives of a pid: the kernel's start time and boot, or "" if unknown, as for another user's
+// process where /proc hides those.
 func (p processes) start(pid string) string {
 	stat := p.read(pid, "stat")
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the name before it may hold anything
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the name before it may contain anything
 	if len(fields) < 20 {
 		return ""
 	}
@@ -109,8 +109,8 @@ func (p processes) start(pid string) string {
 	return fields[19] + "@" + p.boot()
 }
 
-// namespaces are those that pids and start times count in. It is "" where they are not known, or where /proc shows the
-// processes of another one: its numbers mean others then.
+// namespaces identifies the namespaces of pids and start times. It is "" if unknown, or if /proc shows another pid
+// namespace: its numbers mean other processes then.
 func (p processes) namespaces() string {
 	for line := range strings.Lines(p.read("self/status")) {
 		pids, found := strings.CutPrefix(line, "NSpid:") // this process in /proc's namespace, and in each one within it
@@ -130,9 +130,9 @@ func (p processes) namespaces() string {
 	return ""
 }
 
-// fate finds out what became of a lock's owner, as far as it can be seen from here, and why it can't. Dead is said only of a
-// process of the same boot of the same machine, whose number means the same here. A boot ID is one machine's: neither the
-// host's name nor its machine ID are, for clones share them.
+// fate determines what happened to a lock's owner, as far as it can be seen from here, and why it can't. Only a
+// process of the same boot of the same machine, in the same namespaces, is ever called dead. The boot ID identifies
+// the machine: host name and machine ID don't, since clones share them.
 func (p processes) fate(o, me Owner) (f fate, why string) {
 	switch {
 	case o.blank():
@@ -152,7 +152,7 @@ func (p processes) fate(o, me Owner) (f fate, why string) {
 	switch now := p.start(strconv.Itoa(o.PID)); {
 	case now == "" || o.Process == "":
 		return unknown, fmt.Sprintf("%s does not show it to this user", p.proc)
-	case now != o.Process: // it has ended, or is another one with its number
+	case now != o.Process: // it has ended, or another process has its number
 		return dead, ""
 	}
 	return alive, ""

@@ -11,19 +11,19 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Files that are being written have their names in a folder of their own below .tmp, which is named by the token of the
-// lock under which they are written: two runs, one of which has lost its lock, never write to the same name. It holds a
-// file that says who its owner is.
+// Files that are being written are in a folder of their own below .tmp, named by the token of the lock under which
+// they are written. Two runs, one of which has lost its lock, therefore never write to the same name. The folder
+// holds a file that identifies its owner.
 //
-// To look at the lock and to rename are two steps. Who takes a lock over from an owner that it believes to be gone removes
-// that owner's folder before it looks at anything else: should the owner wake up between its two steps, there is nothing
-// left that it could rename.
+// A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
+// removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to
+// rename.
 const ownerName = "_owner"
 
 // tempPath is the folder for the lock's temporary files.
 func (l *Lock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
-// TempFolder is tempPath, made when it is asked for first. It is not made again: where it is gone, the lock is.
+// TempFolder is tempPath, created at the first call. It is not created again: if it is gone, so is the lock.
 func (l *Lock) TempFolder() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,7 +34,7 @@ func (l *Lock) TempFolder() (string, error) {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
 	name := path.Join(l.tempPath(), ownerName)
-	err := storage.RemoveIfThere(l.FS, name) // of an attempt that failed
+	err := storage.RemoveIfThere(l.FS, name) // left by a failed attempt
 	if err == nil {
 		err = storage.CreateFile(l.FS, name, l.Text)
 	}
@@ -45,8 +45,8 @@ func (l *Lock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// ClearTemps removes the temporary files of owners that are gone, first of all of those that the lock was taken over from.
-// What is no such folder is left to the run that knows the directory for its own.
+// ClearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
+// else in .tmp is left to the run that owns the directory.
 func (l *Lock) clearTemps() error {
 	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
@@ -56,19 +56,20 @@ func (l *Lock) clearTemps() error {
 		if !f.Dir || !IsToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
 			continue
 		}
-		// Moved away it has no name any more that its owner knows, in one step, whatever the owner is making there.
+		// The move takes away the name by which the owner knows the folder, in one step, whatever the owner is
+		// writing there.
 		name := path.Join(l.dir, TempDir, f.Name)
 		aside := name + "." + l.me.Token
 		if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		_ = l.FS.RemoveAll(aside) // what is left of it, the next run removes
+		_ = l.FS.RemoveAll(aside) // the next run removes the rest
 	}
 	return nil
 }
 
-// deserted tells whether the owner of a folder of temporary files is gone: one that can't be seen where nothing has come
-// into its folder or gone for as long as it takes to lose a lock.
+// deserted reports whether the owner of a folder of temporary files is gone. An owner that can't be seen counts as
+// gone if nothing has changed in its folder for as long as it takes to lose a lock.
 func (l *Lock) deserted(folder storage.Info) bool {
 	if slices.Contains(l.beaten, folder.Name) {
 		return true
@@ -88,8 +89,8 @@ func (l *Lock) deserted(folder storage.Info) bool {
 	return err == nil && now.Sub(folder.ModTime) > LockStale
 }
 
-// guardedFS is a file system for the holder of a lock: what changes the directory it locks is done only while the lock is
-// held. Temporary files are the holder's own, whatever becomes of the lock.
+// guardedFS is a file system for the holder of a lock: it changes the locked directory only while the lock is held.
+// Temporary files belong to the holder in any case.
 type guardedFS struct {
 	storage.FS
 	lock *Lock
@@ -98,7 +99,7 @@ type guardedFS struct {
 // Unwrap is for storage.DelegatorOf.
 func (g guardedFS) Unwrap() storage.FS { return g.FS }
 
-// Guarded is the file system for the holder of the lock.
+// Guarded returns the file system for the holder of the lock.
 func (l *Lock) Guarded() storage.FS { return guardedFS{l.FS, l} }
 
 func (g guardedFS) check(name string) error {

@@ -11,21 +11,21 @@ import (
 	"bulkload/values"
 )
 
-// ErrFiltered says that the job's filter does not take a record.
+// ErrFiltered says that the job's filter drops a record.
 var ErrFiltered = errors.New("the filter does not take the record")
 
-// columnRules is what columns_map, timestamp and filter make of the records of one output, in one goroutine.
+// columnRules applies columns_map, timestamp and filter to the records of one output, in one goroutine.
 type columnRules struct {
 	job     *jobfile.Job
-	filter  *filter.Evaluator // nil: all records are wanted
-	none    bool              // values are stored as they come
-	columns []columnRule      // of the columns at which there is something to do
-	moments *momentColumn     // nil: all rows have the job's timestamp
-	values  []values.Value    // of the present record, then the constants
-	room    []byte            // for values that are stored in another form
+	filter  *filter.Evaluator // nil: all records are accepted
+	none    bool              // values are stored unchanged
+	columns []columnRule      // the columns with rules
+	moments *timestampColumn  // nil: all rows have the job's timestamp
+	values  []values.Value    // of the current record, then the constants
+	buf     []byte            // for values that are converted
 }
 
-// columnRule is what is done with one column's values.
+// columnRule is the rule for one column's values.
 type columnRule struct {
 	column int
 	width  int // 0: any
@@ -34,8 +34,8 @@ type columnRule struct {
 	binary bool
 }
 
-// momentColumn is the column from which the timestamps come.
-type momentColumn struct {
+// timestampColumn is the column with the rows' timestamps.
+type timestampColumn struct {
 	column int
 	reader *values.Reader
 }
@@ -51,9 +51,9 @@ func newColumnRules(j *jobfile.Job) columnRules {
 		}
 	}
 	if i, ok := j.Column(j.Moments); ok {
-		t, _ := jobfile.TimestampType(&j.Columns[i]) // reading the job file has checked it
+		t, _ := jobfile.TimestampType(&j.Columns[i]) // checked when the job file was read
 		reader, _ := values.NewReader(t)             // likewise
-		r.moments = &momentColumn{i, reader}
+		r.moments = &timestampColumn{i, reader}
 	}
 	r.values = make([]values.Value, len(j.Columns), len(j.Columns)+len(j.Constants))
 	for _, c := range j.Constants {
@@ -66,25 +66,26 @@ func newColumnRules(j *jobfile.Job) columnRules {
 func newColumnRule(c *jobfile.Column, i int) columnRule {
 	rule := columnRule{column: i, width: c.Width, null: c.Null, binary: c.Binary && !c.Skip}
 	if c.Type.Checked() {
-		rule.reader, _ = values.NewReader(c.Type) // reading the job file has checked it
+		rule.reader, _ = values.NewReader(c.Type) // checked when the job file was read
 	}
 	return rule
 }
 
-// want gives ErrFiltered for a record that the filter does not take, and an *ingest.BadRecord for one that it can't judge.
-func (r *columnRules) want(record *ingest.Record) error {
+// applyFilter returns ErrFiltered for a record that the filter drops, and an *ingest.BadRecord for one that it can't
+// evaluate.
+func (r *columnRules) applyFilter(record *ingest.Record) error {
 	wanted, err := r.filter.Wanted(record.Fields)
 	switch {
 	case err != nil:
-		return r.unjudged(record, err)
+		return r.badFilterValue(record, err)
 	case !wanted:
 		return ErrFiltered
 	}
 	return nil
 }
 
-// unjudged is a record that the filter can't judge.
-func (r *columnRules) unjudged(record *ingest.Record, err error) error {
+// badFilterValue is a record that the filter can't evaluate.
+func (r *columnRules) badFilterValue(record *ingest.Record, err error) error {
 	var fault *filter.Fault
 	if !errors.As(err, &fault) {
 		return err
@@ -92,11 +93,11 @@ func (r *columnRules) unjudged(record *ingest.Record, err error) error {
 	return reject(errcode.RejectFilter, record, r.job, fault.Column, fault.Reason)
 }
 
-// apply gives a record's values as they are stored, with the constants behind them, and its timestamp. The values hold
-// until the next call. The error is an *ingest.BadRecord.
+// apply returns a record's values as they are stored, followed by the constants, and its timestamp. The values are
+// valid until the next call. The error is an *ingest.BadRecord.
 func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
-	r.room = r.room[:0]
+	r.buf = r.buf[:0]
 	for i := range r.columns {
 		rule := &r.columns[i]
 		if problem := r.store(rule, &r.values[rule.column]); problem != "" {
@@ -113,7 +114,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	return r.values, timestamp, nil
 }
 
-// store puts a value into the form in which it is stored, and says what is wrong with it.
+// store converts a value to its stored form, or says what is wrong with it.
 func (r *columnRules) store(rule *columnRule, value *values.Value) (problem string) {
 	x := value.Bytes()
 	switch {
@@ -126,9 +127,9 @@ func (r *columnRules) store(rule *columnRule, value *values.Value) (problem stri
 	case !rule.binary:
 		return rule.reader.Check(x)
 	}
-	from := len(r.room)
-	r.room, problem = rule.reader.AppendBinary(r.room, x)
-	*value = values.ValueOf(r.room[from:len(r.room):len(r.room)])
+	from := len(r.buf)
+	r.buf, problem = rule.reader.AppendBinary(r.buf, x)
+	*value = values.ValueOf(r.buf[from:len(r.buf):len(r.buf)])
 	return problem
 }
 
@@ -149,8 +150,8 @@ const (
 	problemLate     = "a timestamp behind the year 9999; is it in another unit than milliseconds?"
 )
 
-// of is a record's timestamp in epoch milliseconds.
-func (m *momentColumn) of(fields []values.Value) (ms int64, problem string) {
+// of returns a record's timestamp in epoch milliseconds.
+func (m *timestampColumn) of(fields []values.Value) (ms int64, problem string) {
 	x := fields[m.column]
 	if x.Null() {
 		return 0, problemNoMoment

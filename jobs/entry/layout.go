@@ -16,11 +16,12 @@ import (
 	"bulkload/values"
 )
 
-// Layout is the fixed order of a row's cells: by family, then by qualifier, as HBase orders them. A sort entry's payload
-// holds the values in this order, after the row's timestamp where each row has its own.
+// Layout is the fixed order of a row's cells: by family, then by qualifier, as in HBase. A sort entry's payload has
+// the values in this order, after the row's timestamp if each row has its own. It is fixed by the job before the sort
+// begins: packed values have no names, so with another order they would end up in other columns.
 type Layout struct {
-	Wide      bool  // the cells' qualifiers begin with one of the record's
-	Sources   []int // of each cell: the input column, or after those the constant
+	Wide      bool  // the cells' qualifiers begin with the record's qualifier
+	Sources   []int // for each cell: the input column, or after those the constant
 	hashes    []uint64
 	Families  []Family
 	timed     bool  // each record has its own timestamp
@@ -36,7 +37,7 @@ type Family struct {
 	Qualifiers  [][]byte
 }
 
-// NewLayout is the layout of a job's cells.
+// NewLayout returns the layout of a job's cells.
 func NewLayout(j *jobfile.Job) (*Layout, error) {
 	columns := j.ValueColumns()
 	l := &Layout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
@@ -71,7 +72,7 @@ func NewLayout(j *jobfile.Job) (*Layout, error) {
 	return l, nil
 }
 
-// Pack appends a record's timestamp where it is its own, and its values packed.
+// Pack appends a record's timestamp, if each has its own, and its packed values.
 func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.Sources {
@@ -80,8 +81,8 @@ func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte
 	return dst
 }
 
-// PackAndDigest is pack, and gives the row with the values as cells: both in one pass, since every record goes through
-// here. named is what their qualifiers begin with in a wide table.
+// PackAndDigest is Pack, and also adds the values as cells to the row's digest: in one pass, since every record goes
+// through here. named is the beginning of their qualifiers in a wide table.
 func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value, timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.Sources {
@@ -104,7 +105,7 @@ func (l *Layout) packTimestamp(dst []byte, timestamp int64) []byte {
 // ErrPayload says that a sorted run is damaged: a payload of it can't be read.
 var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
 
-// CutTimestamp gives a payload's timestamp and packed values.
+// CutTimestamp returns a payload's timestamp and packed values.
 func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {
 	if !l.timed {
 		return l.timestamp, payload, nil
@@ -115,7 +116,7 @@ func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 	return int64(binary.BigEndian.Uint64(payload)), payload[8:], nil
 }
 
-// Unpack fills values with views of a payload, and gives the row's timestamp.
+// Unpack fills values with views of a payload, and returns the row's timestamp.
 func (l *Layout) Unpack(payload []byte, fields []values.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.CutTimestamp(payload)
 	for i := range fields {
@@ -129,7 +130,7 @@ func (l *Layout) Unpack(payload []byte, fields []values.Value) (timestamp int64,
 	return timestamp, nil
 }
 
-// DigestPayload adds a record's cells, taken from its payload, to a sum.
+// DigestPayload adds a record's cells, from its payload, to a sum.
 func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) error {
 	timestamp, packed, err := l.CutTimestamp(payload)
 	if err != nil {
@@ -152,7 +153,7 @@ func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) erro
 	return nil
 }
 
-// DigestValues adds a record's cells, taken from its unpacked values, to a sum.
+// DigestValues adds a record's cells, from its unpacked values, to a sum.
 func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, fields []values.Value, timestamp int64) {
 	cells := digest.NewRow(row, cell.Put)
 	for i, value := range fields {
@@ -163,7 +164,7 @@ func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, fields []value
 	sum.AddRow(cells, timestamp)
 }
 
-// hash is that of a cell's column.
+// hash returns the hash of a cell's column.
 func (l *Layout) hash(i int, named []byte) uint64 {
 	if l.Wide {
 		return l.wideHash(i, named)
@@ -185,7 +186,7 @@ func (l *Layout) familyOf(i int) *Family {
 	return &l.Families[f]
 }
 
-// FamilyNamed is the place of a family; 0 for one that is not there.
+// FamilyNamed is the index of a family; 0 if it does not exist.
 func (l *Layout) FamilyNamed(name []byte) int {
 	for i := range l.Families {
 		if bytes.Equal(l.Families[i].Bytes, name) {
@@ -195,7 +196,7 @@ func (l *Layout) FamilyNamed(name []byte) int {
 	return 0
 }
 
-// Cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
+// Cells visits a record's cells in order. The cell is valid during the call; its qualifier may be retained.
 func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
 	for _, f := range l.Families {
 		for i := f.First; i < f.Last; i++ {

@@ -13,24 +13,24 @@ import (
 	"bulkload/values"
 )
 
-// Key makes the row keys of one output, in one goroutine, and what the column rules make of the records.
+// Key builds the row keys of one output and applies its column rules, in one goroutine.
 type Key struct {
 	Job       *jobfile.Job
 	keys      *keys.Evaluator
 	qualifier *keys.Evaluator // of a wide table; nil: a record is a row
 	rules     columnRules
 
-	Key    []byte // of the present record, as it is sorted
-	RowLen int    // of its first part, which names the row
+	Key    []byte // of the current record, in the sort's form
+	RowLen int    // of its first part, the row
 	Row    []byte
 
-	Values    []values.Value // of the present record, in the order of Job.valueColumns
+	Values    []values.Value // of the current record, in the order of Job.valueColumns
 	Timestamp int64          // likewise
 
-	Fault *keys.ValueError // why the last record that was refused has no row key or qualifier; nil: for another reason
+	Fault *keys.ValueError // why the last refused record has no row key or qualifier; nil if it was refused for another reason
 }
 
-// NewKey is for one goroutine.
+// NewKey returns a Key for one goroutine.
 func NewKey(j *jobfile.Job) Key {
 	k := Key{Job: j, keys: j.RowKey.Evaluator(), rules: newColumnRules(j)}
 	if j.Wide != nil {
@@ -39,11 +39,11 @@ func NewKey(j *jobfile.Job) Key {
 	return k
 }
 
-// append appends a record's row key to dst, and does what the column rules say. The error is ErrFiltered where the record
-// is not wanted, and an *ingest.BadRecord where it can't be used.
+// append appends a record's row key to dst, and applies the column rules. The error is ErrFiltered if the record is
+// dropped, and an *ingest.BadRecord if it can't be used.
 func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) {
 	if k.rules.filter != nil {
-		if err := k.rules.want(record); err != nil {
+		if err := k.rules.applyFilter(record); err != nil {
 			return nil, err
 		}
 	}
@@ -59,8 +59,8 @@ func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) 
 	return row, nil
 }
 
-// Build makes the key of a record as it is sorted: the row key, and for a wide table the qualifier after it. The key
-// takes the place of what the buffer holds, where there is room.
+// Build builds a record's key for the sort: the row key and, for a wide table, the qualifier. The key overwrites the
+// buffer if it has the capacity.
 func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	buffer = buffer[:0]
 	if k.qualifier == nil {
@@ -83,7 +83,7 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	return nil
 }
 
-// Named is the qualifier that the record's cells begin with; nil where a record is a row.
+// Named is the beginning of the qualifiers of the record's cells; nil unless the table is wide.
 func (k *Key) Named() []byte {
 	if k.qualifier == nil {
 		return nil
@@ -95,7 +95,7 @@ func (k *Key) Named() []byte {
 func (k *Key) refuse(record *ingest.Record, err error, qualifier bool) error {
 	var value *keys.ValueError
 	if !errors.As(err, &value) {
-		return fmt.Errorf("build the row key of the record at %s: %w", record.Place(), err)
+		return fmt.Errorf("build the row key of the record at %s: %w", record.Location(), err)
 	}
 	k.Fault = value
 	if qualifier {
@@ -104,7 +104,8 @@ func (k *Key) refuse(record *ingest.Record, err error, qualifier bool) error {
 	return reject(errcode.RejectKey, record, k.Job, value.Column, value.Reason)
 }
 
-// reject is a record that can't be used for one of its columns; for none of them where column is below 0.
+// reject makes the reject of a record that can't be used because of one of its columns; of none of them if column is
+// negative.
 func reject(code errcode.Code, record *ingest.Record, j *jobfile.Job, column int, reason string) *ingest.BadRecord {
 	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw, Code: code}
 	if column >= 0 && column < len(j.Columns) {

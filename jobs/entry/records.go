@@ -1,5 +1,5 @@
-// Package entry makes sort entries of records: the key as it is sorted, and the values packed after it. The column rules and the
-// filter are applied here.
+// Package entry makes sort entries of records: the sort's key, followed by the packed values. It applies the column
+// rules and the filter.
 package entry
 
 import (
@@ -16,36 +16,37 @@ import (
 	"bulkload/jobs/timing"
 )
 
-// Rejects takes the records that can't be used.
+// Rejects accepts the records that can't be used.
 type Rejects interface {
 	Add(*ingest.BadRecord) error
 	Count() int64
 	Close(read int64) error
 }
 
-// Reader reads splits in one goroutine, and tells the records that can be used from those that can't.
+// Reader reads splits in one goroutine, and separates the records that can be used from those that can't.
 type Reader struct {
-	Form    ingest.Form
-	FS      storage.FS
-	rejects Rejects
-	meter   *progress.Meter
-	Read    int64 // records so far, rejected ones too
-	Refused int64 // of them, those that were rejected
-	At      int64 // offset of the last of them
-	After   int64 // the records up to this offset of a split are passed over; -1: none
-	In      ingest.Records
-	Times   *timing.ReadTimes
-	Busy    func() time.Duration // what the visitor did of another phase so far
+	Form        ingest.Form
+	FS          storage.FS
+	rejects     Rejects
+	meter       *progress.Meter
+	Read        int64 // records so far, including rejected ones
+	Refused     int64 // rejected ones among them
+	At          int64 // offset of the last of them
+	ResumeAfter int64 // records of a split up to this offset are skipped; -1: none
+	In          ingest.Records
+	Times       *timing.ReadTimes
+	Busy        func() time.Duration // time that the visitor has spent in another phase so far
 }
 
 // NewReader is for one goroutine.
 func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *progress.Meter) Reader {
 	t := new(timing.ReadTimes)
-	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, After: -1,
+	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, ResumeAfter: -1,
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
-// ReadSplit visits the records of a split and tells how many bytes of it that were.
+// ReadSplit visits the records of a split and returns how many bytes it read for them. Records up to ResumeAfter are
+// read and skipped: they are in the sorted runs of an earlier process, and neither counted nor rejected again.
 func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.Busy()
 	defer func() {
@@ -77,8 +78,8 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 	return told, err
 }
 
-// NextTimed does what next does, and measures it. A record at which the file was read or the arena sorted tells nothing of
-// parsing and keys.
+// NextTimed is next with a measurement. A record during which the file was read or the arena sorted says nothing
+// about parsing and keys, and is not measured.
 func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
 	calls, busy, begun := r.Times.File.Calls, r.Busy(), time.Now()
 	parsed := begun
@@ -96,7 +97,7 @@ func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) 
 func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
-		if record.Offset <= r.After {
+		if record.Offset <= r.ResumeAfter {
 			return nil
 		}
 		r.Read++
@@ -105,7 +106,7 @@ func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error
 	}
 	var bad *ingest.BadRecord
 	if errors.As(err, &bad) {
-		if bad.Offset <= r.After {
+		if bad.Offset <= r.ResumeAfter {
 			return nil
 		}
 		r.Read++
@@ -114,8 +115,8 @@ func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error
 	return r.Reject(err)
 }
 
-// Reject takes a record that can't be used out of the way; the error says whether that can be borne. What is no
-// *ingest.BadRecord is passed on.
+// Reject passes on a record that can't be used; the error says that there are too many. Any error but an
+// *ingest.BadRecord is returned.
 func (r *Reader) Reject(err error) error {
 	var bad *ingest.BadRecord
 	if !errors.As(err, &bad) {
@@ -125,16 +126,16 @@ func (r *Reader) Reject(err error) error {
 	return r.rejects.Add(bad)
 }
 
-// CheckEvery is how many records are read between two looks at whether to stop.
+// CheckEvery is the number of records between two checks for cancellation.
 const CheckEvery = 1024
 
-// CountedRejects counts what can't be used without keeping it: a verification and a plan leave the output as it is.
+// CountedRejects counts rejects without storing them: verification and plan leave the output as it is.
 type CountedRejects struct{ n atomic.Int64 }
 
 // Add counts a record that can't be used.
 func (c *CountedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 
-// Count is how many there were.
+// Count is the number of rejects.
 func (c *CountedRejects) Count() int64 { return c.n.Load() }
 
 // Close does nothing.

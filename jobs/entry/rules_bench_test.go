@@ -29,7 +29,7 @@ var ruleBenches = []struct{ name, rules string }{
 		"amount: {type: decimal, store: binary}, created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, hit_flag: {type: boolean, store: binary}, src: {constant: oracle}}"},
 }
 
-// ruleBench gives what the sort does with a record: its key, the digest of its cells, the packed values.
+// ruleBench returns what the sort does with a record: its key, the digest of its cells, the packed values.
 func ruleBench(t testing.TB, rules string) (one func() error) {
 	text := "table: t\nfamily: f\ninput: {path: in, columns: [" + ruleBenchColumns + "]}\nrowkey: salt(check_id, 10) + md5(check_id) + id\nregions: {from: splits, splits: ['5']}\nhfile: {}\noutput: out\n"
 	if !strings.HasPrefix(rules, "timestamp") {

@@ -5,7 +5,7 @@ package failpoint
 const (
 	Planned       Point = "planned"        // the manifest is begun
 	Spilled       Point = "spilled"        // sorted runs are on the disk, and the journal does not say so yet
-	Kept          Point = "kept"           // the journal says so
+	Checkpointed  Point = "kept"           // the journal says so
 	Merged        Point = "merged"         // some of them were merged into one, and the journal does not say so yet
 	Replaced      Point = "replaced"       // the journal says so; those that were merged are still there
 	Sorted        Point = "sorted"         // all input was read
@@ -15,9 +15,9 @@ const (
 	Recorded      Point = "recorded"       // the manifest knows the slice
 	Balanced      Point = "balanced"       // all slices are there; the manifest does not say so yet
 	Written       Point = "written"        // the manifest says so; _SUCCESS is not there yet
-	Asked         Point = "asked"          // a load request is sent next, if the lock is held
+	BeforeRequest Point = "asked"          // a load request is sent next, if the lock is held
 	Staging       Point = "staging"        // HBase has made the staging folder, and the manifest names it
-	Taken         Point = "taken"          // a region has taken files, and the manifest says so
+	FilesLoaded   Point = "taken"          // a region has taken files, and the manifest says so
 	Cut           Point = "cut"            // a file's parts are written, and the manifest records the cut
 	PartsNamed    Point = "parts named"    // the parts have their names
 	PartsRecorded Point = "parts recorded" // the manifest has them in the file's place

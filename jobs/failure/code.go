@@ -78,7 +78,7 @@ func sentinels() []sentinel {
 	return []sentinel{
 		is(errcode.Stopped, context.Canceled),
 		is(errcode.DiskFull, syscall.ENOSPC, syscall.EDQUOT),
-		is(errcode.SpillDamaged, partition.ErrDamaged, partition.ErrKept),
+		is(errcode.SpillDamaged, partition.ErrDamaged, partition.ErrStaleRuns),
 		is(errcode.HDFSBlockCorrupt, storage.ErrChecksum),
 		is(errcode.HFileCorrupt, hfilewriter.ErrCorrupt),
 		is(errcode.HFileUnsupported, hfilewriter.ErrUnsupported),

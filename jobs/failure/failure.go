@@ -1,4 +1,5 @@
-// Package failure tells of an error what the operator can do: its kind, which cmd/bulkload makes an exit code, and its code.
+// Package failure tells of an error what the operator can do: its kind, which cmd/bulkload makes an exit code, and its
+// code.
 package failure
 
 import (
@@ -14,7 +15,7 @@ import (
 	"bulkload/load"
 )
 
-// Kind says what sort of failure an error is, and with it what the operator can do.
+// Kind is what the operator can do about an error.
 type Kind = errcode.Kind
 
 // The kinds of failure; each has its exit code.
@@ -29,7 +30,7 @@ const (
 	NotYet      = errcode.NotYet
 )
 
-// kindError gives an error its kind.
+// kindError is an error with a kind.
 type kindError struct {
 	kind Kind
 	err  error
@@ -38,25 +39,25 @@ type kindError struct {
 func (e *kindError) Error() string { return e.err.Error() }
 func (e *kindError) Unwrap() error { return e.err }
 
-// New gives an error its kind.
+// New gives an error a kind.
 func New(kind Kind, err error) error { return &kindError{kind, err} }
 
 // Usagef is an error of the command line or the job file.
 func Usagef(format string, args ...any) error { return kindf(Usage, format, args...) }
 
-// Refusef is an error that a person must do something about first.
+// Refusef is an error that requires a person's action.
 func Refusef(format string, args ...any) error { return kindf(Refused, format, args...) }
 
-// Differsf is a difference that was found.
+// Differsf is a difference.
 func Differsf(format string, args ...any) error { return kindf(Differs, format, args...) }
 
-// Laterf is an error that may be gone at another try.
+// Laterf is an error that may be gone at the next try.
 func Laterf(format string, args ...any) error { return kindf(Later, format, args...) }
 
-// NotYetf is an input that is not there yet.
+// NotYetf is an input that does not exist yet.
 func NotYetf(format string, args ...any) error { return kindf(NotYet, format, args...) }
 
-// Damagedf is Differsf where a file is damaged; an error of reading it keeps its own kind.
+// Damagedf is Differsf for a damaged file; an error of reading it keeps its own kind.
 func Damagedf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if errors.Is(err, hfilewriter.ErrCorrupt) {
@@ -69,8 +70,7 @@ func kindf(kind Kind, format string, args ...any) error {
 	return New(kind, fmt.Errorf(format, args...))
 }
 
-// KindOf is the kind of an error, which decides the exit code: that of the outermost kind or code in it. Being interrupted,
-// a server that is down and a damaged block of HDFS count before all others, whatever was said about them.
+// KindOf returns an error's kind.
 func KindOf(err error) Kind {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -96,7 +96,7 @@ func KindOf(err error) Kind {
 	return kind
 }
 
-// Early gives an error its kind that comes when nothing was changed yet, such as that of missing site files.
+// Early gives an error the kind for failures before anything was changed, such as missing site files.
 func Early(err error) error {
 	if err != nil && KindOf(err) == Failed {
 		return New(Refused, err)

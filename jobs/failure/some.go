@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Some names the first few of many.
-func Some(names []string) string {
+// FirstFew names the first few of many.
+func FirstFew(names []string) string {
 	const few = 5
 	if len(names) <= few {
 		return strings.Join(names, ", ")

@@ -29,7 +29,7 @@ func (p *parser) comparison(left side, operator token, matches [3]bool) (node, e
 	return n, nil
 }
 
-// list parses what stands behind "in".
+// list parses what follows "in".
 func (p *parser) list(left side) (node, error) {
 	n := &inNode{column: left.column, texts: map[string]bool{}}
 	if err := p.advance(); err != nil {
@@ -62,7 +62,7 @@ func (p *parser) list(left side) (node, error) {
 	}
 }
 
-// compare makes a comparison of two sides, at least one of which is a column, and reads literals for it.
+// compare builds a comparison of two sides, at least one of which is a column, and parses the literals for it.
 func (p *parser) compare(left, right side) (*compareNode, error) {
 	n := &compareNode{}
 	var err error
@@ -76,7 +76,7 @@ func (p *parser) compare(left, right side) (*compareNode, error) {
 	return n, err
 }
 
-// classOf says as what two sides are compared, and refuses what can't be.
+// classOf returns the class in which two sides are compared, and refuses sides that have none in common.
 func (p *parser) classOf(left, right side) (class, error) {
 	a, b := p.classesOf(left), p.classesOf(right)
 	for _, c := range a {
@@ -91,7 +91,7 @@ func (p *parser) classOf(left, right side) (class, error) {
 		left.value, p.typeText(left), right.value, p.typeText(right))
 }
 
-// textAsNumber is a hint where a column declared as text meets a number.
+// textAsNumber is a hint for a comparison of a text column with a number.
 func (p *parser) textAsNumber(left, right side) string {
 	if left.kind == tokenNumber {
 		left, right = right, left
@@ -102,7 +102,7 @@ func (p *parser) textAsNumber(left, right side) string {
 	return ""
 }
 
-// classesOf lists as what a side can be compared, the most telling first.
+// classesOf lists the classes of a side, the most specific first.
 func (p *parser) classesOf(s side) []class {
 	if s.column < 0 {
 		switch {
@@ -140,7 +140,7 @@ func (p *parser) typeText(s side) string {
 	return "a text"
 }
 
-// operandOf reads a side for a comparison of a class with another side.
+// operandOf parses a side for a comparison of a class with another side.
 func (p *parser) operandOf(s, other side, c class) (operand, error) {
 	o := operand{column: s.column, float: s.column >= 0 && floating(p.columns[s.column].Type.Kind)}
 	if s.column >= 0 {
@@ -162,7 +162,7 @@ func (p *parser) operandOf(s, other side, c class) (operand, error) {
 	return o, nil
 }
 
-// momentLiteral reads a date or moment as it is written in a filter: what a clock shows, in the column's zone.
+// momentLiteral parses a date or timestamp of a filter: a clock reading in the column's zone.
 func momentLiteral(text []byte, t values.Type) (values.Moment, string) {
 	r, err := values.NewReader(values.Type{Kind: values.KindTimestamp, Zone: t.Zone})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"bulkload/values"
 )
 
-// class is as what two operands are compared.
+// class is how two operands are compared.
 type class int
 
 const (
@@ -16,7 +16,7 @@ const (
 	classBoolean
 )
 
-// operand is a column or a literal, which is read for its class when the filter is.
+// operand is a column or a literal, which is parsed for its class together with the filter.
 type operand struct {
 	column int    // -1: a literal
 	text   []byte // of a literal
@@ -30,11 +30,11 @@ type operand struct {
 type compareNode struct {
 	class       class
 	left, right operand
-	matches     [3]bool // whether it holds where left is less, equal, greater
-	unordered   bool    // whether it holds where one of two numbers is NaN
+	matches     [3]bool // result if left is less, equal, greater
+	unordered   bool    // result if one of two numbers is NaN
 }
 
-// operatorsHold says for each comparison where it holds: for less, equal and greater.
+// operatorsHold are the results of each operator: for less, equal and greater.
 var operatorsHold = map[string][3]bool{
 	"=": {false, true, false}, "!=": {true, false, true}, "<>": {true, false, true}, "<": {true, false, false},
 	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
@@ -70,7 +70,7 @@ func (n *compareNode) eval(v *Evaluator, fields []values.Value) truth {
 			return unknown
 		}
 		if a != b {
-			order = 1 // the two can only be the same or not
+			order = 1 // the two can only be equal or not
 		}
 	default:
 		order = bytes.Compare(n.left.bytes(fields), n.right.bytes(fields))
@@ -123,7 +123,7 @@ func (o *operand) asBoolean(v *Evaluator, fields []values.Value) (bool, bool) {
 	return b, true
 }
 
-// inNode holds a column against several literals of one class.
+// inNode compares a column with several literals of one class.
 type inNode struct {
 	column int
 	class  class

@@ -8,7 +8,7 @@ type Column struct {
 	Type values.Type
 }
 
-// Expr is a filter that was read and found right. It is immutable and safe for concurrent use.
+// Expr is a parsed and checked filter. It is immutable and safe for concurrent use.
 type Expr struct {
 	text    string
 	columns []Column
@@ -18,7 +18,7 @@ type Expr struct {
 // String is the filter as it was written.
 func (e *Expr) String() string { return e.text }
 
-// Fault says that a record's value can't be compared as the filter wants it.
+// Fault says that a record's value can't be compared as the filter requires.
 type Fault struct {
 	Column int    // its index
 	Reason string // what is wrong, without the value
@@ -45,7 +45,7 @@ func (e *Expr) Evaluator() *Evaluator {
 	return v
 }
 
-// Wanted tells whether the filter takes a record, given its columns' texts or nulls. The error is a *Fault.
+// Wanted reports whether the filter accepts a record, given its columns' texts or nulls. The error is a *Fault.
 func (v *Evaluator) Wanted(fields []values.Value) (bool, error) {
 	v.fault = nil
 	t := v.root.eval(v, fields)
@@ -55,7 +55,7 @@ func (v *Evaluator) Wanted(fields []values.Value) (bool, error) {
 	return t == yes, nil
 }
 
-// refuse notes that a column's value can't be used.
+// refuse records that a column's value can't be used.
 func (v *Evaluator) refuse(column int, problem string) truth {
 	if v.fault == nil {
 		v.fault = &Fault{column, problem}
@@ -63,7 +63,7 @@ func (v *Evaluator) refuse(column int, problem string) truth {
 	return unknown
 }
 
-// truth is what a condition says of a record. In this order "and" is the least of two, "or" the greatest.
+// truth is a condition's value for a record. In this order "and" is the minimum of two, "or" the maximum.
 type truth int8
 
 const (
@@ -118,5 +118,5 @@ func (n *nullNode) eval(_ *Evaluator, fields []values.Value) truth {
 	return truthOf(fields[n.column].Null())
 }
 
-// floating says whether values of a kind may be NaN or infinite.
+// floating reports whether values of a kind may be NaN or infinite.
 func floating(k values.Kind) bool { return k == values.KindFloat32 || k == values.KindFloat64 }

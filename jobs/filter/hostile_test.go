@@ -46,7 +46,7 @@ func TestHostileFilters(t *testing.T) {
 	}
 }
 
-// TestLongFilters: a filter may have as many parts as one likes, side by side; what is nested too deep is refused, and a long
+// TestLongFilters: a filter may have any number of parts next to each other; what is nested too deep is refused, and a long
 // one is cut in the error, not within a character.
 func TestLongFilters(t *testing.T) {
 	const parts = 20_000

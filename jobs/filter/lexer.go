@@ -6,7 +6,7 @@ import (
 	"bulkload/internal/lex"
 )
 
-// tokenKind is what a piece of a filter's text is.
+// tokenKind is the kind of a token.
 type tokenKind int
 
 const (
@@ -25,12 +25,12 @@ type token struct {
 	value string // without quotes, backticks and escapes
 }
 
-// is tells whether a token is a word of the language or an operator.
+// is reports whether a token is this word of the language or operator.
 func (t token) is(word string) bool {
 	return t.kind == tokenOperator && t.value == word || t.kind == tokenWord && strings.EqualFold(t.value, word)
 }
 
-// lexer cuts a filter's text into tokens. What is written as in a row key is lex's; the tokens are of this language.
+// lexer splits a filter's text into tokens. What it has in common with row keys is lex's.
 type lexer struct{ lex.Lexer }
 
 var operators = []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ","}
@@ -63,7 +63,7 @@ func (l *lexer) next() (t token, err error) {
 	return t, err
 }
 
-// number cuts all that could be meant as one: a sign, and digits with what stands among them.
+// number reads everything that could be meant as one number: a sign, digits, and characters among them.
 func (l *lexer) number() string {
 	var before rune
 	return l.Run(func(r rune) bool {

@@ -7,12 +7,12 @@ import (
 	"bulkload/values"
 )
 
-// likeNode is SQL's LIKE: % stands for any text, _ for one character; a backslash takes that from what follows it.
+// likeNode is SQL's LIKE: % matches any text, _ one character; a backslash makes the next character literal.
 type likeNode struct {
 	column int
-	first  []rune   // how the text begins
-	inner  [][]rune // what follows somewhere behind, in this order; each behind a %
-	last   []rune   // how it ends, behind a %
+	first  []rune   // prefix
+	inner  [][]rune // parts that follow in this order, each after a %
+	last   []rune   // suffix, after a %
 	run    bool     // there is a %
 }
 
@@ -59,7 +59,8 @@ func (n *likeNode) eval(_ *Evaluator, fields []values.Value) truth {
 	return truthOf(n.matches(x.Bytes()))
 }
 
-// matches takes each inner part where it first comes: if the rest fits behind a later one, it fits behind that too.
+// matches matches each inner part at its first occurrence: if the rest fits after a later one, it also fits after the
+// first.
 func (n *likeNode) matches(x []byte) bool {
 	size := matchAt(n.first, x)
 	if size < 0 {
@@ -83,7 +84,7 @@ func (n *likeNode) matches(x []byte) bool {
 	return tail >= 0 && matchAt(n.last, x[tail:]) == len(x)-tail
 }
 
-// endOf is where the last count characters begin; -1 where there are fewer.
+// endOf is where the last count characters begin; -1 if there are fewer.
 func endOf(x []byte, count int) int {
 	at := len(x)
 	for ; count > 0; count-- {
@@ -96,7 +97,7 @@ func endOf(x []byte, count int) int {
 	return at
 }
 
-// matchAt is how many bytes of x a part takes, from the beginning on; -1 where it does not fit.
+// matchAt is how many bytes at the start of x a part matches; -1 if it does not match.
 func matchAt(part []rune, x []byte) int {
 	at := 0
 	for _, want := range part {

@@ -55,7 +55,7 @@ func number(text string, float bool) (n *big.Rat, special float64, ok bool) {
 	return n, 0, ok
 }
 
-// order compares two texts as values of a class. known is false where they have no order.
+// order compares two texts as values of a class. known is false if they have no order.
 func order(class, a, b string, floatA, floatB bool) (order int, known bool) {
 	switch class {
 	case "text":

@@ -10,7 +10,7 @@ import (
 	"bulkload/values"
 )
 
-// maxDepth bounds how deep a filter's parts nest.
+// maxDepth bounds the nesting of a filter's parts.
 const maxDepth = 64
 
 // Parse reads a filter over the given columns. Its errors name the position in text.
@@ -41,7 +41,7 @@ func (p *parser) advance() (err error) {
 	return err
 }
 
-// accept takes the token ahead where it is a word or an operator.
+// accept consumes the token ahead if it is this word or operator.
 func (p *parser) accept(word string) (bool, error) {
 	if !p.ahead.is(word) {
 		return false, nil
@@ -75,7 +75,7 @@ func (p *parser) whole() (node, error) {
 	return root, err
 }
 
-// any is what stands between "or".
+// any parses the operands of "or".
 func (p *parser) any() (node, error) {
 	parts, err := p.chain("or", p.all)
 	if err != nil || len(parts) == 1 {
@@ -84,7 +84,7 @@ func (p *parser) any() (node, error) {
 	return &orNode{parts}, nil
 }
 
-// all is what stands between "and".
+// all parses the operands of "and".
 func (p *parser) all() (node, error) {
 	parts, err := p.chain("and", p.not)
 	if err != nil || len(parts) == 1 {
@@ -176,7 +176,7 @@ func (p *parser) listOrPattern(left side) (node, error) {
 	return nil, p.unexpected("a comparison: = != < <= > >=, is, in, like or starts_with")
 }
 
-// isNull parses what stands behind "is".
+// isNull parses what follows "is".
 func (p *parser) isNull(start token, left side, err error) (node, error) {
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (p *parser) isNull(start token, left side, err error) (node, error) {
 	return &nullNode{left.column}, nil
 }
 
-// pattern parses the text behind "like" or "starts_with".
+// pattern parses the text after "like" or "starts_with".
 func (p *parser) pattern(left side, operator token) (node, error) {
 	text := p.ahead
 	if text.kind != tokenText {
@@ -243,7 +243,7 @@ func (p *parser) operand() (side, error) {
 	return s, p.advance()
 }
 
-// reserved tells whether a word is the language's; a column of that name stands in backticks.
+// reserved reports whether a word belongs to the language; a column of that name needs backticks.
 func reserved(word string) bool {
 	return slices.Contains([]string{"and", "or", "not", "is", "null", "in", "like", "starts_with"}, strings.ToLower(word))
 }

@@ -1,4 +1,4 @@
-// Package hfile is one HFile of an output: written under a temporary name, read back, described, and probed for.
+// Package hfile handles one HFile of an output: written under a temporary name, read back, described, and probed.
 package hfile
 
 import (
@@ -25,9 +25,9 @@ type Summary struct {
 	Family   string     `json:"family"`
 	Region   int        `json:"region"`
 	Slice    int        `json:"slice"`    // of the region
-	Sequence int        `json:"sequence"` // in the slice
+	Sequence int        `json:"sequence"` // index among the slice's files
 	Bytes    int64      `json:"bytes"`
-	Raw      int64      `json:"raw_bytes"` // KeyValue lengths
+	Raw      int64      `json:"raw_bytes"` // sum of the KeyValue lengths
 	Rows     int64      `json:"rows"`
 	Cells    int64      `json:"cells"`
 	FirstRow string     `json:"first_row"` // in the notation of Printable
@@ -36,13 +36,14 @@ type Summary struct {
 	Last     int64      `json:"last_timestamp"`  // of the last
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
-	// Probes are cells by which the open region shows that it serves the file; only the manifest has them.
+	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
 	Probes []Cell `json:"probes,omitempty"`
-	// ServedBefore says that the table returned these cells before the file was loaded.
+	// ServedBefore: the table returned these cells before the file was loaded.
 	ServedBefore bool `json:"served_before,omitempty"`
 }
 
-// Name is a file's name: 32 hex digits that follow from the run and the file's place in it.
+// Name is a file's name: 32 hex digits that follow from the run and from the file's region, slice, family and
+// sequence. So a run that was killed between rename and record knows the names of its unrecorded files.
 func Name(run string, region, slice int, family string, sequence int) string {
 	sum := md5.Sum(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s\x00%d", run, region, slice, family, sequence))
 	return hex.EncodeToString(sum[:])
@@ -59,16 +60,15 @@ type File struct {
 	Times hfilewriter.Times
 }
 
-// Place is where the files of an output are written.
-type Place struct {
+// Destination is where an output's files are written.
+type Destination struct {
 	FS    storage.FS
 	Dir   string                 // of the output
-	Temps func() (string, error) // the folder for files that are being written
+	Temps func() (string, error) // returns the folder for unfinished files
 }
 
-// Create begins a file, of which the summary says the path, family, region, slice and sequence. clock measures its
-// writing.
-func Create(p Place, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
+// Create creates a file. The summary has its path, family, region, slice and sequence. clock measures the writing.
+func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
 	temps, err := p.Temps()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (f *File) Abort() error {
 	return f.out.Abort()
 }
 
-// Finish ends the file and makes it durable, still under its temporary name.
+// Finish completes the file and makes it durable, still under its temporary name.
 func (f *File) Finish() error {
 	summary, err := f.Writer.Close()
 	if err != nil {
@@ -121,7 +121,8 @@ func (f *File) Finish() error {
 	return nil
 }
 
-// ReadBack reads the file back and compares it with what was written.
+// ReadBack reads the file back and compares it with what was written. The sum is over the decoded cells, so it finds
+// faults of the encoder as well as those of the disk.
 func (f *File) ReadBack(ctx context.Context) error {
 	in, err := f.FS.Open(f.Temp)
 	if err != nil {
@@ -140,7 +141,7 @@ func (f *File) ReadBack(ctx context.Context) error {
 	return nil
 }
 
-// Verify checks a whole file, adds up its cells and picks those that show later whether it is served.
+// Verify checks a whole file, adds up its cells, and picks the cells that can prove later that it is served.
 func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.Sum, []Cell, error) {
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
@@ -158,7 +159,7 @@ func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.S
 	return report, cells.Sum, probes, err
 }
 
-// Interruptible ends a walk over cells when ctx ends.
+// Interruptible ends an iteration over cells when ctx ends.
 func Interruptible(ctx context.Context, visit func(*hfilewriter.CellBatch) error) func(*hfilewriter.CellBatch) error {
 	n := 0
 	return func(run *hfilewriter.CellBatch) error {

@@ -14,7 +14,7 @@ import (
 	"bulkload/load"
 )
 
-// Cell is a cell of a file as the manifest and the ledger record it: load.Probe.
+// Cell is a cell of a file as recorded in manifest and ledger; see load.Probe.
 type Cell = ledger.Cell
 
 // PickProbes picks the first cell of a file's first row and the first cell of its last row.
@@ -37,7 +37,7 @@ func PickProbes(r *hfilewriter.Reader) ([]Cell, error) {
 	return probes, nil
 }
 
-// Probe is a recorded cell as the cluster is asked for it.
+// Probe is a recorded cell in the form for the cluster.
 func Probe(p *Cell) (load.Probe, error) {
 	row, err1 := printable.Parse(p.Row)
 	qualifier, err2 := printable.Parse(p.Qualifier)
@@ -51,15 +51,15 @@ func Probe(p *Cell) (load.Probe, error) {
 	return load.Probe{Row: row, Qualifier: qualifier, Timestamp: p.Timestamp, Type: byte(p.Type), Value: load.ValueSum(sum)}, nil
 }
 
-// Loadable is a recorded file as the load package has it, without its URI. For one that an older bulkload recorded, any cell
-// with its first and last row and their timestamps counts.
+// Loadable is a recorded file in the form for package load, without its URI. For one that an older bulkload recorded,
+// any cell with its first and last row and their timestamps counts.
 func (f *Summary) Loadable() (load.HFile, error) {
 	first, err1 := printable.Parse(f.FirstRow)
 	last, err2 := printable.Parse(f.LastRow)
 	if err := errors.Join(err1, err2); err != nil {
 		return load.HFile{}, err
 	}
-	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, Known: f.ServedBefore}
+	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, ServedBefore: f.ServedBefore}
 	for i := range f.Probes {
 		p, err := Probe(&f.Probes[i])
 		if err != nil {
@@ -73,10 +73,10 @@ func (f *Summary) Loadable() (load.HFile, error) {
 	return h, nil
 }
 
-// Hidden tells whether HBase's loader skips a file or folder of this name.
+// Hidden reports whether HBase's loader skips a file or folder of this name.
 func Hidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
-// IsName tells whether a name is one that Name gives.
+// IsName reports whether Name can return this name.
 func IsName(name string) bool {
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -98,7 +98,7 @@ func (f *Summary) Check() error {
 	return nil
 }
 
-// CheckFamily wants the name of a family, which is that of a folder in the output.
+// CheckFamily checks that a family's name can be that of a folder in the output.
 func CheckFamily(name string) error {
 	if name == "" || Hidden(name) || strings.Contains(name, "/") {
 		return fmt.Errorf("%q is no name of a family", name)

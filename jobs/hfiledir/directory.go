@@ -1,4 +1,5 @@
-// Package hfiledir is a directory of HFiles, ours or anyone's, as a table: its files, and scans over them.
+// Package hfiledir treats a directory of HFiles, of bulkload or another writer, as a table: its files, and scans over
+// them.
 package hfiledir
 
 import (
@@ -23,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Directory is a directory of HFiles, ours or anyone's: <family>/<file>. No file of it is held open.
+// Directory is a directory of HFiles: <family>/<file>. It holds no file open.
 type Directory struct {
 	FS    storage.FS
 	Path  string
@@ -40,13 +41,13 @@ type File struct {
 	Probes      []load.Probe
 }
 
-// openedFile is one of them, open for one reader: a storage.File serves no two at a time.
+// openedFile is a file that is open for one reader: a storage.File can't serve two at a time.
 type openedFile struct {
 	*hfilewriter.Reader
 	File storage.File
 }
 
-// Open looks at every HFile of a directory; what begins with _ or . is skipped, as HBase's loader does.
+// Open opens every HFile of a directory; names that begin with _ or . are skipped, as by HBase's loader.
 func Open(fsys storage.FS, dir string) (*Directory, error) {
 	d := &Directory{FS: fsys, Path: dir}
 	infos, err := fsys.ReadDir(dir)
@@ -89,7 +90,7 @@ func (d *Directory) openFamily(family string) error {
 	return nil
 }
 
-// add takes up a file with what its trailer tells.
+// add adds a file with the data from its trailer.
 func (d *Directory) add(f *File) error {
 	in, err := d.Open(f)
 	if err != nil {
@@ -113,7 +114,7 @@ func (d *Directory) Open(f *File) (*openedFile, error) {
 	return &openedFile{reader, file}, nil
 }
 
-// PickProbes reads of each file the cells by which its region shows later that it serves the file.
+// PickProbes reads the cells of each file by which its region can prove later that it serves the file.
 func (d *Directory) PickProbes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
@@ -157,7 +158,7 @@ type fileScan struct {
 }
 
 // Scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
-// order. Scans may run side by side. Where one row is asked for, files whose bloom filter denies it are not read.
+// order. Scans may run in parallel. For a single row, files whose bloom filter denies it are not read.
 func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
 	var open, all []fileScan
 	defer func() {
@@ -191,18 +192,18 @@ func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cel
 	return merge(ctx, open, end, visit)
 }
 
-// oneRow tells whether start is the only row from it to before end.
+// oneRow reports whether start is the only row from it to before end.
 func oneRow(start, end []byte) bool {
 	return len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start)
 }
 
-// merge visits the cells of scans that are at a cell each, up to end.
+// merge visits the cells of scans, each of which is at a cell, up to end.
 func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
 		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		i := first(open)
+		i := minScan(open)
 		c := open[i].Cell()
 		if len(end) > 0 && bytes.Compare(c.Row, end) >= 0 {
 			return nil
@@ -220,8 +221,8 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 	return nil
 }
 
-// first is the scanner with the first cell. There are few: a family's files follow each other.
-func first(open []fileScan) int {
+// minScan returns the scan with the first cell. There are few: a family's files follow each other.
+func minScan(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {
 		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {

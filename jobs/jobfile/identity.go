@@ -12,13 +12,13 @@ import (
 	"bulkload/values"
 )
 
-// The texts from which a job's hash is made, and those that a manifest keeps of a family's settings, are frozen here. Their
-// names and numbers are those of the first version's Go code, and stay whatever the code calls a thing later: with another
-// text every output that was written before would be a foreign one, and no run would go on. So nothing of this is left to
-// the names, the order or the number of the fields of a Go struct. A new setting gets a new name at the end, and no text
-// where it is not set.
+// The texts from which a job's hash is made, and those that a manifest stores for a family's settings, are frozen
+// here. Their names and numbers are those of the first version's Go code, and stay whatever the code's names are:
+// with another text, every output that was written before would belong to another job, and no run could continue. So
+// nothing of this depends on the names, the order or the number of the fields of a Go struct. A new setting gets a
+// new name at the end, and no text unless it is set.
 
-// columnIdentity is a column as a job's hash has it.
+// columnIdentity is a column's part of a job's hash.
 type columnIdentity struct {
 	Name      string       `json:"Name"`
 	Family    string       `json:"Family"`
@@ -49,7 +49,7 @@ type acceptIdentity struct {
 	Rules   rulesIdentity    `json:"Rules,omitzero"`
 }
 
-// rulesIdentity holds the rules that most jobs do without.
+// rulesIdentity holds the rules that most jobs don't use.
 type rulesIdentity struct {
 	Constants *[]constantIdentity `json:"Constants"`
 	Moments   string              `json:"Moments"`
@@ -95,10 +95,10 @@ type settingsIdentity struct {
 	BloomMaxFold     int     `json:"BloomMaxFold"`
 	Checksum         int     `json:"Checksum"`
 	BytesPerChecksum int     `json:"BytesPerChecksum"`
-	Helpers          int     `json:"Helpers"` // always 0: a setting that is gone, but that job hashes have
+	Helpers          int     `json:"Helpers"` // always 0: a removed setting that job hashes still have
 }
 
-// The numbers of what is counted in Go. Those of codecs and encodings are HBase's own, which files hold.
+// The numbers of constants that Go counts. Those of codecs and encodings are HBase's own, which are stored in files.
 var (
 	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2, values.KindInt32: 3, values.KindInt64: 4,
 		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8, values.KindDate: 9, values.KindTimestamp: 10,
@@ -108,7 +108,7 @@ var (
 	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1, hfilewriter.ChecksumNull: 2}
 )
 
-// identify gives the job, or each of its outputs, its hash.
+// identify sets the hash of the job, or of each of its outputs.
 func (j *Job) identify() error {
 	var accepts []string
 	if j.Outputs != nil { // a record that one of them refuses goes into none
@@ -131,9 +131,9 @@ func (j *Job) identify() error {
 	return nil
 }
 
-// identity is all that the job file says of the files' content. What decides only whether and how the job runs
-// (max_rejects, load, where the cluster is) is no part of it, nor are comments and the place of the input, whose files a
-// run names one by one. accepts is what decides on a record beside the output itself.
+// identity is everything in the job file that decides the files' content. Settings that only decide whether and how
+// the job runs (max_rejects, load, the cluster) are not in it, nor are comments and the input's path, since a run
+// names the files one by one. accepts is what else decides whether a record is used.
 func (j *Job) identity(accepts []string) ([]byte, error) {
 	form, err := j.Input.Form.Identity()
 	if err != nil {
@@ -184,7 +184,7 @@ func (h *HFile) identity() hfileIdentity {
 		BytesPerChecksum: s.BytesPerChecksum}}
 }
 
-// SettingsText is a family's settings as a manifest keeps them, to be compared with those of the table.
+// SettingsText is a family's settings in the form that a manifest stores, for comparison with the table's.
 func SettingsText(s hfilewriter.Settings) string {
 	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d IndexMinEntries:%d "+
 		"BloomBlockSize:%d BloomErrorRate:%v BloomMaxFold:%d Checksum:%v BytesPerChecksum:%d Helpers:0}",
@@ -192,14 +192,14 @@ func SettingsText(s hfilewriter.Settings) string {
 		s.BloomBlockSize, s.BloomErrorRate, s.BloomMaxFold, s.Checksum, s.BytesPerChecksum)
 }
 
-// InputFile is an input file as a run's ID and its manifest have it.
+// InputFile is an input file's part of a run's ID and its manifest.
 type InputFile struct {
 	Path    string `json:"path"`
 	Size    int64  `json:"size"` // bytes
 	ModTime string `json:"mtime"`
 }
 
-// InputFiles are the files of an input as a run's ID and its manifest have them.
+// InputFiles converts the files of an input for a run's ID and its manifest.
 func InputFiles(files []ingest.File) []InputFile {
 	all := make([]InputFile, len(files))
 	for i, f := range files {
@@ -218,6 +218,6 @@ func (j *Job) RunID(inputs []InputFile) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Hash is that of all that decides the content of the files, in hex. It is "" for a job with several outputs, each of which
-// has its own.
+// Hash is the hash of everything that decides the files' content, in hex. It is "" for a job with several outputs,
+// each of which has its own.
 func (j *Job) Hash() string { return j.hash }

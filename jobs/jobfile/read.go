@@ -54,7 +54,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	return j, j.identify()
 }
 
-// The keys of a job file, by where they may stand.
+// The keys of a job file, by where they are allowed.
 var (
 	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
 	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
@@ -77,7 +77,7 @@ func readJobFile(j *Job, s *section) {
 	}
 }
 
-// readOutput reads what is of one table; the input is read already.
+// readOutput reads the settings of one table; the input was read before.
 func readOutput(j *Job, s *section) {
 	s.require("table", "rowkey", "regions", "output")
 	readTable(j, s)
@@ -105,7 +105,7 @@ func readOutput(j *Job, s *section) {
 // tableName follows TableName.isLegalFullyQualifiedTableName.
 var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// ValidTable tells whether a table may have the name: namespace:name, or name.
+// ValidTable reports whether a table may have the name: namespace:name, or name.
 func ValidTable(name string) bool { return tableName.MatchString(name) }
 
 func readTable(j *Job, s *section) {

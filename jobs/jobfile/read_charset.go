@@ -2,7 +2,7 @@ package jobfile
 
 import "bulkload/ingest/charset"
 
-// charsetOf is input.charset: how the files write characters; UTF-8 where it is not given.
+// charsetOf is input.charset: the files' charset; UTF-8 by default.
 func charsetOf(s *section) *charset.Charset {
 	name := s.text("charset")
 	if name == "" {

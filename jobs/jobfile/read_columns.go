@@ -17,7 +17,7 @@ var (
 	constantKeys = append([]string{"constant"}, typeKeys...)
 )
 
-// readColumnsMap gives each column its family and qualifier, and what else is said of it.
+// readColumnsMap sets each column's family, qualifier and other settings.
 func readColumnsMap(j *Job, s *section) {
 	family := s.text("family")
 	for i := range j.Columns {
@@ -31,7 +31,7 @@ func readColumnsMap(j *Job, s *section) {
 	readCells(j, s)
 }
 
-// readCells skips all columns and constants but those of the list.
+// readCells skips all columns and constants that are not in the list.
 func readCells(j *Job, s *section) {
 	if !s.has("cells") {
 		return
@@ -96,7 +96,7 @@ func (c *Column) readPlace(rule *section, family string) {
 	}
 }
 
-// readType reads what the values are and how they are stored.
+// readType reads the type of the values and how they are stored.
 func (c *Column) readType(rule *section) {
 	if name := rule.text("type"); name != "" {
 		kind, ok := values.ParseKind(name)
@@ -130,10 +130,10 @@ func (c *Column) readType(rule *section) {
 	}
 }
 
-// zoneMissing tells whether moments can't be made of a clock's date and time for want of its zone.
+// zoneMissing reports whether timestamps can't be computed from clock readings because the zone is missing.
 func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" && t.Zone == "" }
 
-// readConstant reads a cell that every row has. Its value is checked and put into its stored form here, once.
+// readConstant reads a cell that every row has. Its value is checked and converted here, once.
 func readConstant(j *Job, rule *section, name, family string) {
 	rule.known(constantKeys...)
 	if name == "" {
@@ -147,7 +147,7 @@ func readConstant(j *Job, rule *section, name, family string) {
 		text, _ = rule.scalar("constant", rule.values["constant"])
 	}
 	reader, err := values.NewReader(c.Type)
-	if err != nil { // which readType has told
+	if err != nil { // readType has reported it
 		return
 	}
 	c.Value = []byte(text)
@@ -161,7 +161,7 @@ func readConstant(j *Job, rule *section, name, family string) {
 	j.Constants = append(j.Constants, c)
 }
 
-// checkCells wants a family for every cell and no two cells in one place.
+// checkCells checks that every cell has a family and that no two cells are the same.
 func checkCells(j *Job, s *section) {
 	seen := map[[2]string]string{}
 	for _, c := range j.CellColumns() {

@@ -7,7 +7,7 @@ import (
 
 var csvKeys = []string{"field_delimiter", "quote", "header", "null", "quoted_empty", "skip_noise", "skip_errors", "compression"}
 
-// readCSV reads what a job file says of CSV files. The columns are those of the heading that are to be read, by name.
+// readCSV reads the settings of CSV files. The columns are those of the heading to be read, by name.
 func readCSV(s *section, columns []string) ingest.Form {
 	form := &csv.Form{Columns: columns, NoHeading: s.has("header") && !s.flag("header"), Quote: quoteOf(s),
 		QuotedEmpty: quotedEmpty(s), SkipNoise: s.flag("skip_noise"), SkipErrors: s.flag("skip_errors"),
@@ -25,8 +25,8 @@ func readCSV(s *section, columns []string) ingest.Form {
 	return form
 }
 
-// quotedEmpty is what a quoted empty value is. The word null is YAML's null where it stands without quotes, and means
-// itself here.
+// quotedEmpty is the meaning of a quoted empty value. The word null without quotes is YAML's null, and means itself
+// here.
 func quotedEmpty(s *section) string {
 	if n, ok := s.values["quoted_empty"]; ok && resolve(n).Tag == "!!null" && resolve(n).Value != "" {
 		return "null"

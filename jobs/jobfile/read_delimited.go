@@ -46,7 +46,7 @@ func delimiterOf(s *section, key, def string) []byte {
 	return d
 }
 
-// markOf is an escape character or an enclosure; 0 where there is none, which \0 says as in Sqoop's arguments.
+// markOf is an escape character or an enclosure; 0 if there is none, or if it is \0, as in Sqoop's arguments.
 func markOf(s *section, key string) byte {
 	if !s.has(key) {
 		return 0
@@ -70,11 +70,11 @@ func markOf(s *section, key string) byte {
 	return 0
 }
 
-// namesRejects says whether the input is what another run has rejected.
+// namesRejects reports whether the input is the rejects of another run.
 func namesRejects(s *section) bool { return path.Base(s.undated("path")) == ingest.RejectsFile }
 
-// compressionOf is how the files are compressed; by default each file tells. Rejects are plain text, whatever the files
-// were that they come from.
+// compressionOf is the files' compression; by default it is detected for each file. Rejects are plain text, whatever
+// the files were that they come from.
 func compressionOf(s *section) compressed.Codec {
 	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
 	if namesRejects(s) {
@@ -83,7 +83,7 @@ func compressionOf(s *section) compressed.Codec {
 	return codec
 }
 
-// readNull reads null, the text of a null in all columns, or a list of such texts.
+// readNull reads null: the text of a null in all columns, or a list of such texts.
 func readNull(s *section, form *delimited.Form) {
 	texts := nullTexts(s, "null")
 	if len(texts) == 1 {
@@ -99,8 +99,8 @@ func readNull(s *section, form *delimited.Form) {
 	}
 }
 
-// readTypedNulls reads null_string and null_non_string, as of Sqoop's arguments of these names: a column is no string
-// where it has a type other than text.
+// readTypedNulls reads null_string and null_non_string, named after Sqoop's arguments. A column is not a string if it
+// has a type other than text.
 func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
 	form, ok := j.Input.Form.(*delimited.Form)
 	if !ok || !s.has("null_string") && !s.has("null_non_string") {
@@ -132,7 +132,7 @@ func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
 	}
 }
 
-// nonStrings tells the columns that columns_map, at the top or of an output, gives a type other than text.
+// nonStrings returns the columns to which columns_map, at the top or in an output, gives a type other than text.
 func nonStrings(top *section) func(column string) bool {
 	maps := []*yaml.Node{top.values["columns_map"]}
 	if outputs, ok := top.values["outputs"]; ok {
@@ -150,7 +150,7 @@ func nonStrings(top *section) func(column string) bool {
 	}
 }
 
-// valueOf is what a mapping has for a key; nil where it has none or is no mapping.
+// valueOf is a mapping's value for a key; nil if it has none or is no mapping.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || resolve(mapping).Kind != yaml.MappingNode {
 		return nil
@@ -164,7 +164,7 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// nullTexts are a text or a list of texts; nil where the key is missing.
+// nullTexts are a text or a list of texts; nil if the key is missing.
 func nullTexts(s *section, key string) [][]byte {
 	switch {
 	case !s.has(key):
@@ -182,7 +182,7 @@ func nullTexts(s *section, key string) [][]byte {
 	return texts
 }
 
-// nullText is one text of a null. The word null is YAML's null where it stands without quotes, and means itself here.
+// nullText is one text of a null. The word null without quotes is YAML's null, and means itself here.
 func nullText(s *section, key string, n *yaml.Node) []byte {
 	if n = resolve(n); n.Tag == "!!null" && n.Value != "" {
 		return []byte(n.Value)
@@ -191,14 +191,14 @@ func nullText(s *section, key string, n *yaml.Node) []byte {
 	return []byte(text)
 }
 
-// isList says whether a key's value is a list.
+// isList reports whether a key's value is a list.
 func isList(s *section, key string) bool {
 	n, ok := s.values[key]
 	return ok && resolve(n).Kind == yaml.SequenceNode
 }
 
-// refuseDoubled answers the text that Sqoop's argument has two backslashes in, because it goes through Java source: the
-// files have one.
+// refuseDoubled refuses a text with two backslashes, which Sqoop's argument needs because it goes through Java
+// source: the files have one.
 func refuseDoubled(s *section, key string, texts [][]byte) {
 	for _, text := range texts {
 		if string(text) == `\\N` {

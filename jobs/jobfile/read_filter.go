@@ -5,7 +5,7 @@ import (
 	"bulkload/jobs/filter"
 )
 
-// readFilter reads which records are wanted.
+// readFilter reads the filter.
 func readFilter(j *Job, s *section) {
 	if !s.has("filter") {
 		return

@@ -9,10 +9,10 @@ import (
 	"bulkload/ingest"
 )
 
-// inputKeys are those that every format has.
+// inputKeys are the keys of every format.
 var inputKeys = []string{"path", "format", "columns", "charset", "max_rejects", "require_success", "expect_rows", "empty", "check_space"}
 
-// format is one way to write an input: the keys that only it has, and how they are read into a form of the named columns.
+// format is a format of input: its own keys, and how they are read into a form of the named columns.
 type format struct {
 	keys []string
 	read func(s *section, columns []string) ingest.Form
@@ -50,7 +50,8 @@ func readInput(j *Job, s *section) {
 	in.SpaceUnchecked = s.has("check_space") && !s.flag("check_space")
 }
 
-// format is the input's; where the file names one that there is not, and says so, delimited text with the keys of all.
+// format is the input's format; if the file names an unknown one, which is reported, delimited text with the keys of
+// all formats.
 func (s *section) format() format {
 	name := s.oneOf("format", "delimited", "csv", "parquet")
 	if f, known := formats[name]; known {
@@ -87,7 +88,7 @@ func (j *Job) columnNames() []string {
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// checkPlace wants a path that some file system has; it is false where none has it, which is reported.
+// checkPlace checks that a file system exists for a path; it is false where none has it, which is reported.
 func (s *section) checkPlace(key, text string) bool {
 	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
 		s.fail(key, "%s: is not a file system that bulkload supports; use a local path, file:///… or hdfs://…", m[1])

@@ -2,7 +2,7 @@ package jobfile
 
 import "bulkload/internal/kerberos"
 
-// Kerberos says by which principal and keytab a job logs in. Where both are empty it uses the ticket cache.
+// Kerberos is the principal and keytab with which a job logs in. If both are empty it uses the ticket cache.
 type Kerberos struct {
 	Principal string // NAME, NAME/HOST or either with @REALM
 	Keytab    string // a file

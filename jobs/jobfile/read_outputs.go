@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readOutputs reads the tables that one reading feeds, each as a job of its own that shares the input.
+// readOutputs reads the tables of one reading, each as a job of its own that shares the input.
 func readOutputs(j *Job, s *section) {
 	for _, key := range outputKeys {
 		if s.has(key) {
@@ -44,8 +44,8 @@ func readOutputs(j *Job, s *section) {
 	j.Table = strings.Join(tables, ", ")
 }
 
-// over is a section that takes from the one above it what holds for all outputs and it does not say itself. Of
-// columns_map it takes the columns that it does not name.
+// over merges a section with the one above it, whose keys apply if the section does not have them. Of columns_map it
+// adds the columns that the section does not have.
 func (s *section) over(top *section) *section {
 	merged := &section{doc: s.doc, node: s.node, keys: maps.Clone(s.keys), values: maps.Clone(s.values)}
 	for _, key := range commonKeys {
@@ -62,7 +62,7 @@ func (s *section) over(top *section) *section {
 	return merged
 }
 
-// overMapping is a mapping with what another one has beside it.
+// overMapping merges two mappings.
 func overMapping(own, top *yaml.Node) *yaml.Node {
 	if own.Kind != yaml.MappingNode || top.Kind != yaml.MappingNode {
 		return own
@@ -81,7 +81,8 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 	return &merged
 }
 
-// CheckApart wants a directory of its own for every output: HBase's loader would take another one's for a family.
+// CheckApart checks that every output has a directory of its own: HBase's loader would treat another one's as a
+// family.
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
@@ -91,7 +92,7 @@ func checkApart(j *Job, s, own *section, others []*Job) {
 	}
 }
 
-// Location is the output as it can be compared with others of the job file.
+// Location is the output in a form for comparison with others of the job file.
 func (j *Job) Location() string {
 	switch {
 	case strings.Contains(j.Output, ":"):

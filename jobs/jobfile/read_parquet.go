@@ -7,7 +7,7 @@ import (
 
 var parquetKeys = []string{"timestamp_zone", "int96_zone", "millis_columns", "decimal_zeros", "binary"}
 
-// readParquet reads what a job file says of Parquet files. The columns are those of the files that are to be read, by name.
+// readParquet reads the settings of Parquet files. The columns are those of the files to be read, by name.
 func readParquet(s *section, columns []string) ingest.Form {
 	form := &parquet.Form{Columns: columns, Zone: s.text("timestamp_zone"), Int96Zone: s.text("int96_zone"),
 		KeepZeros: s.oneOf("decimal_zeros", "drop", "keep") == "keep"}

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readQueries reads the list of queries that plan weighs: [{columns: […], per_day: N}, …].
+// readQueries reads the queries for plan to weigh: [{columns: […], per_day: N}, …].
 func readQueries(j *Job, s *section) {
 	if !s.has("queries") {
 		return
@@ -34,7 +34,7 @@ func readQueries(j *Job, s *section) {
 	}
 }
 
-// dated tells whether a key's text names the logical date.
+// dated reports whether a key's text has the logical date.
 func (s *section) dated(key string) bool {
 	n, ok := s.values[key]
 	return ok && resolve(n).Kind == yaml.ScalarNode && namesDate(resolve(n).Value)

@@ -32,7 +32,7 @@ func readRegions(j *Job, s *section) {
 		s.require("file")
 		readSplitsFile(j, s)
 	case "plan":
-		// The boundaries follow from the input, when it is read.
+		// The boundaries are computed from the input when it is read.
 	}
 	for _, key := range []string{"splits", "file"} {
 		if s.has(key) && j.Regions.From != key {
@@ -59,7 +59,7 @@ func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 // maxSplitsFile bounds the bytes of a file of splits: more regions than any table has.
 const maxSplitsFile = 64 << 20
 
-// readSplitsFile reads a split a line, in the form of the HBase shell's SPLITS_FILE.
+// readSplitsFile reads a file with one split on each line, in the form of the HBase shell's SPLITS_FILE.
 func readSplitsFile(j *Job, s *section) {
 	name := s.text("file")
 	if name == "" {

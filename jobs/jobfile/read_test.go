@@ -33,7 +33,7 @@ var goodJob = []string{
 	17: "load: false",
 }
 
-// jobWith is the good job with some lines in the place of others; a line of "-" is left out.
+// jobWith is the good job with some lines instead of others; a line of "-" is left out.
 func jobWith(lines map[int]string) string {
 	var b strings.Builder
 	for i, line := range goodJob[1:] {
@@ -126,7 +126,7 @@ func TestReadJobVariants(t *testing.T) {
 func TestReadJobErrorsNameTheLine(t *testing.T) {
 	cases := map[string]struct {
 		lines map[int]string
-		want  string // behind the file's name
+		want  string // after the file's name
 	}{
 		"unknown key":                  {map[int]string{17: "lod: true"}, ":17: unknown key lod; did you mean load?"},
 		"unknown key below":            {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject; did you mean max_rejects?"},

@@ -12,8 +12,8 @@ import (
 	"bulkload/values"
 )
 
-// readTimestamp takes a date (midnight UTC), RFC 3339, epoch milliseconds or a column that holds such; ${date} where the
-// key is missing.
+// readTimestamp reads a date (midnight UTC), RFC 3339, epoch milliseconds or a column with such values; ${date} if
+// the key is missing.
 func readTimestamp(j *Job, s *section) {
 	text := s.undated("timestamp")
 	if !s.has("timestamp") && !s.doc.variables.dateOptional {
@@ -41,7 +41,7 @@ func readTimestamp(j *Job, s *section) {
 	j.Timestamp = ms
 }
 
-// readMoments takes the rows' timestamps from a column.
+// readMoments reads the name of the column with the rows' timestamps.
 func readMoments(j *Job, s *section, name string) {
 	i, ok := j.Column(name)
 	switch {
@@ -59,8 +59,8 @@ func readMoments(j *Job, s *section, name string) {
 	j.Moments = name
 }
 
-// TimestampType is as what a column's values are read where they are the rows' timestamps: a long is milliseconds, as
-// everywhere in HBase; a clock must have a zone.
+// TimestampType is the type of a column with the rows' timestamps: a long is milliseconds, as everywhere in HBase; a
+// clock reading needs a zone.
 func TimestampType(c *Column) (values.Type, error) {
 	t := c.Type
 	switch {
@@ -88,7 +88,7 @@ func parseTimestamp(text string) (int64, error) {
 	return ms, err
 }
 
-// digitLayouts are dates and times of digits alone, which nobody means as milliseconds, and how to write them instead.
+// digitLayouts are dates and times of digits alone, which nobody means as milliseconds, and what to write instead.
 var digitLayouts = map[string]string{
 	"20060102":       time.DateOnly,
 	"2006010215":     time.RFC3339,
@@ -96,7 +96,7 @@ var digitLayouts = map[string]string{
 	"20060102150405": time.RFC3339,
 }
 
-// parseMoment reads a moment as a cell's is read, save that a clock must have an offset: a job has no zone.
+// parseMoment parses a timestamp as for a cell, except that a clock reading needs an offset: a job has no zone.
 func parseMoment(text string) (int64, error) {
 	for layout, meant := range digitLayouts {
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {

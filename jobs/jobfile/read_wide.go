@@ -9,12 +9,12 @@ import (
 	"bulkload/keys"
 )
 
-// Wide says that many records meet in a row, each with cells under qualifiers of its own.
+// Wide: many records share a row, each with cells under its own qualifiers.
 type Wide struct {
 	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
 }
 
-// readWide reads how a record's cells are told from those of the other records of its row.
+// readWide reads how a record's cells are distinguished from those of the other records of its row.
 func readWide(j *Job, s *section) {
 	if s == nil {
 		return
@@ -35,7 +35,8 @@ func readWide(j *Job, s *section) {
 	checkWide(j, s)
 }
 
-// readWideValue takes one column or constant for the only cell of a record: its qualifier is then that of the record alone.
+// readWideValue makes one column or constant the only cell of a record: its qualifier is then that of the record
+// alone.
 func readWideValue(j *Job, s *section) {
 	if !s.has("value") {
 		return
@@ -62,8 +63,8 @@ func readWideValue(j *Job, s *section) {
 	j.Constants[0].Qualifier = ""
 }
 
-// checkWide wants a record's cells to stand side by side: with qualifiers of several widths, 1 and 12, the cells 1:a, 12:a
-// and 1:b of two records would stand among each other.
+// checkWide checks that a record's cells are adjacent: with qualifiers of different widths, 1 and 12, the cells 1:a,
+// 12:a and 1:b of two records would be interleaved.
 func checkWide(j *Job, s *section) {
 	if j.Wide.Qualifier.Width().Fixed() {
 		return
@@ -79,7 +80,7 @@ func checkWide(j *Job, s *section) {
 	}
 }
 
-// OfQualifier puts what the key language says of a row key in words that suit a qualifier.
+// OfQualifier rewords the key language's errors about row keys for a qualifier.
 func OfQualifier(text string) string {
 	return strings.ReplaceAll(text, "row key", "qualifier")
 }
@@ -89,12 +90,12 @@ func (j *Job) KeyColumns() []keys.Column {
 	columns := make([]keys.Column, len(j.Columns))
 	for i, c := range j.Columns {
 		columns[i] = keys.Column{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
-		columns[i].Zone, _ = c.Type.Location() // readType has told of an error
+		columns[i].Zone, _ = c.Type.Location() // readType has reported an error
 	}
 	return columns
 }
 
-// String is for the hash of a job.
+// String is the form for the job's hash.
 func (w *Wide) String() string {
 	if w == nil {
 		return ""

@@ -8,10 +8,10 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// errNoDate says that a job file needs the logical date and none was given.
+// errNoDate says that a job file needs the logical date, which was not given.
 var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
-// variables are what ${…} in a job file may name.
+// variables are the variables for ${…} in a job file.
 type variables struct {
 	LogicalDate  // the zero one: none was given
 	Set          map[string]string
@@ -21,7 +21,7 @@ type variables struct {
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// namesDate tells whether a text needs the date.
+// namesDate reports whether a text needs the date.
 func namesDate(text string) bool {
 	return strings.Contains(text, "${date}") || strings.Contains(text, "${date:")
 }

@@ -21,7 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document reads a job file and collects what is wrong with it, each with its line.
+// document reads a job file and collects everything that is wrong with it, with its line.
 type document struct {
 	path      string
 	variables variables
@@ -76,10 +76,10 @@ func (d *document) readRoot(path string, in io.Reader) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// maxJobFile bounds a job file's bytes: a job over thousands of columns has less.
+// maxJobFile bounds a job file's length in bytes: a job with thousands of columns needs less.
 const maxJobFile = 4 << 20
 
-// decodeYAML reads the next document. What the library panics at is an error of the document.
+// decodeYAML reads the next document. A panic of the library is an error of the document.
 func decodeYAML(d *yaml.Decoder) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,7 +95,7 @@ var (
 	yamlUnknown = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// yamlMessage puts a syntax error into the form of our own.
+// yamlMessage rewords a syntax error in the form of ours.
 func yamlMessage(path string, text []byte, err error) string {
 	message := err.Error()
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -104,8 +104,8 @@ func yamlMessage(path string, text []byte, err error) string {
 	return fmt.Sprintf("%s:%d: %s", path, faultyLine(text, message), strings.TrimPrefix(message, "yaml: "))
 }
 
-// faultyLine is the line of an error for which the YAML library names none: that of an alias without its anchor, that of
-// bytes that are no text, or the first one.
+// faultyLine is the line of an error for which the YAML library has none: that of an alias without its anchor, that
+// of bytes that are not text, or the first one.
 func faultyLine(text []byte, message string) int {
 	var at int
 	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
@@ -142,7 +142,7 @@ func (s *section) title() string {
 	return strings.TrimSuffix(s.name, ".")
 }
 
-// resolve follows an alias to what it stands for.
+// resolve follows an alias to its target.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -171,7 +171,7 @@ func (s *section) known(names ...string) {
 	}
 }
 
-// at is the node that an error about a key points to: its value, or the section where it is missing.
+// at is the node for errors about a key: its value, or the section if it is missing.
 func (s *section) at(key string) *yaml.Node {
 	if n, ok := s.values[key]; ok {
 		return n
@@ -203,7 +203,7 @@ func (s *section) require(names ...string) {
 	}
 }
 
-// scalar is the text of a node with its variables expanded; false where it is something else, which is reported.
+// scalar is the text of a node with its variables expanded; false if it is something else, which is reported.
 func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
@@ -218,7 +218,7 @@ func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
 	return text, true
 }
 
-// text is a key's value, which must not be empty; "" where it is missing, or where something is wrong with it.
+// text is a key's value, which must not be empty; "" if it is missing, or if something is wrong with it.
 func (s *section) text(key string) string {
 	n, ok := s.values[key]
 	if !ok {
@@ -231,7 +231,7 @@ func (s *section) text(key string) string {
 	return text
 }
 
-// emptyAdvice says by key what to write in the place of an empty text.
+// emptyAdvice says, for each key, what to write instead of an empty text.
 var emptyAdvice = map[string]string{
 	"path":      "; write a local path, file:///… or hdfs://…",
 	"output":    "; write a local path, file:///… or hdfs://…",
@@ -242,7 +242,7 @@ var emptyAdvice = map[string]string{
 	"conf":      "; name the folder of the site files, or leave it out",
 }
 
-// path is a file's or folder's name; a relative one is taken from dir.
+// path is the name of a file or folder; a relative one starts at dir.
 func (s *section) path(key, dir string) string {
 	name := s.text(key)
 	if name != "" && !filepath.IsAbs(name) {
@@ -251,7 +251,7 @@ func (s *section) path(key, dir string) string {
 	return name
 }
 
-// undated is a text that may lack its ${date} where the caller can do without: it is "" then.
+// undated is a text whose ${date} may be missing because the caller does not need it: it is "" then.
 func (s *section) undated(key string) string {
 	if s.lacksDate(key) {
 		return ""
@@ -259,12 +259,12 @@ func (s *section) undated(key string) string {
 	return s.text(key)
 }
 
-// lacksDate tells whether a text needs the date, which is not given and may be left out.
+// lacksDate reports whether a text needs the date, which is not given and may be omitted.
 func (s *section) lacksDate(key string) bool {
 	return s.doc.variables.dateOptional && s.doc.variables.Time.IsZero() && s.dated(key)
 }
 
-// oneOf is a text from a fixed choice; the first one where the key is missing.
+// oneOf is a text from a fixed choice; the first one if the key is missing.
 func (s *section) oneOf(key string, choice ...string) string {
 	if !s.has(key) {
 		return choice[0]
@@ -290,7 +290,7 @@ func (s *section) flag(key string) bool {
 	return text == "true"
 }
 
-// number is a whole number of at least least; def where the key is missing.
+// number is a whole number of at least least; def if the key is missing.
 func (s *section) number(key string, def, least int64) int64 {
 	if !s.has(key) {
 		return def
@@ -307,7 +307,7 @@ func (s *section) number(key string, def, least int64) int64 {
 	return n
 }
 
-// size is a number of bytes such as 64KiB; def where the key is missing.
+// size is a number of bytes such as 64KiB; def if the key is missing.
 func (s *section) size(key string, def int64) int64 {
 	if !s.has(key) {
 		return def
@@ -324,13 +324,13 @@ func (s *section) size(key string, def int64) int64 {
 	return n
 }
 
-// item is one value of a list and where it stands.
+// item is one value of a list, with its position.
 type item struct {
 	text string
 	node *yaml.Node
 }
 
-// list is a list of texts, none of them empty; nil where the key is missing.
+// list is a list of texts, none of them empty; nil if the key is missing.
 func (s *section) list(key string) []item {
 	var items []item
 	for i, it := range s.texts(key) {
@@ -343,7 +343,7 @@ func (s *section) list(key string) []item {
 	return items
 }
 
-// texts is a list of texts; nil where the key is missing.
+// texts is a list of texts; nil if the key is missing.
 func (s *section) texts(key string) []item {
 	n, ok := s.values[key]
 	if !ok {
@@ -363,7 +363,7 @@ func (s *section) texts(key string) []item {
 	return items
 }
 
-// section is a mapping below this one; nil where the key is missing.
+// section is a mapping below this one; nil if the key is missing.
 func (s *section) section(key string) *section {
 	n, ok := s.values[key]
 	if !ok {

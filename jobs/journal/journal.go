@@ -1,4 +1,5 @@
-// Package journal is a file of lines that are appended one by one, from which a process that was killed can be gone on with.
+// Package journal is a file to which lines are appended one by one, and from which a later process can continue after
+// a kill.
 package journal
 
 import (
@@ -13,10 +14,21 @@ import (
 	"sync"
 )
 
-// Journal is a journal that is being written. A line is a CRC32C in 8 hex digits, a space, the line's number from 1, a
-// space, and a JSON text; the CRC is that of the number, the space and the text. So lines that are exchanged, missing or
-// there twice are found, as changed ones are. A process that dies while it writes leaves half a line at the end, which
-// counts as never written.
+// Journal is a journal that is being written. A line is:
+//
+//	8 hex digits   CRC32C of number, space and text
+//	space
+//	number         the line's number, decimal, from 1
+//	space
+//	text           JSON, without line breaks
+//	LF
+//
+// The checksum finds lines that were changed, the number lines that were exchanged, repeated or lost. A process that
+// dies while it writes leaves half a line at the end, which counts as never written.
+//
+// Invariant: what a line describes is completely written before the line is appended. So a reader may trust every whole
+// line, and whatever no line names is garbage. A line written too early would make the next process skip input whose
+// sorted rows were never stored.
 type Journal struct {
 	mu    sync.Mutex
 	file  *os.File
@@ -29,12 +41,12 @@ const (
 	limit  = 1 << 30
 )
 
-// ErrDamaged says that a line that is not the last one is not as it was written, or not in its place.
+// ErrDamaged says that a line other than the last one is not as it was written, or not where it was written.
 var ErrDamaged = errors.New("the journal is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// Create begins a journal, which must not be there.
+// Create creates a journal, which must not exist.
 func Create(name string) (*Journal, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -43,7 +55,8 @@ func Create(name string) (*Journal, error) {
 	return &Journal{file: f}, nil
 }
 
-// Open goes on with a journal and gives the texts of its lines. What stands behind the last whole line is cut off.
+// Open opens a journal to continue it, and returns the texts of its lines. Everything after the last whole line is
+// cut off: the next line would otherwise be appended to half a line, and both would be lost.
 func Open(name string) (*Journal, [][]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -53,6 +66,7 @@ func Open(name string) (*Journal, [][]byte, error) {
 	var lines [][]byte
 	if err == nil {
 		var whole int
+		// Only the bytes of whole lines stay.
 		if lines, whole, err = parseLines(content); err == nil {
 			err = f.Truncate(int64(whole))
 		}
@@ -66,8 +80,9 @@ func Open(name string) (*Journal, [][]byte, error) {
 	return &Journal{file: f, lines: len(lines)}, lines, nil
 }
 
-// parseLines are the texts of the lines, and how many bytes they take. A bad line is an error where whole ones follow, and
-// so is a whole one that is not in its place.
+// parseLines returns the texts of the whole lines, and their total length. Only the last line may be bad, because a
+// kill can't damage earlier ones. A bad line before a whole one, or a number out of sequence, means that the disk or
+// somebody has changed the file: nothing in it is trusted then.
 func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	bad := false
 	for at := 0; at < len(content); {
@@ -80,8 +95,10 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 		switch {
 		case !ok:
 			bad = true
+		// A whole line after a bad one: not the trace of a kill.
 		case bad:
 			return nil, 0, ErrDamaged
+		// Each checksum is right, but lines are missing, doubled or exchanged.
 		case number != len(lines)+1:
 			return nil, 0, fmt.Errorf("%w: line %d is where line %d should be", ErrDamaged, number, len(lines)+1)
 		default:
@@ -91,7 +108,7 @@ func parseLines(content []byte) (lines [][]byte, whole int, err error) {
 	return lines, whole, nil
 }
 
-// parseLine is a line's number and text; false where its checksum is another.
+// parseLine returns a line's number and text; false if its checksum does not match.
 func parseLine(line []byte) (number int, text []byte, ok bool) {
 	if len(line) < sumLen {
 		return 0, nil, false
@@ -105,14 +122,15 @@ func parseLine(line []byte) (number int, text []byte, ok bool) {
 	return number, text, ok && err == nil
 }
 
-// formatLine is what checkpoint.ParseLine reads, with the end of the line.
+// formatLine formats a line, with its line break, for parseLine.
 func formatLine(number int, text []byte) []byte {
 	numbered := append(strconv.AppendInt(nil, int64(number), 10), ' ')
 	numbered = append(numbered, text...)
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(numbered, castagnoli), numbered)
 }
 
-// Cut drops the lines behind those.
+// Cut removes all lines after the given ones, which must be the journal's first. The numbers of later lines continue
+// from there.
 func (j *Journal) Cut(lines [][]byte) error {
 	var size int64
 	for i, text := range lines {
@@ -123,7 +141,11 @@ func (j *Journal) Cut(lines [][]byte) error {
 	return errors.Join(j.file.Truncate(size), err)
 }
 
-// Append writes a value as a line. It may be called from several goroutines. After an error nothing more is written.
+// Append appends a value as a line. It may be called from several goroutines. After an error nothing more is written:
+// the failed line may be half written, and a line after it would make it a damaged one.
+//
+// The file is not synced. A killed process loses nothing that way, since the kernel has the bytes. A crash of the
+// machine may lose some; Header.Boot tells the next process that one has happened.
 func (j *Journal) Append(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

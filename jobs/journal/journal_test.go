@@ -50,7 +50,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// TestJournalGoesOn: lines behind the last whole one, and those that are cut, are gone, and the next ones take their place;
+// TestJournalGoesOn: lines after the last whole one, and those that are cut, are gone, and the next ones take their place;
 // a bad line before whole ones is damage.
 func TestJournalGoesOn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")

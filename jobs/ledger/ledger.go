@@ -1,12 +1,13 @@
-// Package ledger remembers, outside of any output and where every host finds it, what was loaded into which table. An
-// output may be deleted after its load; the ledger then still tells that the load must not be done twice.
+// Package ledger records, outside of any output and where every host finds it, what was loaded into which table. An
+// output may be deleted after its load; the ledger then still says that the load must not be repeated.
 //
-// It is a folder with a folder a table, and in it a JSON document for each job and date, sealed with a checksum:
+// It is a folder with a folder for each table, and in it a JSON document for each job and date, sealed with a
+// checksum:
 //
 //	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>.json
 //	<folder>/<table>/unserved.json
 //
-// The second one, where there is one, lists files of all jobs that the table did not serve.
+// The second one, if it exists, lists files of all jobs that the table did not serve.
 //
 // A document is replaced as a whole, so that a reader finds either the old one or the new one.
 package ledger
@@ -56,9 +57,9 @@ type Entry struct {
 	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
 	Files  []File          `json:"files"`
 
-	// Staging is HBase's staging folder of an interrupted load of a directory that has no manifest.
+	// Staging is HBase's staging folder of an interrupted load of a directory without a manifest.
 	Staging string `json:"staging,omitempty"`
-	// Identity changes where the table was made anew or has split; see load.Table.
+	// Identity changes when the table is created again or splits; see load.Table.
 	Identity string `json:"table_identity,omitempty"`
 
 	Program string    `json:"program"` // that loaded
@@ -67,14 +68,14 @@ type Entry struct {
 	Time    time.Time `json:"time"` // when this was written
 }
 
-// File is a loaded HFile and the cells by which the table shows that it serves it.
+// File is a loaded HFile and the cells by which the table proves that it serves it.
 type File struct {
 	URI      string `json:"uri"`
 	Family   string `json:"family"`
 	FirstRow string `json:"first_row"` // in the notation of HBase's shell
 	LastRow  string `json:"last_row"`
 	Probes   []Cell `json:"probes"`
-	// ServedBefore says that the table returned these cells before the file was loaded.
+	// ServedBefore: the table returned these cells before the file was loaded.
 	ServedBefore bool `json:"served_before,omitempty"`
 }
 
@@ -87,9 +88,9 @@ type Cell struct {
 	Value     string `json:"value"` // the first half of its SHA-256, in hex
 }
 
-// Unserved is a file that HBase took and did not serve, so that its rows were loaded a second time. It may lie in its
-// region's folder, and appear when the region is opened again: with cells of its own time, also after a later load has
-// corrected them.
+// Unserved is a file that HBase took and did not serve, so that its rows were loaded a second time. It may be in its
+// region's folder, and appear when the region is opened again, with cells of its own time, even after a later load
+// has corrected them.
 type Unserved struct {
 	URI     string     `json:"uri"`
 	Row     string     `json:"row"`     // its first
@@ -105,7 +106,7 @@ type Ledger struct {
 	dir  string
 }
 
-// Open makes the folder where it is missing. It fails where the folder can't be made or written.
+// Open opens the ledger, and creates the folder if necessary. It fails if the folder can't be created or written.
 func Open(fsys storage.FS, dir string) (*Ledger, error) {
 	if err := fsys.MkdirAll(dir, dirPerm); err != nil {
 		return nil, fmt.Errorf("make the ledger's folder %s: %w", fsys.URI(dir), err)
@@ -130,7 +131,7 @@ func (l *Ledger) name(table, date, jobHash string) string {
 	return path.Join(l.folder(table), fmt.Sprintf("%s_%.16s.json", date, jobHash))
 }
 
-// Read returns the entry of a job and date, nil where there is none. An entry that was damaged is seal.ErrMismatch or
+// Read returns the entry of a job and date; nil if there is none. A damaged entry is seal.ErrMismatch or
 // seal.ErrMalformed, with its name.
 func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 	e, err := l.read(l.name(table, date, jobHash))
@@ -168,7 +169,7 @@ func (l *Ledger) readInto(name string, document any) error {
 	return seal.Unmarshal(text, document)
 }
 
-// check refuses an entry that nobody can have written.
+// check refuses an entry that no bulkload can have written.
 func (e *Entry) check() error {
 	switch {
 	case e.Schema != schema:
@@ -179,7 +180,7 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Write puts an entry in the place of the one before.
+// Write replaces an entry.
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)

@@ -24,18 +24,21 @@ import (
 	"bulkload/load"
 )
 
-// Regions split while files wait for their load, or while they are loaded. A file with rows of two regions is then cut at
-// the boundary. The steps are such that a process may be killed between any two of them:
+// Regions may split while files wait for their load, or while they are loaded. A file with rows of two regions is
+// then cut at the boundary. The process may be killed between any two of these steps:
 //
-//  1. the parts are written under temporary names and read back; together they must have the file's digest;
-//  2. the manifest records the cut;
-//  3. the parts get their names;
-//  4. the manifest has the parts in the file's place;
-//  5. the file is deleted, and then the record of the cut.
+//	1. write the parts under temporary names and read them back; together they must have the file's digest;
+//	2. record the cut in the manifest;
+//	3. rename the parts to their names;
+//	4. replace the file by the parts in the manifest;
+//	5. delete the file, and then the record of the cut.
 //
-// A record whose parts the manifest does not have in the file's place is undone: the parts are deleted.
+// Until step 4 is saved, the manifest lists the file, which still exists, so the cut can be undone: the parts are
+// deleted. From then on it lists the parts, so the file can be deleted. At no time does the manifest list neither,
+// and both together are never loaded: Dir.FinishCuts decides which one exists before a load looks at the files. The
+// record of step 2 is needed because parts that no manifest names would be foreign files in the output.
 
-// cutFiles cuts the files that are to be loaded and have rows of several of the table's present regions.
+// cutFiles cuts the unloaded files that have rows of several of the table's current regions.
 func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
@@ -58,16 +61,18 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	if cuts == 0 {
 		return nil
 	}
-	w.Out.Options.Sayf("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	w.Out.Options.Infof("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
 	return w.Out.FinishCuts()
 }
 
-// crossed are the boundaries between a file's first and last row.
+// crossed returns the boundaries between a file's first and last row.
 func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 	h, err := f.Loadable()
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
+	// A boundary equal to the first row does not cut the file: a region begins with its boundary. Hence the search
+	// for the row after the first.
 	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(h.FirstRow), 0), bytes.Compare)
 	to := from
 	for to < len(splits) && bytes.Compare(splits[to], h.LastRow) <= 0 {
@@ -76,18 +81,20 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 	return splits[from:to], nil
 }
 
-// cutFile does steps 1 to 4 for one file.
+// cutFile performs steps 1 to 4 for one file.
 func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
 		return err
 	}
-	c := &cutting{loader: w, of: *f, at: at, settings: settings}
+	// Step 1. The file itself is not touched: an error here costs nothing.
+	c := &fileCutter{loader: w, of: *f, at: at, settings: settings}
 	if err := c.write(ctx); err != nil {
 		return errors.Join(err, c.abort())
 	}
 	record := manifest.Cut{Of: f.Path}
 	var sum digest.Sum
+	// Digests are read back from disk, not taken from the writer.
 	for _, p := range c.parts {
 		if err := p.ReadBack(ctx); err != nil {
 			return errors.Join(err, c.abort())
@@ -95,9 +102,11 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		sum.Add(p.Digest)
 		record.Parts = append(record.Parts, p.Summary)
 	}
+	// The digest does not depend on order or on files, so the sum over the parts must be the file's own.
 	if sum != f.Digest {
 		return errors.Join(errcode.Digest.Errorf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
 	}
+	// Step 2. From here on the parts' names are known, and FinishCuts deletes parts that were renamed in vain.
 	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
 	if err := w.Out.Save(); err != nil {
 		return err
@@ -112,6 +121,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		}
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.PartsNamed)
+	// Step 4, after all parts have their names: the manifest must not list a file that does not exist.
 	w.Out.Manifest.ReplaceFile(record)
 	if err := w.Out.Save(); err != nil {
 		return err
@@ -120,8 +130,8 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 	return nil
 }
 
-// cutting writes the parts of one file.
-type cutting struct {
+// fileCutter writes the parts of one file.
+type fileCutter struct {
 	loader   *Loader
 	of       hfile.Summary
 	at       [][]byte // the boundaries
@@ -132,7 +142,7 @@ type cutting struct {
 }
 
 // write copies the file's cells into its parts.
-func (c *cutting) write(ctx context.Context) (err error) {
+func (c *fileCutter) write(ctx context.Context) (err error) {
 	in, err := c.loader.Out.FS.Open(path.Join(c.loader.Out.Path, c.of.Path))
 	if err != nil {
 		return err
@@ -157,8 +167,8 @@ func (c *cutting) write(ctx context.Context) (err error) {
 	return c.finishPart()
 }
 
-// add writes a cell, into the next part where its row is the first one of another region.
-func (c *cutting) add(next *cell.Cell) error {
+// add writes a cell, into the next part if its row is the first one of another region.
+func (c *fileCutter) add(next *cell.Cell) error {
 	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
 		c.row = append(c.row[:0], next.Row...)
 		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
@@ -171,8 +181,8 @@ func (c *cutting) add(next *cell.Cell) error {
 	return c.open.Writer.Append(next)
 }
 
-// nextPart begins the part whose first row is given.
-func (c *cutting) nextPart(row []byte) error {
+// nextPart begins the part that begins with this row.
+func (c *fileCutter) nextPart(row []byte) error {
 	if c.open != nil {
 		if err := c.finishPart(); err != nil {
 			return err
@@ -181,12 +191,14 @@ func (c *cutting) nextPart(row []byte) error {
 	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
 		c.at = c.at[1:]
 	}
+	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
+	// killed cut are replaced.
 	name := hfile.PartName(c.of.Path, row)
 	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
 	instant := c.loader.Out.Manifest.Instant()
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	f, err := hfile.Create(hfile.Place{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
+	f, err := hfile.Create(hfile.Destination{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
 	if err != nil {
 		return err
 	}
@@ -194,7 +206,7 @@ func (c *cutting) nextPart(row []byte) error {
 	return nil
 }
 
-func (c *cutting) finishPart() error {
+func (c *fileCutter) finishPart() error {
 	f := c.open
 	c.open = nil
 	if err := f.Finish(); err != nil {
@@ -205,7 +217,7 @@ func (c *cutting) finishPart() error {
 }
 
 // abort deletes what was written.
-func (c *cutting) abort() error {
+func (c *fileCutter) abort() error {
 	var errs []error
 	if c.open != nil {
 		errs = append(errs, c.open.Abort())
@@ -216,7 +228,7 @@ func (c *cutting) abort() error {
 	return errors.Join(errs...)
 }
 
-// liveFamily are the settings that files of a family have now.
+// liveFamily returns the settings that files of a family have now.
 func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
@@ -235,7 +247,7 @@ func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 	return settings, nil
 }
 
-// checkSettings refuses to load files whose family has other settings than when they were written.
+// checkSettings refuses to load files whose family had other settings when they were written.
 func (w *Loader) checkSettings(table *load.Table) error {
 	if len(w.Out.Manifest.NotLoaded()) == 0 {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"bulkload/load"
 )
 
-// Report says what was handed over.
+// Report says what was loaded.
 type Report struct {
 	outcome.Outcome
 	Directory string  `json:"directory"`
@@ -30,10 +30,10 @@ type Report struct {
 	Load      Summary `json:"load"`
 }
 
-// Directory hands a directory of HFiles, ours or anyone's, to a table. Where the directory has a manifest of ours, it
-// records what HBase took.
+// Directory loads a directory of HFiles, written by bulkload or another tool, into a table. If the directory has a
+// manifest, it records there what HBase took.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
-	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Wanted: true}}
+	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
@@ -90,7 +90,7 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 	return files
 }
 
-// LoadFiles loads what is in a directory, which is locked, and fills the report.
+// LoadFiles loads the files of a locked directory, and fills in the report.
 func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	var err error
 	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
@@ -126,7 +126,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 			return err
 		}
 	}
-	if d, err = hfiledir.Open(w.Out.FS, w.Out.Path); err != nil { // anew: some files may have come back
+	if d, err = hfiledir.Open(w.Out.FS, w.Out.Path); err != nil { // again: some files may have come back
 		return err
 	}
 	if err := w.checkComplete(d); err != nil {
@@ -135,13 +135,13 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 	report.Files = len(d.Files)
 	var handed *load.Report
 	if w.Out.Manifest != nil {
-		if handed, err = w.HandOver(ctx, report.Table); err == nil {
+		if handed, err = w.LoadOutput(ctx, report.Table); err == nil {
 			err = w.Confirm(ctx, report.Table)
 		}
 	} else {
-		handed, err = w.handOverDirectory(ctx, report.Table, d)
+		handed, err = w.loadDirectory(ctx, report.Table, d)
 	}
-	report.Load.Take(handed)
+	report.Load.Apply(handed)
 	if err == nil {
 		report.Status = outcome.Done
 	}
@@ -156,7 +156,7 @@ func (w *Loader) reach(ctx context.Context) (err error) {
 	return err
 }
 
-// loadedBefore ends a command that finds no files left to load: what was loaded must be served still.
+// loadedBefore ends a command that finds no files left to load: what was loaded must still be served.
 func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 	if err := w.reach(ctx); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 	return err
 }
 
-// checkEmpty refuses a directory without families that holds files itself: it is most likely a family's folder.
+// checkEmpty refuses a directory that has files but no families: it is most likely a family's folder.
 func (w *Loader) checkEmpty() error {
 	infos, err := storage.List(w.Out.FS, w.Out.Path)
 	if err != nil || w.Out.Manifest != nil {
@@ -187,8 +187,7 @@ func (w *Loader) checkEmpty() error {
 	return nil
 }
 
-// checkState refuses a directory whose job has to come first. What its job has loaded elsewhere before counts for
-// nothing here.
+// checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
 func (w *Loader) checkState(table string) error {
 	m := w.Out.Manifest
 	switch {
@@ -204,7 +203,7 @@ func (w *Loader) checkState(table string) error {
 	return nil
 }
 
-// checkComplete wants every recorded file that the table does not have in the directory.
+// checkComplete checks that every recorded file that the table does not have is in the directory.
 func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	if w.Out.Manifest == nil {
 		return nil
@@ -216,7 +215,7 @@ func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return errcode.OutputLacks.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.Some(missing))
+			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ import (
 // ledgerProperty names the ledger's folder; by default it is .bulkload/ledger in the user's home folder in HDFS.
 const ledgerProperty = "bulkload.ledger.dir"
 
-// OpenLedger opens the ledger of loads, which a run must be able to write before it loads anything.
+// OpenLedger opens the ledger of loads. A run must be able to write it before it loads anything.
 func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
 	fsys, name, err := s.Resolve(dir, "/")
@@ -42,7 +42,7 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// Entry is what the ledger remembers of this job and date; nil where that is nothing.
+// Entry is the ledger's entry for this job and date; nil if there is none.
 func (w *Loader) Entry() (*ledger.Entry, error) {
 	if w.Ledger == nil {
 		return nil, nil
@@ -52,11 +52,12 @@ func (w *Loader) Entry() (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
-// note writes the state of a load into the ledger.
-func (w *Loader) note(state string) error {
+// recordState writes the state of a load into the ledger.
+func (w *Loader) recordState(state string) error {
 	if w.Ledger == nil {
 		return nil
 	}
+	// A run that lost its lock must not overwrite what the new owner records.
 	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
@@ -67,8 +68,8 @@ func (w *Loader) note(state string) error {
 	return w.Ledger.Write(e)
 }
 
-// noteUnserved remembers, beyond this output, files that HBase took and does not serve.
-func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+// recordUnserved records, outside of this output, files that HBase took and does not serve.
+func (w *Loader) recordUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.Ledger == nil {
 		return nil
 	}
@@ -80,6 +81,7 @@ func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run str
 	if err != nil {
 		return damagedRecord(err)
 	}
+	// Files whose region was opened since are served or do not exist: they can't appear any more.
 	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
 	for _, f := range lost.Files {
 		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
@@ -91,7 +93,7 @@ func (w *Loader) noteUnserved(ctx context.Context, lost *load.LostError, run str
 	return w.Ledger.SetUnserved(lost.Table, all)
 }
 
-// opened tells whether the region of an unserved file was opened since: then the file is served, or does not exist.
+// opened reports whether the region of an unserved file was opened since: then the file is served, or does not exist.
 func opened(table *load.Table, u ledger.Unserved) bool {
 	row, err := printable.Parse(u.Row)
 	return err == nil && table.OpenedSince(row, u.Opening)
@@ -115,12 +117,12 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	return e, nil
 }
 
-// LoadedElsewhere looks, where the output is empty, for a load of this job and date that the ledger remembers. Where the
-// table serves what was loaded then from the same input, nothing is to do. Anything else is refused: only a person knows
-// whether it is to be loaded again.
+// LoadedElsewhere searches the ledger, if the output is empty, for a load of this job and date. If the table serves
+// what was loaded then from the same input, there is nothing to do. Anything else is refused: only a person knows
+// whether to load it again.
 func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.Entry()
-	if e == nil || err != nil || len(e.Files) == 0 { // an empty export gives way to a later one
+	if e == nil || err != nil || len(e.Files) == 0 { // a later export replaces an empty one
 		return false, err
 	}
 	const advice = "--force writes and loads it again"
@@ -129,11 +131,13 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	switch {
+	// An interrupted load whose output is gone: some of its files may be in the table, and nothing here can tell
+	// which.
 	case e.State != ledger.Loaded:
 		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same && w.Out.Options.OnChange == options.Reload:
-		w.Out.Options.Sayf("this job and date was loaded into table %s on %s from another input: it is read anew (--on-change reload)",
+		w.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: it is read anew (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
 		return false, nil
 	case !same:
@@ -143,21 +147,21 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	return true, w.Adopt(ctx, e)
 }
 
-// Adopt asks whether the table serves what an entry says was loaded, and takes its account over.
+// Adopt checks that the table serves what an entry says was loaded, and adopts its counts.
 func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
 		return err
 	}
-	if err := w.askServed(ctx, e.Table, e.Identity, files); err != nil {
+	if err := w.probeServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
+	w.Out.Options.Infof("the ledger %s remembers that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
 	w.Out.Manifest.State, w.Out.Manifest.Digest, w.Out.Manifest.Table, w.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.Out.Manifest.Books)
 }
 
-// sameAs tells whether an entry is of this very input, or of one that held the same.
+// sameAs reports whether an entry is of this very input, or of one with the same content.
 func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if e.Run == w.Out.Manifest.Run.ID {
 		return true, nil
@@ -170,7 +174,7 @@ func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), counts.Differing)
 }
 
-// loadedFiles are the files of an entry as the cluster is asked for them.
+// loadedFiles returns the files of an entry in the form for load.
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
@@ -179,15 +183,15 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		h.URI, h.Known = f.URI, f.ServedBefore
+		h.URI, h.ServedBefore = f.URI, f.ServedBefore
 		files = append(files, h)
 	}
 	return files, nil
 }
 
-// checkCorrection refuses to load other cells over those of a load whose lost files may still appear: a region that is
-// opened again finds such a file in its folder, and its cells may then win over the later ones, which have the same
-// timestamps. Once the region was opened since, that can't happen any more.
+// checkCorrection refuses to load other cells over those of a load whose lost files may still appear. A region that
+// is opened again finds such a file in its folder, and its cells may then win over the later ones, which have the
+// same timestamps. Once the region has been opened since, that can't happen any more.
 func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
 	if w.Ledger == nil {
 		return nil
@@ -197,27 +201,28 @@ func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells di
 		return damagedRecord(err)
 	}
 	for _, u := range all {
-		table, err := site.LookUp(ctx, w.Cluster, name) // anew: the region of the one before may have been moved
+		table, err := site.LookUp(ctx, w.Cluster, name) // again: the region of the file before may have been moved
 		if err != nil {
 			return err
 		}
+		// The same cells with the same timestamps do no harm if they appear twice.
 		if u.Run == run || u.Digest == cells || opened(table, u) {
 			continue
 		}
-		if err := w.openAgain(ctx, table, &u); err != nil {
+		if err := w.reopenRegion(ctx, table, &u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// openAgain moves a region so that it finds what is in its folder.
-func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
+// reopenRegion moves a region so that it finds the files in its folder.
+func (w *Loader) reopenRegion(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
-	err = w.Cluster.OpenAgain(ctx, table, row)
+	err = w.Cluster.ReopenRegion(ctx, table, row)
 	if err == nil || !errors.Is(err, load.ErrRefused) {
 		return err
 	}
@@ -225,9 +230,9 @@ func (w *Loader) openAgain(ctx context.Context, table *load.Table, u *ledger.Uns
 		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
 }
 
-// askServed asks for files that were loaded earlier: for all of them, or for one in each region where the table's
-// identity is what it was.
-func (w *Loader) askServed(ctx context.Context, name, identity string, files []load.HFile) error {
+// probeServed probes files that were loaded earlier: all of them, or one in each region if the table's identity is
+// unchanged.
+func (w *Loader) probeServed(ctx context.Context, name, identity string, files []load.HFile) error {
 	table, err := site.LookUp(ctx, w.Cluster, name)
 	if err != nil {
 		return err
@@ -241,13 +246,13 @@ func (w *Loader) askServed(ctx context.Context, name, identity string, files []l
 		err = w.refuseUnreadable(name, findings)
 	}
 	if err == nil && !same {
-		err = checkKnown(name, files)
+		err = refuseServedBefore(name, files)
 	}
 	return err
 }
 
-// damagedRecord gives the error of a record that was read the kind that says what to do: one with a changed content is a
-// difference, a malformed one is for a person to look at.
+// damagedRecord gives an error of reading a record the kind that says what to do: changed content is a mismatch, a
+// malformed record needs a person.
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):

@@ -7,11 +7,11 @@ import (
 	"bulkload/load"
 )
 
-// Loader hands the files of an output directory to a table.
+// Loader loads the files of an output directory into a table.
 type Loader struct {
 	Out     *output.Dir
-	Cluster *load.Cluster   // nil where the output needs none
-	Ledger  *ledger.Ledger  // nil where nothing is loaded
-	loads   *progress.Meter // of files that HBase has taken; nil before a load
-	unsaved int             // load requests whose end the manifest on the disk does not show yet
+	Cluster *load.Cluster   // nil if the output needs none
+	Ledger  *ledger.Ledger  // nil if nothing is loaded
+	loads   *progress.Meter // of loaded files; nil before a load
+	unsaved int             // load requests whose end is not in the saved manifest yet
 }

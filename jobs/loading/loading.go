@@ -1,5 +1,5 @@
-// Package loading hands the files of an output directory to a table. It cuts files at new region boundaries, brings back what an
-// interrupted load has left, and ends well only where the table serves all files.
+// Package loading loads the files of an output directory into a table. It cuts files at new region boundaries,
+// recovers interrupted loads, and succeeds only if the table serves all files.
 package loading
 
 import (
@@ -22,9 +22,17 @@ import (
 	"bulkload/load"
 )
 
-// HandOver loads the files of the manifest that the table does not have and records each that it has. confirm is to follow.
-func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, error) {
-	if err := w.ReadAgain(ctx); err != nil {
+// LoadOutput loads the files of the manifest that the table does not have, and records each of them. Confirm must
+// follow.
+//
+// The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and
+// the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
+// process knows where to look. "Loaded" is written only after every file was probed: it is never written on HBase's
+// word alone.
+func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, error) {
+	// First everything that can refuse the load without a trace: damaged files, files that the table lost, cells that
+	// may win over these later.
+	if err := w.VerifyBeforeLoad(ctx); err != nil {
 		return nil, err
 	}
 	live, err := site.LookUp(ctx, w.Cluster, table)
@@ -38,24 +46,29 @@ func (w *Loader) HandOver(ctx context.Context, table string) (*load.Report, erro
 		return nil, err
 	}
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loading, "", live.Identity()
-	if err := w.note(ledger.Loading); err != nil {
+	// From here on a kill leaves a load to recover. The ledger is written before the manifest:
+	// it is found even if the output is deleted.
+	if err := w.recordState(ledger.Loading); err != nil {
 		return nil, err
 	}
 	if err := w.Out.Save(); err != nil {
 		return nil, err
 	}
+	// The manifest says "loading" on disk. Requests may follow.
 	report, err := w.loadAndCut(ctx, table)
 	if err != nil {
-		return report, w.stopped(ctx, err)
+		return report, w.describeFailure(ctx, err)
 	}
+	// A load without an error and with files left would be a fault of this program: better an error than a table that
+	// lacks rows.
 	if missing := w.Out.Manifest.NotLoaded(); missing != nil {
-		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.Some(missing))
+		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", w.Out.FS.URI(w.Out.Path), failure.FirstFew(missing))
 	}
 	return report, nil
 }
 
-// checkLoaded asks for the files that an earlier process has loaded. Where the table is the one that it was then, what it
-// does not serve is written again, as the earlier process would have done; else that is for a person.
+// checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
+// not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
 func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.Out.Manifest.Table != table.Identity() {
 		return w.CheckServed(ctx, table.Name)
@@ -64,21 +77,23 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
-	findings, err := w.serve(ctx, table, loaded)
+	findings, err := w.probeAndReopen(ctx, table, loaded)
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	return w.refuseUnreadable(table.Name, findings)
 }
 
-// maxCuts bounds how often regions may split while their files are being loaded.
+// maxCuts bounds how often regions may split during a load.
 const maxCuts = 10
 
-// loadAndCut loads the files that the table does not have. Those with rows of several regions are cut before, and again
-// where regions split in the meantime.
+// loadAndCut loads the files that the table does not have. Files with rows of several regions are cut first, and
+// again if regions split during the load.
 func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, error) {
 	report := &load.Report{}
 	w.watchLoads(len(w.Out.Manifest.NotLoaded()))
+	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
+	// regions that get the files.
 	for cuts := 0; len(w.Out.Manifest.NotLoaded()) > 0; cuts++ {
 		table, err := site.LookUp(ctx, w.Cluster, name)
 		if err != nil {
@@ -96,12 +111,15 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 		}
 		one, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.RecordLoad(len(files)))
 		report.Add(one)
+		// Save what is loaded, whatever LoadFrom returned: its error must not hide files that the table has.
 		if failed := w.saveLoaded(); failed != nil {
 			return report, errors.Join(err, failed)
 		}
 		if err == nil || !errors.Is(err, load.ErrStraddles) || cuts == maxCuts {
 			return report, err
 		}
+		// A region split during the load. Before the next pass every file must be at its source again or recorded as
+		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
 		if err := w.RecoverLoad(ctx, name); err != nil {
 			return report, err
 		}
@@ -109,29 +127,33 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 	return report, nil
 }
 
-// serve asks for all files at the end of a load. Regions that do not serve what they have taken are opened again.
-func (w *Loader) serve(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
+// probeAndReopen probes all files at the end of a load. Regions that do not serve what they took are opened again.
+func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := w.Cluster.ProbeTable(ctx, t, files)
 	if err != nil {
 		return nil, err
 	}
+	// Only missing files: cells that are deleted, expired or superseded are explained, and opening a region again
+	// would not bring them back.
 	missing := slices.DeleteFunc(slices.Clone(findings), func(f load.Finding) bool { return f.Serving != load.Missing })
 	if len(missing) == 0 {
 		return findings, nil
 	}
 	w.Out.Options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
-	if missing, err = w.Cluster.Reopen(ctx, table, missing); err != nil {
+	if missing, err = w.Cluster.ReopenAndProbe(ctx, table, missing); err != nil {
 		return nil, err
 	}
 	lost := slices.DeleteFunc(missing, func(f load.Finding) bool { return f.Serving != load.Missing })
 	if len(lost) > 0 {
 		return nil, &load.LostError{Table: table, Files: lost}
 	}
+	// All files again: the reopened regions may serve others now, too.
 	return w.Cluster.Probe(ctx, table, files)
 }
 
-// Confirm ends a load: every file must be served, and every row readable.
+// Confirm ends a load: every file must be served, and every row readable. Only then does the manifest say that it is
+// loaded.
 func (w *Loader) Confirm(ctx context.Context, name string) error {
 	files, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(*hfile.Summary) bool { return true })
 	if err != nil {
@@ -142,28 +164,31 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 		return err
 	}
 	probes := progress.NewCounter(progress.Within(w.Out.Options.Watch, loadsShare, 1), "probe", int64(len(files)), "files")
-	findings, err := w.serve(ctx, table, files)
+	findings, err := w.probeAndReopen(ctx, table, files)
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	probes.Add(int64(len(files)))
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
+	// The ledger first, as before the load: if the process is killed between the two, the next one finds the manifest
+	// loading, probes all files, and comes here again.
 	w.Out.Manifest.State, w.Out.Manifest.Staging, w.Out.Manifest.Table = manifest.Loaded, "", table.Identity()
-	if err := w.note(ledger.Loaded); err != nil {
+	if err := w.recordState(ledger.Loaded); err != nil {
 		return err
 	}
 	return w.Out.Save()
 }
 
-// savesALoad bounds how often a load saves the manifest for the files that HBase has taken: the manifest grows with them, so
-// that saving it after each request would cost a load of many regions the square of their number.
-const savesALoad = 64
+// maxSaves bounds how often a load saves the manifest for loaded files. The manifest grows with the files, so a save
+// after each request would make a load of many regions quadratic.
+const maxSaves = 64
 
-// RecordLoad writes into the manifest where a load of n files may leave some, and which the table has. That it has a file
-// may be written some requests later: a killed load asks the table for the files that are neither at their place nor
-// recorded. saveLoaded is to follow.
+// RecordLoad returns hooks that record a load of n files in the manifest. Staging folder and served-before marks are
+// saved at once, because recovery depends on them. That a file is loaded may be saved some requests later: a file
+// that is neither at its source nor recorded is in doubt after a kill, and recovery probes the table for it.
+// saveLoaded must follow.
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
@@ -171,16 +196,19 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
-		Before: w.mayAsk,
-		Known: func(files []load.HFile) error {
+		Before: w.beforeRequest,
+		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
+					// It must be on disk before the first request: without the mark, a recovery would take the cells
+					// of an older load as proof that this file is loaded.
 					f.ServedBefore = true
 				}
 			}
 			return w.Out.Save()
 		},
 		Staging: func(folder string) error {
+			// Also before the first request: recovery could not find files in a folder that nobody knows.
 			w.Out.Manifest.Staging = folder
 			err := w.Out.Save()
 			w.Out.Options.Failpoint.Reached(failpoint.Staging)
@@ -197,19 +225,21 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 			}
 			w.countLoads(len(files))
 			var err error
-			if w.unsaved++; w.unsaved > n/savesALoad {
+			// A save may be skipped, since a file that is marked only in memory is in doubt after a kill, and
+			// recovery probes for it.
+			if w.unsaved++; w.unsaved > n/maxSaves {
 				err = w.saveLoaded()
 			}
-			w.Out.Options.Failpoint.Reached(failpoint.Taken)
+			w.Out.Options.Failpoint.Reached(failpoint.FilesLoaded)
 			return err
 		},
 	}
 }
 
-// loadsShare is how much of a load its requests are, about; the rest is asking whether the table serves the files.
+// loadsShare is about how much of a load's time its requests take; the rest is probes.
 const loadsShare = 0.8
 
-// watchLoads begins to count the files that HBase takes.
+// watchLoads begins to count loaded files.
 func (w *Loader) watchLoads(files int) {
 	w.loads = progress.NewCounter(progress.Within(w.Out.Options.Watch, 0, loadsShare), "load", int64(files), "files")
 }
@@ -220,7 +250,7 @@ func (w *Loader) countLoads(files int) {
 	}
 }
 
-// saveLoaded saves the manifest where that was put off.
+// saveLoaded saves the manifest if that was put off.
 func (w *Loader) saveLoaded() error {
 	if w.unsaved == 0 {
 		return nil
@@ -229,23 +259,23 @@ func (w *Loader) saveLoaded() error {
 	return w.Out.Save()
 }
 
-// mayAsk is an error where another run may load the output's files by now. It is asked before each load request.
-func (w *Loader) mayAsk() error {
-	w.Out.Options.Failpoint.Reached(failpoint.Asked)
+// beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
+func (w *Loader) beforeRequest() error {
+	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
 	return w.Out.CheckLock()
 }
 
-// stopped says of a load that failed how far it came, and what to do.
-func (w *Loader) stopped(ctx context.Context, err error) error {
+// describeFailure adds to the error of a load how far it came, and what to do.
+func (w *Loader) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if errors.As(err, &lost) {
-		return w.lose(ctx, lost)
+		return w.rewriteLost(ctx, lost)
 	}
 	all := len(w.Out.Manifest.Files())
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.Out.Manifest.NotLoaded()), all)
 }
 
-// WasLoaded tells whether the output's manifest or the ledger says that rows of this job and date were loaded.
+// WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 func (w *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
@@ -263,8 +293,8 @@ func (w *Loader) WasLoaded() (bool, error) {
 	return same, nil
 }
 
-// Replace deletes the run that --force gives up. Until the new one is sorted, and nothing but writing it can fail, the
-// old one stays as it is.
+// Replace deletes the run that --force replaces. The old run stays as it is until the new one is sorted, and nothing
+// but its writing can fail.
 func (w *Loader) Replace(ctx context.Context) error {
 	if w.Out.Replaced == nil {
 		return nil
@@ -272,10 +302,12 @@ func (w *Loader) Replace(ctx context.Context) error {
 	if err := w.Out.Lock.Check(); err != nil {
 		return err
 	}
+	// Files of the old run in HBase's staging folder come back first. Otherwise HBase might load them after the
+	// output was cleaned.
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("cleaning the output of run %s", w.Out.Replaced.Run.ID)
+	w.Out.Options.Infof("cleaning the output of run %s", w.Out.Replaced.Run.ID)
 	if err := w.Out.Clean(w.Out.Replaced); err != nil {
 		return err
 	}
@@ -283,17 +315,17 @@ func (w *Loader) Replace(ctx context.Context) error {
 	return w.Out.Save()
 }
 
-// Summary says what HBase was given.
+// Summary is the result of a load.
 type Summary struct {
-	Wanted  bool   `json:"wanted"`
-	Files   int    `json:"files"`
-	Regions int    `json:"regions"`
-	Rounds  int    `json:"rounds"`
-	Staging string `json:"staging,omitempty"` // where HBase's staging folder is still there
+	Requested bool   `json:"wanted"`
+	Files     int    `json:"files"`
+	Regions   int    `json:"regions"`
+	Rounds    int    `json:"rounds"`
+	Staging   string `json:"staging,omitempty"` // HBase's staging folder, if it still exists
 }
 
-// Take takes over a load's report, which may be nil.
-func (l *Summary) Take(r *load.Report) {
+// Apply copies a load's report, which may be nil.
+func (l *Summary) Apply(r *load.Report) {
 	if r != nil {
 		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging
 	}

@@ -73,7 +73,7 @@ func TestSavesOfALoad(t *testing.T) {
 		if err != nil || m.NotLoaded() != nil {
 			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
-		if want := min(n, savesALoad+1); counted.saves > want || n < savesALoad && counted.saves != n {
+		if want := min(n, maxSaves+1); counted.saves > want || n < maxSaves && counted.saves != n {
 			t.Errorf("%d files: %d saves, want %d", n, counted.saves, want)
 		}
 		bytes = append(bytes, counted.bytes/int64(n))
@@ -91,7 +91,7 @@ func TestServedBeforeIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := w.Out.Manifest.Files()[1]
-	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.URI(second.Path)}}); err != nil {
+	if err := w.RecordLoad(2).ServedBefore([]load.HFile{{URI: w.Out.URI(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)

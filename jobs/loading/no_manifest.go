@@ -20,22 +20,23 @@ import (
 	"bulkload/load"
 )
 
-// A directory that another tool has written has no manifest. What became of its files is recorded in the ledger, under the
-// directory's name, so that a second command does not take files that HBase has moved away for loaded ones.
+// A directory that another tool has written has no manifest. What happened to its files is recorded in the ledger,
+// under the directory's name, so that a second command does not mistake files that HBase has moved away for loaded
+// ones.
 
-// directoryKey takes the place of a job's hash in the ledger.
+// directoryKey replaces a job's hash in the ledger.
 func (w *Loader) directoryKey() string {
 	sum := sha256.Sum256([]byte("directory " + w.Out.FS.URI(w.Out.Path)))
 	return hex.EncodeToString(sum[:])
 }
 
-// directoryEntry is what the ledger remembers of this directory's load into a table; nil where that is nothing.
+// directoryEntry is the ledger's entry for this directory's load into a table; nil if there is none.
 func (w *Loader) directoryEntry(table string) (*ledger.Entry, error) {
 	e, err := w.Ledger.Read(table, "", w.directoryKey())
 	return e, damagedRecord(err)
 }
 
-// checkDirectoryServed asks, where no file is left, whether the table serves what was loaded from here.
+// checkDirectoryServed checks, if no file is left, that the table serves what was loaded from here.
 func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err := w.recoverDirectory(ctx, table); err != nil {
 		return err
@@ -53,14 +54,14 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.askServed(ctx, table, e.Identity, files); err != nil {
+	if err := w.probeServed(ctx, table, e.Identity, files); err != nil {
 		return err
 	}
 	e.State, e.Staging = ledger.Loaded, ""
 	return w.writeEntry(e)
 }
 
-// writeEntry writes an entry as long as the directory is this run's.
+// writeEntry writes an entry if the directory is still this run's.
 func (w *Loader) writeEntry(e *ledger.Entry) error {
 	if err := w.Out.CheckLock(); err != nil {
 		return err
@@ -68,20 +69,20 @@ func (w *Loader) writeEntry(e *ledger.Entry) error {
 	return w.Ledger.Write(e)
 }
 
-// lostForeign remembers files that HBase lost and that can't be written again.
-func (w *Loader) lostForeign(ctx context.Context, err error) error {
+// recordForeignLost records files that HBase lost and that can't be written again.
+func (w *Loader) recordForeignLost(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	if failed := w.noteUnserved(ctx, lost, w.directoryKey(), digest.Sum{}); failed != nil {
+	if failed := w.recordUnserved(ctx, lost, w.directoryKey(), digest.Sum{}); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
 }
 
-// handOverDirectory loads all files of a directory that no manifest records.
-func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+// loadDirectory loads all files of a directory that no manifest records.
+func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	w.watchLoads(len(files))
 	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
 	if err != nil {
-		return report, w.lostForeign(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
+		return report, w.recordForeignLost(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
 	}
 	all, err := loadedFiles(e)
 	if err != nil {
@@ -106,9 +107,9 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.serve(ctx, table, all)
+	findings, err := w.probeAndReopen(ctx, table, all)
 	if err != nil {
-		return report, w.lostForeign(ctx, err)
+		return report, w.recordForeignLost(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return report, err
@@ -117,11 +118,11 @@ func (w *Loader) handOverDirectory(ctx context.Context, name string, d *hfiledir
 	return report, w.writeEntry(e)
 }
 
-// directoryHooks record in the ledger what a second command must know of a load that does not come to its end.
+// directoryHooks record in the ledger what a second command must know of an interrupted load.
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
-		Before: w.mayAsk,
-		Known: func(known []load.HFile) error {
+		Before: w.beforeRequest,
+		ServedBefore: func(known []load.HFile) error {
 			for _, h := range known {
 				for i := range e.Files {
 					if e.Files[i].URI == h.URI {
@@ -142,8 +143,8 @@ func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	}
 }
 
-// beginDirectory records in the ledger that the directory's files are about to be loaded, beside those of an earlier load
-// that did not come to its end.
+// beginDirectory records in the ledger that the directory's files are about to be loaded, along with those of an
+// earlier interrupted load.
 func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := w.directoryEntry(table)
 	if err != nil {

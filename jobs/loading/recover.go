@@ -9,9 +9,13 @@ import (
 	"bulkload/load"
 )
 
-// RecoverLoad finds out what became of files that an interrupted load has left in doubt: HBase moves a file away when it
-// takes it, and the run may have been killed before it could record that. What is in the staging folder still is not
-// loaded, and comes back. Of the others, a file is loaded if the table serves it.
+// RecoverLoad determines what happened to files that an interrupted load has left in doubt. HBase moves a file when
+// it takes it, and the run may have been killed before it recorded that. Files in the staging folder are not loaded,
+// and are moved back. Of the others, a file is loaded if the table serves it.
+//
+// It must come before anything else is done with the files: before a second load, because a file in staging would be
+// missing there; before they are deleted or written again, because rows might then be in the table twice or not at
+// all.
 func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	m := w.Out.Manifest
 	if m.State != manifest.Loading {
@@ -21,18 +25,21 @@ func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	w.Out.Options.Sayf("a load was interrupted: looking for its files in the staging folder and in the table")
+	w.Out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
+	// The manifest may not name a folder: the process was killed before the first request. Then no file can have
+	// moved, and all are at their source.
 	loaded, err := w.Cluster.RecoverStaging(ctx, w.Out.FS, table, m.Staging, files)
+	// n = 0 makes Done save at once. Loaded files are recorded even if others are lost or in doubt.
 	if failed := w.RecordLoad(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}
 	if err != nil {
-		return w.stopped(ctx, err)
+		return w.describeFailure(ctx, err)
 	}
 	return nil
 }
 
-// recoverDirectory brings files back that an interrupted load of this directory has left in HBase's staging folder.
+// recoverDirectory moves files back that an interrupted load of this directory has left in HBase's staging folder.
 func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	e, err := w.directoryEntry(table)
 	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
@@ -42,13 +49,13 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	w.Out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
 	_, err = w.Cluster.RecoverStaging(ctx, w.Out.FS, table, e.Staging, files)
-	return w.lostForeign(ctx, err)
+	return w.recordForeignLost(ctx, err)
 }
 
-// recoverReplaced brings back what an interrupted load of the run that --force gives up has left in HBase's staging folder:
-// it is deleted with the rest of the output.
+// recoverReplaced moves back what an interrupted load of the run that --force replaces has left in HBase's staging
+// folder, so that it is deleted with the rest of the output.
 func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.Out.Replaced
 	if old.State != manifest.Loading || old.Staging == "" {
@@ -73,5 +80,5 @@ func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.Ledger.Close()); w.Ledger = nil }()
 	}
-	return w.noteUnserved(ctx, lost, old.Run.ID, old.Digest)
+	return w.recordUnserved(ctx, lost, old.Run.ID, old.Digest)
 }

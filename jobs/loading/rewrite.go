@@ -10,7 +10,7 @@ import (
 	"bulkload/load"
 )
 
-// RewriteError says that slices are to be written and loaded again: HBase took their files and does not serve them. The
+// RewriteError says that slices must be written and loaded again: HBase took their files and does not serve them. The
 // same command does that.
 type RewriteError struct {
 	Lost *load.LostError
@@ -24,11 +24,15 @@ func (e *RewriteError) Error() string {
 // Unwrap is the *load.LostError.
 func (e *RewriteError) Unwrap() error { return e.Lost }
 
-// lose takes the slices of lost files out of the manifest, so that they are written again: the same bytes under the same
-// names. Where a server brings a lost file back later, it doubles equal cells, which readers do not see.
-func (w *Loader) lose(ctx context.Context, lost *load.LostError) error {
+// rewriteLost removes the slices of lost files from the manifest, so that they are written again: the same bytes
+// under the same names. If a server brings a lost file back later, its cells are equal to those of the new one, and
+// readers see them once.
+//
+// The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
+// the lost files.
+func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := w.Out.Manifest
-	if err := w.noteUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
+	if err := w.recordUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
 		return err
 	}
 	if w.Out.Job == nil {
@@ -40,18 +44,21 @@ func (w *Loader) lose(ctx context.Context, lost *load.LostError) error {
 		gone[f.URI] = true
 	}
 	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return w.dropLost(r, gone) })
+	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
+	// written nor loaded twice.
 	m.State = manifest.Writing
 	if err := w.Out.Save(); err != nil {
 		return err
 	}
+	// Deletes the files that dropLost listed as cuts without parts.
 	if err := w.Out.FinishCuts(); err != nil {
 		return err
 	}
 	return &RewriteError{lost}
 }
 
-// dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
-// deleted, for which the manifest has them as cuts without parts.
+// dropLost reports whether a slice has a lost file. Its other files that are loaded stay recorded as such. Those that
+// are not loaded are deleted; for that the manifest lists them as cuts without parts.
 func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.URI(f.Path)] }) {
 		return false
@@ -60,7 +67,7 @@ func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
 		switch {
 		case gone[w.Out.URI(f.Path)]:
 		case f.Loaded:
-			w.Out.Manifest.Kept = append(w.Out.Manifest.Kept, f)
+			w.Out.Manifest.LoadedBefore = append(w.Out.Manifest.LoadedBefore, f)
 		default:
 			w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, manifest.Cut{Of: f.Path})
 		}

@@ -1,4 +1,4 @@
-// Package lookup finds rows by a job's query columns, in the table or in HFiles, and says what is in an HFile.
+// Package lookup finds rows by a job's query columns, in the table or in HFiles, and describes HFiles.
 package lookup
 
 import (
@@ -27,7 +27,7 @@ type GetReport struct {
 	Table string   `json:"table"`
 	From  string   `json:"from"`
 	Query []string `json:"query"`
-	Scans int      `json:"scans"` // that the query took: more than one where its columns don't determine a salt
+	Scans int      `json:"scans"` // number of scans: more than one if the query's columns don't determine a salt
 	Rows  []GotRow `json:"rows"`
 }
 
@@ -37,8 +37,8 @@ type GotRow struct {
 	Cells []GotCell `json:"cells"`
 }
 
-// GotCell is one cell. A value that is not UTF-8 is given as base64 alone; one that the job stores in binary form as the
-// text that it stands for, with its type, and as base64.
+// GotCell is one cell. A value that is not UTF-8 is only in base64. One that the job stores in binary form is given
+// as its text, with its type, and in base64.
 type GotCell struct {
 	Family    string `json:"family"`
 	Qualifier string `json:"qualifier"`
@@ -48,8 +48,8 @@ type GotCell struct {
 	Base64    string `json:"value_base64,omitempty"`
 }
 
-// Get finds the rows of a query key, which has a value for each of the job's query columns: in the live table, or in the
-// HFiles below the directory from. A null can't be asked for.
+// Get finds the rows of a query key, with a value for each of the job's query columns: in the live table, or in the
+// HFiles below the directory from. A query for null is not possible.
 func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string, from string) (*GetReport, error) {
 	report := &GetReport{Outcome: outcome.New(), Table: j.Table, Query: query, Rows: []GotRow{}}
 	if j.Outputs != nil {
@@ -81,7 +81,7 @@ func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string,
 	return report, nil
 }
 
-// query is the key prefixes of its rows, and the columns that tell whose rows they are where the prefixes do not.
+// query is the key prefixes of the rows, and the columns that identify the rows if the prefixes do not.
 type query struct {
 	prefixes [][]byte
 	wholeRow bool // the prefixes are whole row keys
@@ -91,7 +91,7 @@ type query struct {
 	rows     []GotRow
 }
 
-// wantedCell is a query column's cell and the value that it must have.
+// wantedCell is a query column's cell and its required value.
 type wantedCell struct {
 	family, qualifier, value []byte
 }
@@ -110,7 +110,7 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	q := &query{wholeRow: rows.String() == j.RowKey.String(), shown: shownCells{binaryCells(j), j.Wide != nil}}
 	fields := make([]values.Value, len(j.Columns))
 	for i, name := range j.Query {
-		at, _ := j.Column(name) // reading the job file has checked that it is there
+		at, _ := j.Column(name) // checked when the job file was read
 		fields[at] = values.ValueOf([]byte(given[i]))
 		if c := j.Columns[at]; !c.Skip && j.Wide == nil {
 			value, err := storedValue(&c, fields[at].Bytes())
@@ -129,16 +129,16 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	return q, err
 }
 
-// end is the first row behind those that a prefix asks for; nil where there is none.
-func (q *query) end(prefix []byte) []byte {
+// stopRow is the first row after those that a prefix selects; nil if there is none.
+func (q *query) stopRow(prefix []byte) []byte {
 	if q.wholeRow {
 		return append(bytes.Clone(prefix), 0)
 	}
-	return after(prefix)
+	return prefixEnd(prefix)
 }
 
-// after is the first row behind all rows with a prefix; nil where there is none.
-func after(prefix []byte) []byte {
+// prefixEnd is the first row after all rows with a prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	for len(end) > 0 {
 		if last := len(end) - 1; end[last] < 0xff {
@@ -173,13 +173,13 @@ func (q *query) fromDirectory(ctx context.Context, s *site.Site, from string, re
 	return errors.Join(q.scan(ctx, d.Scan), fsys.Close())
 }
 
-// parallelScans is how many of a query's scans run side by side.
+// parallelScans is how many of a query's scans run at a time.
 const parallelScans = 16
 
-// rangeScan visits the cells of all rows from start to before end; many may run side by side.
+// rangeScan visits the cells of all rows from start to before end. Several may run at a time.
 type rangeScan func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error
 
-// scan goes through the rows below every prefix, several at a time, and keeps those asked for in the order of the table.
+// scan reads the rows below every prefix, several at a time, and keeps the selected ones in the order of the table.
 func (q *query) scan(ctx context.Context, scan rangeScan) error {
 	answers := make([]answer, len(q.prefixes))
 	group, running := errgroup.WithContext(ctx)
@@ -188,7 +188,7 @@ func (q *query) scan(ctx context.Context, scan rangeScan) error {
 		a := &answers[i]
 		a.wanted, a.wide, a.shown = q.wanted, &q.wide, &q.shown
 		group.Go(func() error {
-			err := scan(running, prefix, q.end(prefix), a.visit)
+			err := scan(running, prefix, q.stopRow(prefix), a.visit)
 			a.endRow()
 			return err
 		})
@@ -200,18 +200,18 @@ func (q *query) scan(ctx context.Context, scan rangeScan) error {
 	return err
 }
 
-// answer gathers the rows of one scan.
+// answer collects the rows of one scan.
 type answer struct {
 	wanted  []wantedCell
 	wide    *wideQuery
 	shown   *shownCells
 	rows    []GotRow
-	row     []byte // the present one
+	row     []byte // the current one
 	cells   []GotCell
 	matched int
 }
 
-// visit takes the next cell of the range.
+// visit adds the next cell of the range.
 func (a *answer) visit(c *cell.Cell) error {
 	if !bytes.Equal(c.Row, a.row) || a.cells == nil {
 		a.endRow()
@@ -228,7 +228,7 @@ func (a *answer) visit(c *cell.Cell) error {
 	return nil
 }
 
-// endRow keeps the present row if its query columns are those asked for.
+// endRow keeps the current row if its query columns have the required values.
 func (a *answer) endRow() {
 	if a.cells != nil && a.matched >= len(a.wanted) {
 		a.rows = append(a.rows, GotRow{printable.Bytes(a.row), a.cells})

@@ -18,19 +18,19 @@ type binaryCell struct {
 	reader            *values.Reader
 }
 
-// binaryCells lists the job's cells of binary form.
+// binaryCells lists the job's cells in binary form.
 func binaryCells(j *jobfile.Job) []binaryCell {
 	var all []binaryCell
 	for _, c := range j.CellColumns() {
 		if c.Binary {
-			reader, _ := values.NewReader(c.Type) // reading the job file has checked it
+			reader, _ := values.NewReader(c.Type) // checked when the job file was read
 			all = append(all, binaryCell{[]byte(c.Family), []byte(c.Qualifier), c.Type.Kind, reader})
 		}
 	}
 	return all
 }
 
-// is tells whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
+// is reports whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
 func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
 	if !bytes.Equal(c.Family, b.family) {
 		return false
@@ -41,7 +41,7 @@ func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
 	return bytes.Equal(c.Qualifier, b.qualifier)
 }
 
-// storedValue is a query's value of a column as its cells hold it.
+// storedValue is a query's value for a column in the form of its cells.
 func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	if !c.Binary {
 		return text, nil
@@ -57,7 +57,7 @@ func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	return stored, nil
 }
 
-// gotCell shows a cell: in the text that its column's type has, if it is stored in binary form.
+// gotCell formats a cell: as text of its column's type, if it is stored in binary form.
 func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
 	for i := range s.binary {
@@ -78,7 +78,7 @@ func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	return g
 }
 
-// shownCells is how cells are shown.
+// shownCells is how cells are formatted.
 type shownCells struct {
 	binary []binaryCell
 	wide   bool

@@ -9,16 +9,16 @@ import (
 	"bulkload/values"
 )
 
-// wideQuery says which cells a query of a wide table asks for; the zero value is for all cells of all rows with a prefix.
+// wideQuery is which cells a query of a wide table selects; the zero value is all cells of all rows with a prefix.
 type wideQuery struct {
 	begin []byte          // of the qualifiers
-	exact map[string]bool // family and qualifier, where the values determine them; nil: begin is all that is known
+	exact map[string]bool // family and qualifier, if the values determine them; nil: only begin is known
 }
 
 func newWideQuery(j *jobfile.Job, fields []values.Value) (q wideQuery, err error) {
 	begin, err := j.Wide.Qualifier.Prefix(j.Query)
 	if err != nil {
-		return q, nil // the values say nothing of the qualifiers
+		return q, nil // the values don't restrict the qualifiers
 	}
 	if q.begin, err = begin.Append(nil, fields); err != nil {
 		return q, errcode.QueryValues.Errorf("build the qualifier: %s", jobfile.OfQualifier(err.Error()))

@@ -19,7 +19,7 @@ import (
 	"bulkload/jobs/site"
 )
 
-// InspectReport says what is in an HFile.
+// InspectReport describes an HFile.
 type InspectReport struct {
 	outcome.Outcome
 	File        string              `json:"file"`
@@ -27,7 +27,7 @@ type InspectReport struct {
 	Version     string              `json:"version"`
 	Cells       int64               `json:"cells"`
 	Rows        int64               `json:"rows"`
-	Unencoded   int64               `json:"unencoded_bytes"` // of the cells without encoding; 0 where the file does not tell
+	Unencoded   int64               `json:"unencoded_bytes"` // of the cells without encoding; 0 if the file does not say
 	FirstRow    string              `json:"first_row"`
 	LastRow     string              `json:"last_row"`
 	Compression string              `json:"compression"`
@@ -35,11 +35,11 @@ type InspectReport struct {
 	Checksum    string              `json:"checksum"`
 	IndexLevels int64               `json:"index_levels"`
 	Types       []InspectType       `json:"block_types"`
-	Bloom       *InspectBloom       `json:"bloom"` // null where there is none
+	Bloom       *InspectBloom       `json:"bloom"` // null if there is none
 	Samples     []string            `json:"samples"`
 	Trailer     []hfilewriter.Field `json:"trailer"`
 	Info        []InfoRow           `json:"info"`
-	Blocks      []InspectBlock      `json:"blocks,omitempty"` // where they were asked for
+	Blocks      []InspectBlock      `json:"blocks,omitempty"` // if requested
 }
 
 // InspectType sums up the blocks of one type. Sizes are in bytes.
@@ -54,7 +54,7 @@ type InspectType struct {
 	Most    int64   `json:"most_raw"`
 }
 
-// InspectBloom tells how full the bloom filter is.
+// InspectBloom is how full the bloom filter is.
 type InspectBloom struct {
 	Kind           string  `json:"kind"`
 	Chunks         int     `json:"chunks"`
@@ -77,7 +77,7 @@ type InspectBlock struct {
 	FirstKey string `json:"first_key,omitempty"`
 }
 
-// maxKeySamples is how many data blocks' first keys are shown, from all over the file.
+// maxKeySamples is how many data blocks' first keys are shown, distributed over the file.
 const maxKeySamples = 8
 
 // InfoRow is one entry of a file's info, in the notation of Printable.
@@ -86,7 +86,7 @@ type InfoRow struct {
 	Value string `json:"value"`
 }
 
-// Inspect describes an HFile, with a list of its blocks where they are wanted. visit, which may be nil, sees each cell.
+// Inspect describes an HFile, with a list of its blocks if requested. visit, which may be nil, gets each cell.
 func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: outcome.New(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(name))
@@ -129,7 +129,7 @@ func Inspect(ctx context.Context, name string, o options.Options, blocks bool, v
 func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, blocks bool) error {
 	var samples keySamples
 	layout, err := r.Layout(func(b *hfilewriter.Block) error {
-		samples.take(b)
+		samples.add(b)
 		if blocks {
 			report.Blocks = append(report.Blocks, InspectBlock{b.Type, b.Offset, b.Stored, b.Raw, b.Entries, b.Rows, firstKey(b)})
 		}
@@ -155,7 +155,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	return nil
 }
 
-// firstKey prints a block's first key; a bloom chunk's is a row or a column, not a flat key.
+// firstKey formats a block's first key; a bloom chunk's is a row or a column, not a flat key.
 func firstKey(b *hfilewriter.Block) string {
 	switch {
 	case b.FirstKey == nil:
@@ -166,20 +166,20 @@ func firstKey(b *hfilewriter.Block) string {
 	return hfilewriter.DescribeKey(b.FirstKey)
 }
 
-// keySamples keeps the first keys of every n-th data block, n doubling as they get many.
+// keySamples keeps the first key of every n-th data block; n doubles when there are too many.
 type keySamples struct {
 	keys  []string
 	seen  int
 	every int
 }
 
-func (k *keySamples) take(b *hfilewriter.Block) {
+func (k *keySamples) add(b *hfilewriter.Block) {
 	if b.Rows > 0 {
-		k.takeKey(func() string { return firstKey(b) })
+		k.addKey(func() string { return firstKey(b) })
 	}
 }
 
-func (k *keySamples) takeKey(key func() string) {
+func (k *keySamples) addKey(key func() string) {
 	if k.every == 0 {
 		k.every = 1
 	}

@@ -12,15 +12,15 @@ import (
 	"bulkload/jobs/site"
 )
 
-// pickFor chooses the output that a query is for: the one whose files are in the directory from; else the one whose query
-// has so many columns.
+// pickFor selects the output for a query: the one whose files are in the directory from; otherwise the one whose
+// query has this number of columns.
 func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobfile.Job, error) {
 	if from != "" {
 		table, err := TableIn(j, o, from)
 		if err != nil {
 			return nil, err
 		}
-		found := func(out *jobfile.Job) bool { return isPlace(from, out) || out.Output == "" && out.Table == table }
+		found := func(out *jobfile.Job) bool { return isDirectory(from, out) || out.Output == "" && out.Table == table }
 		if out, err := j.Only("", found); err == nil {
 			return out, nil
 		}
@@ -29,7 +29,7 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 	return j.Only(why, func(out *jobfile.Job) bool { return len(out.Query) == columns })
 }
 
-// TableIn is the table that the files of a directory of ours are for; "" where that is not known.
+// TableIn is the table of a directory's files, from its manifest; "" if unknown.
 func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 	s, err := site.Open(o, j.HBase, storage.IsHDFS(from))
 	if err != nil {
@@ -47,8 +47,8 @@ func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 	return m.Run.Table, nil
 }
 
-// isPlace tells whether a directory is an output's. A local one is given from the present folder.
-func isPlace(dir string, out *jobfile.Job) bool {
+// isDirectory reports whether a directory is an output's. A local one is relative to the current folder.
+func isDirectory(dir string, out *jobfile.Job) bool {
 	if out.Output == "" {
 		return false
 	}

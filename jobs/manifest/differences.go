@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/jobfile"
 )
 
-// SameJob tells whether two runs are of one job, table and date, so that only their inputs can differ.
+// SameJob reports whether two runs are of one job, table and date, so that only their inputs can differ.
 func (m *Manifest) SameJob(other *Manifest) bool {
 	return m.JobHash == other.JobHash && m.Run.Table == other.Run.Table && m.Run.Date == other.Run.Date
 }
@@ -14,7 +14,8 @@ func (m *Manifest) SameJob(other *Manifest) bool {
 // mostFiles bounds how many input files are listed; all are counted.
 const mostFiles = 5
 
-// inputDifferences says in words how the input files of two runs differ, and by how many records where both are known.
+// inputDifferences describes how the input files of two runs differ, and by how many records if both counts are
+// known.
 func (m *Manifest) inputDifferences(other *Manifest) []string {
 	var out []string
 	was, is := inputsByPath(m.Inputs), inputsByPath(other.Inputs)
@@ -46,7 +47,7 @@ func (m *Manifest) inputDifferences(other *Manifest) []string {
 	return out
 }
 
-// changed says how a file differs from what it was; "" where it was touched and has the same records.
+// changed describes how a file differs from before; "" if it was only touched and has the same records.
 func changed(old, in *Input) string {
 	switch {
 	case old.Content == nil || in.Content == nil:
@@ -66,7 +67,7 @@ func (in *Input) amount() string {
 	return fmt.Sprintf(" (%s)", jobfile.Plural(int(in.Content.Read), "record"))
 }
 
-// records adds up the records of an input; false where that of some file is not known.
+// records adds up the records of an input; false if some file's count is unknown.
 func records(inputs []Input) (n int64, known bool) {
 	for i := range inputs {
 		if inputs[i].Content == nil {

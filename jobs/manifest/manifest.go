@@ -1,4 +1,4 @@
-// Package manifest is what a run has done, durably: it makes the same command go on, or do nothing.
+// Package manifest stores what a run has done, durably, so that the same command continues or has nothing to do.
 package manifest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"bulkload/load"
 )
 
-// The names in an output directory. HBase's loader takes every other folder for a family.
+// The names in an output directory. HBase's loader treats every other folder as a family.
 const (
 	Name       = "_manifest.json"
 	RejectsDir = ".rejects"
@@ -36,48 +36,56 @@ const (
 // A manifest says which form it has.
 const (
 	Schema           = 4 // of the manifests that are written
-	unsealedSchema   = 3 // the last one without a checksum; those of its runs are gone on with
+	unsealedSchema   = 3 // the last one without a checksum; its runs can be continued
 	manifestMaxBytes = 256 << 20
 )
 
-// The states of a run, in order.
+// The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
 const (
 	Writing = "writing"
-	Written = "written" // all files are there and verified
-	Loading = "loading" // HBase may have moved some of them away
+	Written = "written" // all files exist and are verified
+	Loading = "loading" // HBase may have moved some of the files
 	Loaded  = "loaded"
 )
 
-// Manifest is what a run has done, durably: it makes the same command go on, or do nothing.
+// Manifest is what a run has done, durably. The file is JSON, one slice a line, sealed by a checksum over its content
+// (package seal), and replaced as a whole by a rename.
+//
+// The manifest decides what exists: a slice is finished if it is in here. A file that is not in here is garbage, even
+// if its name and its bytes are right, and is deleted. Therefore a record is
+// added after its files have their names, and removed before they are deleted. Only Dir.Clean, which deletes a whole
+// output, deletes the files first: what is left of them is still named.
+//
+// The JSON names are frozen, and some are older than the fields' names.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
 	Run       jobfile.RunInfo   `json:"run"`
 	JobHash   string            `json:"job_hash"`
 	Timestamp int64             `json:"timestamp"`       // of the cells
-	Site      map[string]string `json:"site_properties"` // that decide bytes of the files
+	Site      map[string]string `json:"site_properties"` // that decide the files' bytes
 	Inputs    []Input           `json:"inputs"`
 	Splits    []string          `json:"splits"` // in the notation of Printable
 	Families  map[string]string `json:"families"`
-	MaxSize   int64             `json:"max_size"`            // at which a file ends
-	MaxFiles  int64             `json:"max_files,omitempty"` // of a region and family, which decides into how many slices regions are cut; 0: HBase's default
-	Slices    []Slice           `json:"slices"`              // the finished ones, by region, then in the order of their rows
+	MaxSize   int64             `json:"max_size"`            // at which a file ends, in bytes
+	MaxFiles  int64             `json:"max_files,omitempty"` // of a region and family, which limits the slices of a region; 0: HBase's default
+	Slices    []Slice           `json:"slices"`              // finished ones, by region, then in the order of their rows
 	Books     books.Books       `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
-	Staging   string            `json:"staging,omitempty"` // the folder through which an unfinished load goes
-	// Table is load.Table's Identity when the files were loaded.
+	Staging   string            `json:"staging,omitempty"` // HBase's folder for a load that has not ended; recorded before the first request
+	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
-	// Cuts are files being cut at new region boundaries.
+	// Cuts are cuts at new region boundaries in progress. See loading/cut.go for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
-	// Kept are files that the table serves, of slices that are written again for other files.
-	Kept []hfile.Summary `json:"kept,omitempty"`
+	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
+	LoadedBefore []hfile.Summary `json:"kept,omitempty"`
 }
 
-// Input is one input file as it was when the run began.
+// Input is one input file as it was at the run's start.
 type Input struct {
 	jobfile.InputFile
-	// Content is what was read from it; nil until all is read, and where an older bulkload has read it.
+	// Content is what was read from the file; nil until all input is read, and if an older bulkload has read it.
 	Content *books.Content `json:"content,omitempty"`
 }
 
@@ -89,14 +97,14 @@ type Slice struct {
 	Entries int64           `json:"entries"`
 	Books   books.Written   `json:"books"`
 	Digest  digest.Sum      `json:"digest"`  // of the files
-	Dropped digest.Sum      `json:"dropped"` // of the duplicates that were not written
+	Dropped digest.Sum      `json:"dropped"` // of the duplicates that were dropped
 	Files   []hfile.Summary `json:"files"`
 
-	text  []byte // as it is written, while that is true
-	marks int    // of the files, in text: how many are loaded or were served before
+	text  []byte // its encoded form, while that is current
+	marks int    // number of marks on its files in text: loaded, or served before
 }
 
-// Inputs are the input files as a manifest records them, without what they hold.
+// Inputs returns the input files as a manifest records them, without their content.
 func Inputs(files []ingest.File) []Input {
 	records := make([]Input, len(files))
 	for i, f := range jobfile.InputFiles(files) {
@@ -105,7 +113,7 @@ func Inputs(files []ingest.File) []Input {
 	return records
 }
 
-// Read is the manifest of an output directory; nil where there is none.
+// Read reads the manifest of an output directory; nil if there is none.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
 	text, err := storage.ReadFile(fsys, name, manifestMaxBytes)
@@ -118,7 +126,7 @@ func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	return Parse(text, fsys.URI(name))
 }
 
-// Parse reads the text of a manifest, which is not believed unless its checksum is right.
+// Parse parses the text of a manifest. Nothing in it is used unless its checksum is right.
 func Parse(text []byte, name string) (*Manifest, error) {
 	m := new(Manifest)
 	err := seal.Unmarshal(text, m)
@@ -138,11 +146,12 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	if err := m.check(); err != nil {
 		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
-	m.Schema = Schema // as which it is written from here on
+	m.Schema = Schema // it is written in this schema from here on
 	return m, nil
 }
 
-// parseUnsealed reads a manifest without a checksum, as bulkload wrote it up to schema 3. unsealed is the error for others.
+// parseUnsealed parses a manifest without a checksum, as bulkload wrote it up to schema 3. unsealed is the error for
+// other manifests.
 func (m *Manifest) parseUnsealed(text []byte, unsealed error) error {
 	var old struct {
 		Schema   int             `json:"schema"`
@@ -169,7 +178,7 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	return nil
 }
 
-// Marshal writes the manifest as sealed JSON.
+// Marshal encodes the manifest as sealed JSON.
 func (m *Manifest) Marshal() ([]byte, error) {
 	text, err := m.MarshalContent()
 	if err != nil {
@@ -178,7 +187,8 @@ func (m *Manifest) Marshal() ([]byte, error) {
 	return seal.Seal(text)
 }
 
-// MarshalContent writes a slice a line. The manifest is saved many times, so the lines of before are kept.
+// MarshalContent encodes a slice a line. The manifest is saved with each slice, so the encoded form of the others is
+// reused.
 func (m *Manifest) MarshalContent() ([]byte, error) {
 	bare := *m
 	bare.Slices = nil
@@ -202,7 +212,7 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 }
 
 func (r *Slice) marshal() (text []byte, err error) {
-	marks := 0 // neither mark is ever taken away
+	marks := 0 // marks are never removed, so their number reports whether text is current
 	for i := range r.Files {
 		if r.Files[i].Loaded {
 			marks++
@@ -218,12 +228,12 @@ func (r *Slice) marshal() (text []byte, err error) {
 	return r.text, err
 }
 
-// WroteNothing tells whether the run is finished and had no row to write.
+// WroteNothing reports whether the run is finished and had no row to write.
 func (m *Manifest) WroteNothing() bool {
 	return m.State != Writing && m.Books.Written == 0 && len(m.Files()) == 0
 }
 
-// Differences says in words what tells this run from another one.
+// Differences describes how this run differs from another one.
 func (m *Manifest) Differences(other *Manifest) []string {
 	var out []string
 	if m.Run.Date != other.Run.Date {
@@ -245,7 +255,7 @@ func inputsByPath(inputs []Input) map[string]*Input {
 	return all
 }
 
-// ChangedProperties says which site properties differ from those that the files were made with.
+// ChangedProperties lists the site properties that differ from those the files were made with.
 func (m *Manifest) ChangedProperties(other *Manifest) []string {
 	var out []string
 	for _, name := range site.ByteProperties {
@@ -256,16 +266,16 @@ func (m *Manifest) ChangedProperties(other *Manifest) []string {
 	return out
 }
 
-// Planned are the boundaries that the run was given; nil where it was given none yet.
-func (m *Manifest) Planned() (*target.Known, error) {
+// Planned returns the boundaries that the run was given; nil if it was given none yet.
+func (m *Manifest) Planned() (*target.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
 	splits, err := m.Boundaries()
-	return &target.Known{Splits: splits}, err
+	return &target.LiveTable{Splits: splits}, err
 }
 
-// Boundaries are the run's splits.
+// Boundaries are the run's region boundaries.
 func (m *Manifest) Boundaries() (splits [][]byte, err error) {
 	for _, text := range m.Splits {
 		split, err := printable.Parse(text)
@@ -277,7 +287,7 @@ func (m *Manifest) Boundaries() (splits [][]byte, err error) {
 	return splits, nil
 }
 
-// SameTable tells whether the boundaries and the family settings are still those the files were made for.
+// SameTable reports whether the boundaries and the family settings are still those that the files were made for.
 func (m *Manifest) SameTable(t *target.Target) bool {
 	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) || !slices.Equal(m.Splits, printable.All(t.Splits)) {
 		return false
@@ -299,7 +309,7 @@ func (m *Manifest) SetTable(t *target.Target) {
 	}
 }
 
-// recordedFiles is the limit of files as it is recorded: not at all where it is HBase's default.
+// recordedFiles is the recorded form of the limit of files: 0 for HBase's default.
 func recordedFiles(limit int64) int64 {
 	if limit == load.DefaultMaxFiles {
 		return 0
@@ -307,7 +317,7 @@ func recordedFiles(limit int64) int64 {
 	return limit
 }
 
-// Done is the record of a finished slice, nil where it is not.
+// Done returns the record of a finished slice; nil if it is not finished.
 func (m *Manifest) Done(region, slice int) *Slice {
 	i, found := slices.BinarySearchFunc(m.Slices, Slice{Region: region, Slice: slice}, compareSlices)
 	if !found {
@@ -316,14 +326,14 @@ func (m *Manifest) Done(region, slice int) *Slice {
 	return &m.Slices[i]
 }
 
-// Add records finished slices.
+// Add records finished slices. Its files must have their names.
 func (m *Manifest) Add(finished ...Slice) {
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
-// Remove takes the slices of a region out, and gives their files. Those that are loaded stay known: where the same file is
-// written again, it is not loaded twice.
+// Remove removes the slices of a region and returns their files. Those that are loaded stay recorded: if the same
+// file is written again, it is not loaded twice.
 func (m *Manifest) Remove(region int) (files []hfile.Summary) {
 	m.Slices = slices.DeleteFunc(m.Slices, func(r Slice) bool {
 		if r.Region == region {
@@ -333,7 +343,7 @@ func (m *Manifest) Remove(region int) (files []hfile.Summary) {
 	})
 	for _, f := range files {
 		if f.Loaded {
-			m.Kept = append(m.Kept, f)
+			m.LoadedBefore = append(m.LoadedBefore, f)
 		}
 	}
 	return files
@@ -354,12 +364,12 @@ func (m *Manifest) Files() []*hfile.Summary {
 	return out
 }
 
-// Unloaded lists what HBase does not have yet, as it takes it.
+// Unloaded lists the files that are not loaded, in the form for load.
 func (m *Manifest) Unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
 	return m.Hfiles(fsys, dir, func(f *hfile.Summary) bool { return !f.Loaded })
 }
 
-// Hfiles lists recorded files as HBase takes them.
+// Hfiles lists recorded files in the form for load.
 func (m *Manifest) Hfiles(fsys storage.FS, dir string, wanted func(*hfile.Summary) bool) ([]load.HFile, error) {
 	var out []load.HFile
 	for _, f := range m.Files() {
@@ -376,7 +386,7 @@ func (m *Manifest) Hfiles(fsys storage.FS, dir string, wanted func(*hfile.Summar
 	return out, nil
 }
 
-// RegionSums add up, for each of so many regions, what its finished slices hold and have dropped.
+// RegionSums adds up, for each region, what its finished slices contain and have dropped.
 func RegionSums(all []Slice, regions int) []digest.Sum {
 	sums := make([]digest.Sum, regions)
 	for i := range all {
@@ -388,7 +398,7 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 	return sums
 }
 
-// Amount says for people how much of a run is finished.
+// Amount describes how much of a run is finished.
 func Amount(files []*hfile.Summary) string {
 	var all int64
 	for _, f := range files {
@@ -397,7 +407,7 @@ func Amount(files []*hfile.Summary) string {
 	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(all))
 }
 
-// MostFiles is the family and region of which a finished run has the most files, and how many.
+// MostFiles returns the family and region with the most files of a finished run, and their number.
 func (m *Manifest) MostFiles() (family string, region int, n int64) {
 	type place struct {
 		family string
@@ -414,13 +424,13 @@ func (m *Manifest) MostFiles() (family string, region int, n int64) {
 	return family, region, n
 }
 
-// Cut is a cut under way.
+// Cut is a cut in progress.
 type Cut struct {
 	Of    string          `json:"of"` // the file's path
 	Parts []hfile.Summary `json:"parts"`
 }
 
-// ReplaceFile puts the parts of a file in its place.
+// ReplaceFile replaces a file by its parts.
 func (m *Manifest) ReplaceFile(c Cut) {
 	for i := range m.Slices {
 		r := &m.Slices[i]
@@ -431,7 +441,7 @@ func (m *Manifest) ReplaceFile(c Cut) {
 	}
 }
 
-// CutNames are the files of cuts under way that the manifest does not list otherwise.
+// CutNames are the files of cuts in progress that the manifest does not list otherwise.
 func (m *Manifest) CutNames() []string {
 	known := map[string]bool{}
 	for _, f := range m.Files() {
@@ -447,7 +457,7 @@ func (m *Manifest) CutNames() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return known[name] })
 }
 
-// Instant is Job.instant of the job that wrote the output.
+// Instant is the timestamp for the files' info, from the job that wrote the output.
 func (m *Manifest) Instant() int64 {
 	if date, err := jobfile.ParseText(m.Run.Date); err == nil {
 		return date.UnixMilli()
@@ -466,7 +476,7 @@ func (m *Manifest) NotLoaded() []string {
 	return names
 }
 
-// LoadedBytes are those of the files that the table has.
+// LoadedBytes is the size of the files that the table has.
 func (m *Manifest) LoadedBytes() int64 {
 	var n int64
 	for _, f := range m.Files() {
@@ -477,18 +487,19 @@ func (m *Manifest) LoadedBytes() int64 {
 	return n
 }
 
-// KeptAs is the record of a file that the table serves already, nil for another. The same slice gives the same file again.
-func (m *Manifest) KeptAs(f *hfile.Summary) *hfile.Summary {
-	i := slices.IndexFunc(m.Kept, func(k hfile.Summary) bool {
+// LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
+// the same file again.
+func (m *Manifest) LoadedTwin(f *hfile.Summary) *hfile.Summary {
+	i := slices.IndexFunc(m.LoadedBefore, func(k hfile.Summary) bool {
 		return k.Path == f.Path && k.Bytes == f.Bytes && k.Digest == f.Digest
 	})
 	if i < 0 {
 		return nil
 	}
-	return &m.Kept[i]
+	return &m.LoadedBefore[i]
 }
 
-// SameFile tells whether a file was not even touched.
+// SameFile reports whether a file was not even touched.
 func (in *Input) SameFile(o *Input) bool {
 	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
 }

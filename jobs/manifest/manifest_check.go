@@ -10,7 +10,8 @@ import (
 	"bulkload/jobs/hfile"
 )
 
-// check refuses a manifest that no run writes: all that is done with one relies on it. The error names the place.
+// check refuses a manifest that no run writes: everything that uses a manifest relies on these rules. The error names
+// the place.
 func (m *Manifest) check() error {
 	if !slices.Contains([]string{Writing, Written, Loading, Loaded}, m.State) {
 		return fmt.Errorf("its state is %q", m.State)
@@ -44,8 +45,8 @@ func (m *Manifest) check() error {
 			}
 		}
 	}
-	for i := range m.Kept {
-		if err := m.Kept[i].Check(); err != nil {
+	for i := range m.LoadedBefore {
+		if err := m.LoadedBefore[i].Check(); err != nil {
 			return fmt.Errorf("file %d of those that are kept: %w", i, err)
 		}
 	}

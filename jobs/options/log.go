@@ -15,10 +15,10 @@ const (
 	LevelCall   = calllog.Level      // a call to a server, and what is tried again
 )
 
-// Sayf logs a note for people.
-func (o Options) Sayf(format string, args ...any) { o.logf(slog.LevelInfo, format, args...) }
+// Infof logs a note for people.
+func (o Options) Infof(format string, args ...any) { o.logf(slog.LevelInfo, format, args...) }
 
-// Warnf logs what a person should look into, though the job goes on.
+// Warnf logs what a person should look into, though the job continues.
 func (o Options) Warnf(format string, args ...any) { o.logf(slog.LevelWarn, format, args...) }
 
 func (o Options) logf(level slog.Level, format string, args ...any) {

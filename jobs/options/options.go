@@ -1,4 +1,5 @@
-// Package options holds how a job is run: memory, folders, properties, and who listens. None of it changes a byte of the output.
+// Package options is how a job is run: memory, folders, properties, and listeners. None of it changes a byte of the
+// output.
 package options
 
 import (
@@ -13,25 +14,25 @@ import (
 	"bulkload/jobs/progress"
 )
 
-// Options say how a job is run, not what it does: none of them changes a byte of the output.
+// Options are how a job is run, not what it does: none of them changes a byte of the output.
 type Options struct {
 	Memory     int64                   // bytes for the sort, open writers and buffers; 0: 512 MiB
 	WorkDir    string                  // for spilled runs; "": the system's temporary folder
 	Conf       string                  // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string       // Hadoop and HBase properties that win over the site files
-	Wait       Wait                    // for an input that is not there yet
-	Force      bool                    // begin anew, whatever is there of the run
-	OnChange   OnChange                // what becomes of a finished run whose input has changed
+	Wait       Wait                    // for an input that does not exist yet
+	Force      bool                    // start over, whatever the output has of the run
+	OnChange   OnChange                // what to do about a finished run whose input has changed
 	NoLoad     bool                    // stop before the load
-	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: nobody listens
-	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
-	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
+	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
+	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
+	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil
 
-	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; nil: none
+	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; may be nil
 	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
-// OnChange is what becomes of a finished run whose input has changed since.
+// OnChange is what to do about a finished run whose input has changed since.
 type OnChange string
 
 // The values of OnChange.
@@ -40,14 +41,14 @@ const (
 	Reload OnChange = "reload"
 )
 
-// Wait says how long a run waits for an input that is not there yet.
+// Wait is how long a run waits for an input that does not exist yet.
 type Wait struct {
 	For    time.Duration // 0: not at all
-	Settle time.Duration // how long files must not have changed, where no _SUCCESS is wanted; 0: a minute, less: not at all
+	Settle time.Duration // how long files must be unchanged if no _SUCCESS is required; 0: a minute, less: not at all
 	Clock  Clock         // by which it waits; zero: the machine's
 }
 
-// DefaultSettle is how long files must not have changed before a run that waits for its input reads them.
+// DefaultSettle is how long files must be unchanged before a run that waits for its input reads them.
 const DefaultSettle = time.Minute
 
 // Clock is a clock to wait by; tests have one of their own.
@@ -73,7 +74,7 @@ const (
 	MinMemory     = 16 << 20  // bytes
 )
 
-// WithDefaults fills in what is not set, and refuses too little memory.
+// WithDefaults sets defaults, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory

@@ -10,7 +10,7 @@ type Outcome struct {
 	Code   string `json:"code,omitempty"` // of the error, as docs/errors.md lists them
 }
 
-// Result gives a report's outcome to fill in.
+// Result returns a report's outcome to fill in.
 func (o *Outcome) Result() *Outcome { return o }
 
 // New is a failure until it is found to be something else.

@@ -13,18 +13,18 @@ import (
 	"bulkload/jobs/sorting"
 )
 
-// checkContent refuses what is not of this run: HBase's loader would take it for part of the table.
+// checkContent refuses files that are not of this run: HBase's loader would treat them as part of the table.
 func (w *Dir) checkContent() error {
 	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
 	known := map[string]*hfile.Summary{}
-	for _, f := range w.Present().Files() {
+	for _, f := range w.CurrentManifest().Files() {
 		known[f.Path] = f
 	}
-	for _, name := range w.Present().CutNames() {
-		known[name] = &hfile.Summary{Path: name, Loaded: true} // whether it is there yet, or still, does not matter
+	for _, name := range w.CurrentManifest().CutNames() {
+		known[name] = &hfile.Summary{Path: name, Loaded: true} // it may exist already, or still
 	}
 	var foreign, changed []string
 	for _, info := range infos {
@@ -42,18 +42,18 @@ func (w *Dir) checkContent() error {
 	}
 	if foreign != nil {
 		return errcode.OutputForeign.Errorf("%s has files that this run did not write: %s. Move them away or choose another output",
-			w.FS.URI(w.Path), failure.Some(foreign))
+			w.FS.URI(w.Path), failure.FirstFew(foreign))
 	}
 	if changed != nil {
 		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with --force to write them again",
-			w.FS.URI(w.Path), failure.Some(changed))
+			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
 	return w.checkKnown(known)
 }
 
-// checkFamilyDir lists what is foreign in a family's folder, and what was changed; --force has no need of the latter.
+// checkFamilyDir lists foreign and changed files in a family's folder; --force ignores the latter.
 func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
-	if err := w.RemoveUnrecorded(w.Present(), family); err != nil {
+	if err := w.RemoveUnrecorded(w.CurrentManifest(), family); err != nil {
 		return nil, nil, err
 	}
 	infos, err := storage.List(w.FS, path.Join(w.Path, family))
@@ -75,8 +75,8 @@ func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (fo
 	return foreign, changed, nil
 }
 
-// RemoveUnrecorded deletes the files of a family that an unfinished run gave their names and was killed before it could
-// record: those of the slices that its manifest lacks. Their names follow from the run.
+// RemoveUnrecorded deletes the files of a family that were renamed but not recorded before the run was killed: those
+// of slices that its manifest lacks. Their names follow from the run, the region, the slice and the sequence.
 func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
@@ -106,8 +106,8 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	return nil
 }
 
-// removeFrom deletes the files of one slice, the last first: where that is cut short, those that are left begin at 0
-// still, so that the next run finds them.
+// removeFrom deletes the files of one slice, the last one first. So if it is interrupted, those that are left still
+// begin at 0, and the next run finds them.
 func (w *Dir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
 	n := 0
 	for present[name(n)] {
@@ -122,7 +122,8 @@ func (w *Dir) removeFrom(family string, name func(sequence int) string, present 
 	return nil
 }
 
-// checkKnown wants every recorded file that HBase does not have yet; those found are gone from known.
+// checkKnown checks that every recorded file exists that HBase does not have yet. It removes the files it finds from
+// known.
 func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 	var gone []string
 	for name, f := range known {
@@ -130,9 +131,9 @@ func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // RecoverLoad looks into those
+	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // RecoverLoad searches for those
 		return nil
 	}
 	return errcode.OutputLacks.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with --force to write them again",
-		w.FS.URI(w.Path), failure.Some(gone))
+		w.FS.URI(w.Path), failure.FirstFew(gone))
 }

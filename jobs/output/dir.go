@@ -1,5 +1,5 @@
-// Package output is a locked output directory with the manifest of a run: it compares its content with the manifest, cleans it, and
-// marks it as complete.
+// Package output handles a locked output directory with the manifest of a run: it compares content and manifest,
+// cleans up, and marks the output as complete.
 package output
 
 import (
@@ -24,17 +24,17 @@ import (
 
 // Dir is a locked output directory with the manifest of this run.
 type Dir struct {
-	Job      *jobfile.Job // nil where a directory is loaded without its job
-	Options  options.Options
-	Site     *site.Site
-	Source   *source.Source
-	FS       storage.FS
-	Path     string
-	Lock     *dirlock.Lock
-	Manifest *manifest.Manifest
-	Replaced *manifest.Manifest // of the run that --force puts this one in the place of; nil once it is deleted
-	found    bool               // the output had a manifest
-	Earlier  map[string]bool    // the files that an earlier process has verified; nil: all of them
+	Job            *jobfile.Job // nil if a directory is loaded without its job
+	Options        options.Options
+	Site           *site.Site
+	Source         *source.Source
+	FS             storage.FS
+	Path           string
+	Lock           *dirlock.Lock
+	Manifest       *manifest.Manifest
+	Replaced       *manifest.Manifest // of the run that --force replaces by this one; nil once it is deleted
+	found          bool               // the output had a manifest
+	VerifiedBefore map[string]bool    // files that an earlier process has verified; nil: all of them
 }
 
 // Open locks the output.
@@ -53,13 +53,13 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 
 // TakeLock locks the directory. From here on nothing in it is changed without the lock.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.Lock, err = dirlock.Take(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
+	if w.Lock, err = dirlock.Acquire(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
 		w.FS = w.Lock.Guarded()
 	}
 	return err
 }
 
-// Close gives back what is the output's alone. An output directory in which nothing was left goes with it.
+// Close releases what belongs to the output alone. An output directory without content is deleted.
 func (w *Dir) Close() error {
 	var errs []error
 	if w.Lock != nil {
@@ -72,13 +72,13 @@ func (w *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// RemoveEmpty deletes the directory where nothing is left in it.
+// RemoveEmpty deletes the directory if nothing is left in it.
 func (w *Dir) RemoveEmpty() {
-	_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+	_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only if it is empty, as intended
 	_ = w.Lock.FS.Remove(w.Path)                             // likewise
 }
 
-// TempFolder is where files are written before they get their names.
+// TempFolder is the folder for files until they get their names.
 func (w *Dir) TempFolder() (string, error) {
 	if w.Lock != nil {
 		return w.Lock.TempFolder()
@@ -87,8 +87,8 @@ func (w *Dir) TempFolder() (string, error) {
 	return folder, w.FS.MkdirAll(folder, storage.DirPerm)
 }
 
-// ClearTemps deletes from .tmp what an older bulkload has left there, whose files have no owner. Those that have one were
-// deleted when the lock was taken, if the owner is gone.
+// ClearTemps deletes what an older bulkload has left in .tmp, whose files have no owner. Those with an owner were
+// deleted when the lock was acquired, if the owner is gone.
 func (w *Dir) ClearTemps() error {
 	all, err := storage.List(w.FS, path.Join(w.Path, dirlock.TempDir))
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *Dir) ClearTemps() error {
 	return nil
 }
 
-// Resume compares the output with this run and takes up its manifest, or begins one. finished is true where nothing is
+// Resume compares the output with this run, and continues its manifest or begins one. finished is true if nothing is
 // left to write.
 func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
@@ -128,8 +128,8 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.Kept = old.Kept
-			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planned boundaries took a reading
+			fresh.LoadedBefore = old.LoadedBefore
+			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
 		w.Replaced = old
@@ -161,32 +161,32 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	if err := w.checkContent(); err != nil {
 		return false, err
 	}
-	w.Earlier = map[string]bool{}
+	w.VerifiedBefore = map[string]bool{}
 	for _, f := range w.Manifest.Files() {
-		w.Earlier[f.Path] = true
+		w.VerifiedBefore[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
 }
 
-// AnotherRunError says that the output holds another run, which this one must not replace unasked.
+// AnotherRunError says that the output belongs to another run, which this one must not replace without --force.
 type AnotherRunError struct{ error }
 
 // Unwrap is the error that says how the runs differ.
 func (e *AnotherRunError) Unwrap() error { return e.error }
 
-// checkReplaceable refuses to put a run in the place of another one, unless that had nothing to write, or the input has
-// changed and a reload is wanted. The error is an *AnotherRunError.
+// checkReplaceable refuses to replace another run, unless that had nothing to write, or its input has changed and a
+// reload was requested. The error is an *AnotherRunError.
 func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
 	differences := strings.Join(old.Differences(fresh), "; ")
 	uri := w.FS.URI(w.Path)
 	switch {
 	case old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date:
-		w.Options.Sayf("%s holds run %s, which had no row to write: this run replaces it", uri, old.Run.ID)
+		w.Options.Infof("%s holds run %s, which had no row to write: this run replaces it", uri, old.Run.ID)
 		return nil
 	case !old.SameJob(fresh):
 		return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force", uri, differences)}
 	case w.Options.OnChange == options.Reload:
-		w.Options.Sayf("the input has changed since run %s: %s. It is read anew (--on-change reload)", old.Run.ID, differences)
+		w.Options.Infof("the input has changed since run %s: %s. It is read anew (--on-change reload)", old.Run.ID, differences)
 		return nil
 	}
 	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed since %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
@@ -203,7 +203,7 @@ func andLoad(too bool) string {
 // URI names a file of the output.
 func (w *Dir) URI(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
-// Save records the state of things, as long as the output is still this run's to change.
+// Save saves the manifest. It fails if the output may belong to another run by now.
 func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
 
 func (w *Dir) saveManifest(m *manifest.Manifest) error {
@@ -214,15 +214,16 @@ func (w *Dir) saveManifest(m *manifest.Manifest) error {
 	return m.Save(w.FS, w.Path, temps)
 }
 
-// Present is the manifest of what is in the output now.
-func (w *Dir) Present() *manifest.Manifest {
+// CurrentManifest is the manifest of the files that are in the output now.
+func (w *Dir) CurrentManifest() *manifest.Manifest {
 	if w.Replaced != nil {
 		return w.Replaced
 	}
 	return w.Manifest
 }
 
-// Clean deletes what a manifest names, and the manifest last.
+// Clean deletes everything that a manifest names, and the manifest last: after a kill in between, it still names the
+// rest.
 func (w *Dir) Clean(m *manifest.Manifest) error {
 	if err := w.CleanFiles(m); err != nil {
 		return err
@@ -230,7 +231,7 @@ func (w *Dir) Clean(m *manifest.Manifest) error {
 	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }
 
-// CleanFiles deletes what a manifest names.
+// CleanFiles deletes the files that a manifest names.
 func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	errs := []error{storage.RemoveIfThere(w.FS, w.Path, source.SuccessName)}
 	for _, f := range m.Files() {
@@ -241,7 +242,7 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	}
 	for family := range m.Families {
 		errs = append(errs, w.RemoveUnrecorded(m, family))
-		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only where it is empty, as wanted
+		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only if it is empty, as intended
 	}
 	errs = append(errs, w.ClearTemps())
 	if err := errors.Join(errs...); err != nil {
@@ -250,7 +251,7 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	return nil
 }
 
-// CheckLock is an error where another run may change the output.
+// CheckLock is an error if another run may change the output.
 func (w *Dir) CheckLock() error {
 	if w.Lock == nil {
 		return nil
@@ -258,12 +259,12 @@ func (w *Dir) CheckLock() error {
 	return w.Lock.Check()
 }
 
-// Blank tells whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *Dir) Blank() bool {
+// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted.
+func (w *Dir) IsEmpty() bool {
 	return w.WantsLoad() && !w.Options.Force && !w.found
 }
 
-// WantsLoad tells whether the run is to load the files.
+// WantsLoad reports whether the run is to load the files.
 func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
 // ClearRejects deletes the rejects of earlier runs.
@@ -274,7 +275,8 @@ func (w *Dir) ClearRejects() error {
 	return nil
 }
 
-// forget takes the slices of a region out of the manifest and deletes their files, so that they are written again.
+// forget removes the slices of a region from the manifest and then deletes their files, so that they are written
+// again.
 func (w *Dir) forget(region int) error {
 	files := w.Manifest.Remove(region)
 	if files == nil {
@@ -286,8 +288,8 @@ func (w *Dir) forget(region int) error {
 	return writing.RemoveFiles(w.FS, w.Path, files)
 }
 
-// FinishCuts ends the cuts that the manifest records: it deletes the files whose parts are in their place, and the parts
-// of those where they are not.
+// FinishCuts completes the cuts that the manifest records: it deletes files that were replaced by their parts, and
+// the parts of those that were not. Afterwards the manifest has no cuts.
 func (w *Dir) FinishCuts() error {
 	m := w.Manifest
 	if len(m.Cuts) == 0 {
@@ -319,7 +321,7 @@ func (w *Dir) FinishCuts() error {
 	return w.Save()
 }
 
-// checkWritten refuses to load what was written under a higher limit.
+// checkWritten refuses to load what was written under a higher limit of files.
 func (w *Dir) checkWritten(m *manifest.Manifest) error {
 	limit, err := w.Site.MaxFiles()
 	if err != nil || !w.Job.Load {

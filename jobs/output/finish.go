@@ -19,7 +19,8 @@ import (
 	"bulkload/jobs/writing"
 )
 
-// Balance closes the books: every row and cell is accounted for, before anything is loaded.
+// Balance checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
+// duplicates + filtered.
 func (w *Dir) Balance(rows *sorting.Rows) error {
 	m := w.Manifest
 	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.Job.CellColumns())}
@@ -42,7 +43,7 @@ func (w *Dir) Balance(rows *sorting.Rows) error {
 	return m.Books.Check()
 }
 
-// recordContents takes over what the input files hold. It must add up to what was sorted.
+// recordContents records what the input files contain. It must add up to what was sorted.
 func (w *Dir) recordContents(rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
 	for _, c := range rows.Files {
@@ -73,7 +74,7 @@ func (w *Dir) Succeed() error {
 	return w.MarkSuccess()
 }
 
-// MarkSuccess writes _SUCCESS where it is missing: a killed run may have come as far as the finished manifest.
+// MarkSuccess writes _SUCCESS if it is missing: a run may have been killed between the finished manifest and this.
 func (w *Dir) MarkSuccess() error {
 	name := path.Join(w.Path, source.SuccessName)
 	if _, err := w.FS.Stat(name); err == nil {
@@ -93,7 +94,7 @@ func (w *Dir) MarkSuccess() error {
 	return nil
 }
 
-// records are the finished slices as the manifest has them. It is saved with each slice while they are few. The manifest grows
+// records stores the finished slices in the manifest. It it saves with each slice while they are few. The manifest grows
 // with them, so of more than savedOneByOne it is saved whenever so many have come that the time it takes stays in proportion to
 // the slices: a kill costs the 64th part of what was written, at most. A slice without files costs nothing to write again.
 type records struct {
@@ -141,7 +142,7 @@ func (r *records) Forget(region int) error {
 	return r.dir.forget(region)
 }
 
-func (r *records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.KeptAs(f) }
+func (r *records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.LoadedTwin(f) }
 
 // Records are the finished slices of this run, for the write stage.
 func (w *Dir) Records() writing.Records { return &records{dir: w} }

@@ -10,9 +10,9 @@ import (
 	"bulkload/jobs/sorting"
 )
 
-// SameInput tells whether the input holds what an earlier run of this job and date has read: each file is as it was, or
-// holds the same records still. Files that were touched, copied, renamed or packed anew are read for that; with
-// duplicates that differ their order counts, and so their names.
+// SameInput reports whether the input has what an earlier run of this job and date has read: each file is unchanged,
+// or still has the same records. Files that were touched, copied, renamed or repacked are read for that. If
+// duplicates differ, their order decides, and so do the names.
 func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone books.Content
@@ -63,8 +63,8 @@ func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differin
 	return sum == want, nil
 }
 
-// adoptInput makes a run one with the finished one in its output where only files of the input were touched, copied or
-// renamed, and hold the same still: it has that one's ID then.
+// adoptInput makes a run identical with the finished one in its output if files of the input were only touched,
+// copied or renamed, and still have the same content. It gets that run's ID then.
 func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
 	if old == nil || w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
@@ -75,7 +75,7 @@ func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) err
 	}
 	fresh.Run.ID = old.Run.ID
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
-		w.Options.Sayf("the input holds the same records as when it was read")
+		w.Options.Infof("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.saveManifest(old)
 	}

@@ -18,32 +18,32 @@ import (
 	"bulkload/values"
 )
 
-// encoding makes HFiles of the sampled rows, in memory and thrown away: how large they are says how large all will be,
-// and how long it takes, how fast a run is.
-type encoding struct {
+// trialEncoder makes HFiles of the sampled rows, in memory, and discards them: their size predicts the size of all,
+// and the time that they take predicts a run's speed.
+type trialEncoder struct {
 	*candidate
 	sample *stats.Sample
 	values []values.Value
-	sorted work // digest, sort
-	took   work // encoding, compression
-	read   work // files read back
+	sorted stopwatch // digest, sort
+	took   stopwatch // encoding, compression
+	read   stopwatch // files read back
 	sizes  []familySize
 }
 
-// work is how long something took, of so many bytes.
-type work struct {
+// stopwatch measures how long something took, and for how many bytes.
+type stopwatch struct {
 	bytes int64
 	took  time.Duration
 }
 
-// What takes less than leastWork is done again, but not more than mostTimes.
+// What takes less than leastWork is repeated, but not more than mostTimes.
 const (
 	leastWork = 100 * time.Millisecond
 	mostTimes = 100
 )
 
-// measure does something, which gives how many bytes it worked on, until enough work was measured.
-func (w *work) measure(do func() (int64, error)) error {
+// measure runs do, which returns how many bytes it processed, until enough work was measured.
+func (w *stopwatch) measure(do func() (int64, error)) error {
 	for range mostTimes {
 		begun := time.Now()
 		n, err := do()
@@ -57,21 +57,21 @@ func (w *work) measure(do func() (int64, error)) error {
 	return nil
 }
 
-func (w work) rate() float64 { return rate(w.bytes, w.took) }
+func (w stopwatch) rate() float64 { return rate(w.bytes, w.took) }
 
-// familySize is what encoding one family's sampled cells gave.
+// familySize is the result of encoding one family's sampled cells.
 type familySize struct {
 	raw, bytes int64
-	fixed      int64 // of bytes, what a file takes whatever its size
+	fixed      int64 // bytes of a file regardless of its content
 	fixedRaw   int64 // the KeyValue bytes in fixed
 
-	firstBytes, firstRaw int64   // with one row a query key only; 0 where its rows stand together in the input
+	firstBytes, firstRaw int64   // with one row for each query key only; 0 if its rows are together in the input
 	scatter              float64 // see stats.Sample.Scatter
 }
 
-// estimate fills in how large the HFiles will be.
+// estimate fills in the size of the HFiles.
 func (c *candidate) estimate(unique float64) error {
-	e := &encoding{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
+	e := &trialEncoder{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
 	report := &c.report.HFiles
 	report.Families = []stats.FamilyEstimate{}
 	if e.sample.Len() == 0 {
@@ -82,7 +82,7 @@ func (c *candidate) estimate(unique float64) error {
 	if c.report.Sample {
 		scatter = e.sample.Scatter(float64(c.report.Rows))
 	}
-	report.Scattered = scatter < scattered
+	report.Scattered = scatter < minScattered
 	if err := e.sorted.measure(e.replay); err != nil {
 		return fmt.Errorf("sort a sample: %w", err)
 	}
@@ -108,7 +108,7 @@ func (c *candidate) estimate(unique float64) error {
 	return e.measure()
 }
 
-// files is how many files a run makes of a family, at least: one a region with rows.
+// files is how many files of a family a run makes, at least: one for each region with rows.
 func (c *candidate) files() int {
 	n := 0
 	for _, r := range c.stats.counts.regions {
@@ -136,11 +136,12 @@ func (s *familySize) of(raw float64, files int) float64 {
 	return slope*raw + own*float64(files)
 }
 
-// scattered is the part of query keys from which on down they are told to lie scattered over the input.
-const scattered = 0.9
+// minScattered: below this fraction the rows of a query key are reported as scattered over the input.
+const minScattered = 0.9
 
-// scatteredSlope is the size of a byte of KeyValues where the sample has fewer rows of a query key than the input. The
-// first row of a query key and the others are as large as in the sample, but the first ones are a smaller part of all.
+// scatteredSlope is the size of a byte of KeyValues if the sample has fewer rows of each query key than the input.
+// The first row of a query key and the others are as large as in the sample, but the first ones are a smaller part of
+// all.
 func (s *familySize) scatteredSlope(own float64) float64 {
 	first := (float64(s.firstBytes) - own) / float64(s.firstRaw)
 	other := max(float64(s.bytes-s.firstBytes)/float64(s.raw-s.firstRaw), 0)
@@ -149,7 +150,7 @@ func (s *familySize) scatteredSlope(own float64) float64 {
 }
 
 // encode writes one family of the sample.
-func (e *encoding) encode(i int, scatter float64) error {
+func (e *trialEncoder) encode(i int, scatter float64) error {
 	size := familySize{scatter: scatter}
 	err := e.took.measure(func() (raw int64, err error) {
 		size.bytes, size.raw, err = e.write(i, e.sample.Len(), nil, io.Discard)
@@ -163,7 +164,7 @@ func (e *encoding) encode(i int, scatter float64) error {
 			return err
 		}
 	}
-	if scatter < scattered {
+	if scatter < minScattered {
 		if size.firstBytes, size.firstRaw, err = e.write(i, e.sample.Len(), e.sample.Firsts(), io.Discard); err != nil {
 			return err
 		}
@@ -172,9 +173,9 @@ func (e *encoding) encode(i int, scatter float64) error {
 	return nil
 }
 
-// write writes a family's cells of the first rows that have any, and gives the file's size and that of the KeyValues; 0
-// where there is no cell. Rows that only does not have are left out, unless it is nil.
-func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
+// write writes a family's cells of the first rows that have any, and returns the file's size and that of the
+// KeyValues; 0 if there is no cell. Rows that are not in only are left out, unless it is nil.
+func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
 	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
@@ -210,7 +211,7 @@ func (e *encoding) write(i, rows int, only []bool, out io.Writer) (size, raw int
 }
 
 // append writes the cells of one family of a record, whose values are unpacked.
-func (e *encoding) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
+func (e *trialEncoder) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
 	if !e.target.Layout.Wide {
 		return w.AppendRow(family.Columns, key, timestamp, e.values[family.First:family.Last])
 	}
@@ -226,20 +227,20 @@ func (e *encoding) append(w *hfilewriter.Writer, family *entry.Family, key []byt
 	})
 }
 
-// replay sorts the sample as a run would, and gives how many bytes it sorted.
-func (e *encoding) replay() (all int64, err error) {
+// replay sorts the sample as a run would, and returns how many bytes it sorted.
+func (e *trialEncoder) replay() (all int64, err error) {
 	for i := range e.sample.Len() {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Lanes: 1})
+	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Shards: 1})
 	if err != nil {
 		return 0, err
 	}
-	lane := sorter.Lane()
+	shard := sorter.NewShard()
 	var sum digest.Sum
 	for i := range e.sample.Len() {
-		// The sample is sorted, a run's rows are not.
+		// The sample is sorted already, a run's rows are not.
 		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
 		row, named, err := e.target.SplitKey(key)
 		var timestamp int64
@@ -248,21 +249,21 @@ func (e *encoding) replay() (all int64, err error) {
 		}
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
-			packed := append(append(lane.Buffer(), key...), payload...)
-			err = lane.Commit(packed, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			packed := append(append(shard.Buffer(), key...), payload...)
+			err = shard.Commit(packed, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
-			return 0, errors.Join(err, lane.Close(), sorter.Discard())
+			return 0, errors.Join(err, shard.Close(), sorter.Discard())
 		}
 	}
-	return all, errors.Join(lane.Close(), sorter.Discard())
+	return all, errors.Join(shard.Close(), sorter.Discard())
 }
 
-// readBack is how many bytes of KeyValues are written and read back to see how long that takes.
+// readBack is how many bytes of KeyValues are written and read back to measure the speed.
 const readBack = 8 << 20
 
-// measure turns times into rates.
-func (e *encoding) measure() error {
+// measure converts times to rates.
+func (e *trialEncoder) measure() error {
 	e.rates.Cores, e.rates.Sort, e.rates.Write = parallel.Workers(), e.sorted.rate(), e.took.rate()
 	rows := int(int64(e.sample.Len()) * min(readBack, e.report.HFiles.SampleRaw) / max(e.report.HFiles.SampleRaw, 1))
 	var file bytes.Buffer

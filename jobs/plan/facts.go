@@ -10,7 +10,7 @@ import (
 	"bulkload/keys"
 )
 
-// facts are what the checks need beside the report.
+// facts are what the checks need besides the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
 	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
@@ -48,8 +48,8 @@ func (p *planner) globbedFolders() int {
 	return len(folders)
 }
 
-// keyFindings are those that follow from the expression alone. Of a calendar the checks say it with the table's TTL, and
-// of values that are turned round with their widths.
+// keyFindings are the findings of the expression alone. For dates the checks report them with the table's TTL, and
+// for reversed values with their widths.
 func (c *candidate) keyFindings() []stats.Finding {
 	var found []stats.Finding
 	for _, f := range c.job.RowKey.Findings(c.job.RowQuery()) {
@@ -61,7 +61,7 @@ func (c *candidate) keyFindings() []stats.Finding {
 		case keys.FindingCycle:
 			continue
 		case keys.FindingReversedUnfixed:
-			if slices.ContainsFunc(c.reversed(), stats.Widths.Vary) {
+			if slices.ContainsFunc(c.reversed(), stats.KeyWidths.Vary) {
 				continue
 			}
 			severity = stats.Note
@@ -71,9 +71,9 @@ func (c *candidate) keyFindings() []stats.Finding {
 	return found
 }
 
-// reversed are the widths found in the columns that the key turns round without filling them up first.
-func (c *candidate) reversed() []stats.Widths {
-	var found []stats.Widths
+// reversed are the widths found in the columns that the key reverses without padding them first.
+func (c *candidate) reversed() []stats.KeyWidths {
+	var found []stats.KeyWidths
 	for _, p := range c.job.RowKey.Parts() {
 		if p.Width.Fixed() || c.report.Rows == 0 {
 			continue
@@ -85,16 +85,16 @@ func (c *candidate) reversed() []stats.Widths {
 	return found
 }
 
-// beyond are the columns of which desc can't be taken.
-func (c *candidate) beyond() []stats.Beyond {
-	var found []stats.Beyond
+// beyond are the columns with numbers that exceed the base of desc.
+func (c *candidate) beyond() []stats.OutOfRange {
+	var found []stats.OutOfRange
 	for i, rows := range c.stats.counts.beyond {
 		switch {
 		case rows == 0:
 		case i < len(c.job.Columns):
-			found = append(found, stats.Beyond{Column: c.job.Columns[i].Name, Rows: rows})
+			found = append(found, stats.OutOfRange{Column: c.job.Columns[i].Name, Rows: rows})
 		default:
-			found = append(found, stats.Beyond{Column: "the row key", Rows: rows})
+			found = append(found, stats.OutOfRange{Column: "the row key", Rows: rows})
 		}
 	}
 	return found

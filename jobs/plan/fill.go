@@ -13,7 +13,7 @@ import (
 	"bulkload/jobs/target"
 )
 
-// fill turns what was read into a candidate's report.
+// fill completes a candidate's report from what was read.
 func (p *planner) fill(c *candidate) error {
 	r, s, reading := c.report, c.stats, &p.reading
 	counts := &s.counts
@@ -41,7 +41,7 @@ func (p *planner) fill(c *candidate) error {
 	if err := c.estimate(unique); err != nil {
 		return err
 	}
-	p.suggest(c)
+	p.propose(c)
 	if err := c.reopen(); err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (c *candidate) keyBytes(rows int64) stats.KeyBytes {
 	return k
 }
 
-// suggest says how many regions there should be, and where they begin.
-func (p *planner) suggest(c *candidate) {
-	wanted := stats.Wanted{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+// propose proposes the number of regions and their boundaries.
+func (p *planner) propose(c *candidate) {
+	wanted := stats.RegionInput{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
 		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
 	}
-	c.report.Suggestion = stats.Suggest(wanted, c.stats.keys, printable.Bytes)
+	c.report.Suggestion = stats.ProposeRegions(wanted, c.stats.keys, printable.Bytes)
 }
 
 // maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
@@ -81,7 +81,7 @@ func (p *planner) maxFileSize() int64 {
 	return p.site.Number("hbase.hregion.max.filesize", target.DefaultMaxSize)
 }
 
-// reopen puts the suggested regions in the place of those that were made up before the reading.
+// reopen replaces the provisional regions by the proposed ones.
 func (c *candidate) reopen() error {
 	splits := c.report.Suggestion.Keys
 	if !c.open || sameSplits(splits, c.target.Splits) {
@@ -107,7 +107,7 @@ func sameSplits(a, b [][]byte) bool {
 	return true
 }
 
-// sampledRegions shares out what was counted among other regions, as the sampled keys are.
+// sampledRegions distributes the counts over other regions, in proportion to the sampled keys.
 func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 	var all regionCounts
 	for _, r := range old {
@@ -131,7 +131,7 @@ func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 	return regions
 }
 
-// fillRegions says what each region gets.
+// fillRegions reports each region's content.
 func (c *candidate) fillRegions() {
 	r, regions := c.report, c.target.Regions
 	var all, largest, entries int64
@@ -149,8 +149,8 @@ func (c *candidate) fillRegions() {
 	r.Skew = stats.Skew(largest, all, len(r.Regions))
 }
 
-// plannedFiles is about how many files a run writes for a region, of the family that has the most: so many slices, as slicesOf
-// has them, and in each as many files as max_size makes. total is of all regions.
+// plannedFiles is about how many files a run writes for a region, of the family with the most: the number of slices
+// from slicesOf, and in each the files that max_size causes. total is for all regions.
 func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 	t, size := c.target, max(sorting.SliceSize(&c.job.HFile), total/sorting.SlicesOfAll)
 	n := min((region.entries+size-1)/size, max(1, t.MaxFiles-region.raw/t.MaxSize), sorting.MaxSlices)
@@ -162,7 +162,7 @@ func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 	return int(n * (1 + scaled(region.raw, share)/n/t.MaxSize))
 }
 
-// fillQueries says what reading takes.
+// fillQueries reports the cost of reading.
 func (c *candidate) fillQueries() {
 	r, s := c.report, c.stats
 	if len(c.job.Query) > 0 {
@@ -175,21 +175,21 @@ func (c *candidate) fillQueries() {
 		r.Query = q
 	}
 	for _, a := range s.asks {
-		asked := stats.AskedFor{Columns: a.Columns, PerDay: a.PerDay}
+		asked := stats.WeightedQuery{Columns: a.Columns, PerDay: a.PerDay}
 		asked.Returned, asked.Read = a.paths.Means()
 		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
 		rows := r.Rows
-		if r.Sample { // rows returned can only be counted among those read, so rows read are those, too
+		if r.Sample { // rows returned can only be counted among those read, so rows read are too
 			rows = r.RowsRead - r.Rejected - r.Filtered
 		}
-		weighed := stats.Weigh(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
+		weighed := stats.WeighQuery(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
 		weighed.InSample = r.Sample
 		r.Queries = append(r.Queries, weighed)
-		r.A.Add(weighed.A)
+		r.Daily.Add(weighed.Daily)
 	}
 }
 
-// found says it for a report: the prefix, how many scans, whether they read whole regions, and why.
+// found is the report's form: the prefix, the number of scans, whether they read whole regions, and why.
 func (p keyPath) found(regions int) (prefix string, scans int, full bool, why string) {
 	if p.query == nil {
 		return "", regions, true, p.why.Error()
@@ -206,12 +206,12 @@ func (c *candidate) createStatement() string {
 	return stats.CreateStatement(c.job.Table, families, c.report.Splits)
 }
 
-// forecast says what a run takes, and for how long the table stays as it is.
+// forecast reports what a run needs, and for how long the table stays as it is.
 func (p *planner) forecast(c *candidate) {
 	r, t := c.report, &p.reading.times
 	f := &r.Forecast
 	key := float64(c.stats.counts.keyTime) / math.Max(float64(c.stats.counts.keyTimed), 1) * float64(p.reading.rows)
-	// A sample reads more of the file than it takes from it.
+	// A sample reads more of the file than it uses.
 	file := float64(t.File.Took) * math.Min(float64(p.reading.bytes)/math.Max(float64(t.File.Bytes), 1), 1)
 	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.Parse
 	c.rates.Read = rate(p.reading.bytes, reading)
@@ -228,8 +228,8 @@ func (p *planner) forecast(c *candidate) {
 	p.forecastGrowth(c, f)
 }
 
-// What the sort takes of memory: headers and index of an entry, and for all a part that is kept for blocks, and that its
-// lanes are never all full at once.
+// The sort's overhead: headers and index of the entries, a reserve for blocks, and shards that are never all full at
+// once.
 const (
 	sortOverhead = 18 + 16
 	sortRoom     = 1.3

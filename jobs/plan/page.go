@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/plan/stats"
 )
 
-// page is the report as a page shows it.
+// page is the report in the page's form.
 func (r *Report) page() *stats.Page {
 	p := &stats.Page{Title: "Plan of " + filepath.Base(r.Run.Job), Date: r.Run.Date}
 	tables := r.Outputs

@@ -1,5 +1,5 @@
-// Package plan reads a job's input, or a sample of it, and says what a run would do: regions, sizes, skew, queries, time. The
-// statistics, checks and rules that it uses are in stats.
+// Package plan reads a job's input, or a sample of it, and reports what a run would do: regions, sizes, skew,
+// queries, time. The statistics, checks and rules are in stats.
 package plan
 
 import (
@@ -23,23 +23,23 @@ import (
 	"bulkload/load"
 )
 
-// Report says what a run would do.
+// Report is what a run would do.
 type Report struct {
 	outcome.Outcome
 	Run jobfile.RunInfo `json:"run"`
 	stats.Report
-	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: what is above is theirs then
+	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: the figures above are for all of them then
 	Compared *Report   `json:"compared,omitempty"` // another key for the same data
 }
 
-// Options say what a plan is to do.
+// Options are what a plan is to do.
 type Options struct {
 	Sample     int64        // rows to read, spread over the input; 0: all
 	Create     bool         // make the table as planned
 	CheckLive  bool         // look up whether row keys are in the table already
 	Now        time.Time    // zero: the clock
 	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
-	Growth     int64        // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
+	Growth     int64        // bytes of input for each day; 0: as many as the input has, if its path has ${date}
 	Expression string       // another row key for the same input, to compare with
 	Job        *jobfile.Job // another job to compare with
 	SplitsFile string       // where to write the splits; "": nowhere
@@ -48,9 +48,9 @@ type Options struct {
 	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
 }
 
-// Make reads the input, or a sample of it, and changes nothing, save that with Create it makes the table with the splits
-// and settings that it shows, and writes the files that are asked for.
-func Make(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
+// Run reads the input, or a sample of it. It changes nothing, except that with Create it creates the table with the
+// splits and settings that it shows, and that it writes the requested files.
+func Run(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
 	report := newPlanReport(j)
 	err := p.plan(ctx, j, o, report)
 	if err == nil && p.Job != nil {
@@ -69,7 +69,7 @@ func Make(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*R
 
 func newPlanReport(j *jobfile.Job) *Report {
 	return &Report{Outcome: outcome.New(), Run: j.Info(), Report: stats.Report{
-		Rejects: []stats.RejectReason{}, Queries: []stats.Asked{}, Regions: []stats.Region{}, Splits: []string{},
+		Rejects: []stats.RejectReason{}, Queries: []stats.QueryLoad{}, Regions: []stats.Region{}, Splits: []string{},
 		Families: []string{}, Checks: []stats.Finding{}}}
 }
 
@@ -107,10 +107,10 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 	return errors.Join(w.run(ctx), w.close())
 }
 
-// other plans the job to compare with, which makes and writes nothing.
+// other plans the job to compare with, which creates and writes nothing.
 func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
 	quiet := Options{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
-	report, err := Make(ctx, p.Job, o, quiet)
+	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
 	}
@@ -127,7 +127,7 @@ func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	return &other, nil
 }
 
-// planner is one Plan: a reading, and what it feeds.
+// planner is one plan: a reading and its candidates.
 type planner struct {
 	Options
 	job        *jobfile.Job
@@ -135,25 +135,25 @@ type planner struct {
 	site       *site.Site
 	source     *source.Source
 	cluster    *load.Cluster
-	status     *load.Status // nil without a cluster, or where it does not say
-	unknown    error        // why it does not say
+	status     *load.Status // nil without a cluster, or if it does not report it
+	unknown    error        // why there is no status
 	candidates []*candidate
 	meter      *progress.Meter
 	reading    planReading
 }
 
-// candidate is a table and a row key that the input is planned for.
+// candidate is a table and a row key for which the input is planned.
 type candidate struct {
 	job       *jobfile.Job
 	report    *Report
-	proposed  bool        // another key than the job's: its regions are suggestions
-	table     *load.Table // nil: it is not there, or nobody asked
+	proposed  bool        // another key than the job's: its regions are proposals
+	table     *load.Table // nil: it does not exist, or was not looked up
 	target    *target.Target
-	open      bool // the regions are suggestions, and may follow from what is read
-	beginning beginning
+	open      bool // the regions are provisional until the input is read
+	beginning leadingPart
 	stats     *planStatistics
 	rates     stats.Rates
-	measured  []float64 // seconds of work that the rates rest on, without Read
+	measured  []float64 // seconds of work that the rates are based on, without Read
 }
 
 func (p *planner) run(ctx context.Context) (err error) {
@@ -200,7 +200,7 @@ func (p *planner) close() error {
 	return errors.Join(errs...)
 }
 
-// finish turns what was read into a candidate's report.
+// finish completes a candidate's report from what was read.
 func (p *planner) finish(ctx context.Context, c *candidate) error {
 	if err := p.fill(c); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 	return p.create(ctx, c)
 }
 
-// create makes the table as it was planned.
+// create creates the table as planned.
 func (p *planner) create(ctx context.Context, c *candidate) error {
 	var families []load.Family
 	for _, f := range c.target.Families {
@@ -237,7 +237,7 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// writeFiles writes the splits and the page where they are asked for.
+// writeFiles writes the splits and the page if requested.
 func (p *Options) writeFiles(report *Report) error {
 	if p.SplitsFile != "" {
 		if err := writePlanFile(p.SplitsFile, func(f *os.File) error { return stats.WriteSplits(f, report.Splits) }); err != nil {

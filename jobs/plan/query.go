@@ -13,15 +13,15 @@ import (
 // keyPath is how a query finds its rows.
 type keyPath struct {
 	query  *keys.Query // nil: no prefix is determined
-	why    error       // then
-	spans  []span      // where in a key the bytes stand that the query determines; nil: not at fixed places
-	prefix *keys.Expr  // in place of spans
+	why    error       // why there is no query
+	spans  []span      // positions in a key of the bytes that the query determines; nil: not fixed
+	prefix *keys.Expr  // instead of spans
 }
 
 // span is a part of a key.
 type span struct{ from, to int }
 
-// pathOf finds the beginning of the key that query columns determine.
+// pathOf finds the leading part of the key that query columns determine.
 func pathOf(j *jobfile.Job, columns []string) keyPath {
 	var p keyPath
 	if p.query, p.why = j.RowKey.Query(columns); p.why != nil {
@@ -36,7 +36,7 @@ func pathOf(j *jobfile.Job, columns []string) keyPath {
 		}
 		if !part.Width.Fixed() {
 			p.spans = nil
-			p.prefix, _ = j.RowKey.Prefix(columns) // behind a salt that the query does not determine there is none
+			p.prefix, _ = j.RowKey.Prefix(columns) // after a salt that the query does not determine there is none
 			break
 		}
 		if determined {
@@ -47,7 +47,7 @@ func pathOf(j *jobfile.Job, columns []string) keyPath {
 	return p
 }
 
-// printableText shows text as it is, and other bytes as HBase's shell does.
+// printableText returns text as it is, and other bytes as HBase's shell prints them.
 func printableText(b []byte) string {
 	if utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
 		return string(b)

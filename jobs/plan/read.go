@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	samplePlaces  = 64       // where a sample is taken
-	fewestPlaces  = 8        // below which all of the input is read: some beginnings say little of it
-	smallestPlace = 64 << 10 // bytes of the input that a place represents, at least
+	samplePlaces  = 64       // positions at which a sample is taken
+	fewestPlaces  = 8        // below this number all of the input is read: a few positions say little about it
+	smallestPlace = 64 << 10 // bytes of the input that a position represents, at least
 	rejectedShown = 10       // reasons
-	rejectedLanes = 1000     // different reasons that are counted by themselves
+	maxReasons    = 1000     // different reasons that are counted separately
 	batchedSeen   = 512      // row keys that are compared at a time
 	frequentKept  = 4096     // counters for the most frequent query keys
 	frequentShown = 10
@@ -37,18 +37,18 @@ type planPiece struct {
 	split   ingest.Split
 	rows    int64 // at most; 0: all
 	place   int   // of a sample
-	stretch int64 // bytes of the input that the place stands for
+	stretch int64 // bytes of the input that the position represents
 }
 
-// planReading is which part of the input is read, and what was found there whatever the key.
+// planReading is which part of the input is read, and what was found there for all keys.
 type planReading struct {
 	pieces []planPiece
 	sample bool
 	how    string
-	stands []float64 // for how many rows of the input a row of each place stands; of a sample
+	stands []float64 // of a sample: how many rows of the input each row of a position represents
 
 	mu       sync.Mutex
-	rows     int64 // records, rejected ones too
+	rows     int64 // records, including rejected ones
 	bytes    int64
 	rejected int64
 	rejects  map[rejectReason]*stats.RejectReason
@@ -57,7 +57,7 @@ type planReading struct {
 
 type rejectReason struct{ column, reason string }
 
-// choosePieces takes all splits, or with a sample the first rows of some that are spread over all of the input.
+// choosePieces selects all splits or, for a sample, the first rows of some that are distributed over the input.
 func (p *planner) choosePieces() error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectReason{}
@@ -86,8 +86,8 @@ func (p *planner) choosePieces() error {
 	return nil
 }
 
-// spread takes rows from splits that lie evenly over the input. Each place stands for the splits around it, and for
-// their part of the input's bytes: some formats count a split's length in rows.
+// spread selects splits at even distances. Each position represents the splits around it, and their share of the
+// input's bytes: some formats measure a split's length in rows.
 func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
 	var all int64
 	for _, s := range splits {
@@ -129,41 +129,41 @@ func (p *planner) read(ctx context.Context) error {
 		return nil
 	})
 	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
-		lane := p.newLane()
+		worker := p.newWorker()
 		group.Go(func() error {
 			var err error
 			for piece := range pieces {
-				if err = lane.read(running, piece); err != nil {
+				if err = worker.read(running, piece); err != nil {
 					break
 				}
 			}
-			lane.close()
+			worker.close()
 			return err
 		})
 	}
 	return group.Wait()
 }
 
-// planLane is one goroutine of the reading.
-type planLane struct {
+// planWorker is one goroutine of the reading.
+type planWorker struct {
 	*planner
 	records entry.Reader
 	rejects planRejects
-	tables  []*tableLane
-	bytes   int64 // of the input that the records read take
+	tables  []*tableWorker
+	bytes   int64 // of the input, for the records read
 }
 
-func (p *planner) newLane() *planLane {
-	l := &planLane{planner: p}
+func (p *planner) newWorker() *planWorker {
+	l := &planWorker{planner: p}
 	l.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	l.records = entry.NewReader(p.job.Input.Form, p.source.FS, &l.rejects, p.meter)
 	for _, c := range p.candidates {
-		l.tables = append(l.tables, newTableLane(c, p.timedEvery()))
+		l.tables = append(l.tables, newTableWorker(c, p.timedEvery()))
 	}
 	return l
 }
 
-// timedEvery is how many records there are for each that is timed: of a sample each one is.
+// timedEvery is how many records there are for each that is timed: in a sample every one is.
 func (p *planner) timedEvery() int64 {
 	if p.reading.sample {
 		return 1
@@ -171,7 +171,7 @@ func (p *planner) timedEvery() int64 {
 	return timing.SampleEvery
 }
 
-func (l *planLane) read(ctx context.Context, piece planPiece) error {
+func (l *planWorker) read(ctx context.Context, piece planPiece) error {
 	for _, t := range l.tables {
 		t.beginPiece(piece.place)
 	}
@@ -183,8 +183,8 @@ func (l *planLane) read(ctx context.Context, piece planPiece) error {
 	return err
 }
 
-// readPlace reads the rows of a place, and lets them stand for all of its stretch.
-func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
+// readPlace reads the rows of a position, with the weight of its whole stretch.
+func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 	before := l.bytes
 	if err := l.readFirst(ctx, piece); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (l *planLane) readPlace(ctx context.Context, piece planPiece) error {
 }
 
 // readFirst counts the first rows of a split, and how many of its bytes they take.
-func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
+func (l *planWorker) readFirst(ctx context.Context, piece planPiece) (err error) {
 	in, err := l.records.Form.Open(l.records.FS, piece.split)
 	if err != nil {
 		return fmt.Errorf("open the input: %w", err)
@@ -225,11 +225,11 @@ func (l *planLane) readFirst(ctx context.Context, piece planPiece) (err error) {
 	return errors.Join(err, ctx.Err())
 }
 
-// stepsRead is how many steps of reading ahead in a compressed file tell how many bytes its rows take.
+// stepsRead is how many steps of reading ahead in a compressed file suffice to estimate the length of its rows.
 const stepsRead = 8
 
-// bytesOf is how many bytes the records take that were read. A compressed file is read ahead in large steps: then it is
-// the rows between steps that tell, or those of the whole file.
+// bytesOf is how many bytes the records have that were read. A compressed file is read ahead in large steps: the
+// estimate is based on the rows between steps, or on those of the whole file.
 func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	begun, last := in.Bytes(), in.Bytes()
 	var first, step int64 // rows at the first step, and steps
@@ -257,9 +257,9 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	}
 }
 
-// add counts one record for each table. One that a table can't use counts for none, as in a run; another key that is only
-// compared has no say.
-func (l *planLane) add(r *ingest.Record) error {
+// add counts one record for each table. A record that one table can't use counts for none, as in a run; a key that is
+// only compared does not decide.
+func (l *planWorker) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		err := t.begin(r)
 		if err != nil && t.proposed {
@@ -284,7 +284,7 @@ func (l *planLane) add(r *ingest.Record) error {
 	return nil
 }
 
-func (l *planLane) close() {
+func (l *planWorker) close() {
 	r := &l.reading
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,10 +309,10 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 	reason := rejectReason{bad.Column, bad.Reason}
 	known := p.reasons[reason]
 	if known == nil {
-		if len(p.reasons) >= rejectedLanes {
+		if len(p.reasons) >= maxReasons {
 			return nil
 		}
-		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Place()}
+		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Location()}
 		p.reasons[reason] = known
 	}
 	known.Rows++
@@ -327,7 +327,7 @@ func mergeReasons(into, from map[rejectReason]*stats.RejectReason) {
 		if known := into[reason]; known != nil {
 			known.Rows += r.Rows
 			known.First = min(known.First, r.First)
-		} else if len(into) < rejectedLanes {
+		} else if len(into) < maxReasons {
 			into[reason] = r
 		}
 	}

@@ -30,7 +30,7 @@ func TestSampleIsSpread(t *testing.T) {
 		t.Errorf("about %d rows", r.Rows)
 	}
 	// Of each place ten users are seen, from all over the 20,000.
-	s := stats.Suggest(stats.Wanted{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, printable.Bytes)
+	s := stats.ProposeRegions(stats.RegionInput{Source: 8e9, FromKey: func(int) ([][]byte, error) { return nil, os.ErrInvalid }}, planStats(t, dir, 6400).keys, printable.Bytes)
 	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
 		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
 	}
@@ -90,7 +90,7 @@ func planDir(t testing.TB, job string, input []byte) string {
 	return dir
 }
 
-// made writes rows id|user|city: id counts, a user has ten rows, one after the other.
+// made writes rows id|user|city: id counts, a user has ten rows, one after another.
 func made(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {
@@ -101,7 +101,7 @@ func made(rows int) []byte {
 
 func mustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
 	t.Helper()
-	r, err := Make(context.Background(), j, options.Options{}, p)
+	r, err := Run(context.Background(), j, options.Options{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,31 +18,31 @@ import (
 	"bulkload/values"
 )
 
-// planStatistics are what the records become in one table, in bounded memory.
+// planStatistics are one table's statistics, in bounded memory.
 type planStatistics struct {
 	rows     *stats.Sample // to encode
-	keys     *stats.Sample // to cut into regions
-	groups   *stats.Groups
-	seen     *stats.Seen
-	distinct stats.Distinct  // query keys
-	frequent *stats.Frequent // likewise
-	asks     []*ask
+	keys     *stats.Sample // for the region boundaries
+	groups   *stats.GroupCounts
+	seen     *stats.DuplicateSketch
+	distinct stats.HyperLogLog   // query keys
+	frequent *stats.HeavyHitters // likewise
+	asks     []*weighedQuery
 
-	// What follows the lanes add to at their ends, with the reading's lock.
+	// The workers add to what follows when they end, under the reading's lock.
 	counts   tableCounts
 	filtered int64
 	rejected int64 // of a key that is only compared
 	rejects  map[rejectReason]*stats.RejectReason
 }
 
-// ask is a query of the job's list as the key meets it.
-type ask struct {
+// weighedQuery is a query of the job's list with respect to the key.
+type weighedQuery struct {
 	jobfile.Query
 	keyPath
-	paths *stats.Paths
+	paths *stats.QueryCost
 }
 
-// tableCounts are what is added up without a question.
+// tableCounts are plain sums.
 type tableCounts struct {
 	regions  []regionCounts
 	shares   stats.ByteShares
@@ -53,22 +53,22 @@ type tableCounts struct {
 	keys     int64 // bytes
 	entries  int64 // bytes of keys and packed columns
 	order    stats.Order
-	widths   []stats.Widths // an input column each
-	beyond   []int64        // records whose key was refused for a number beyond desc's base: a column each, and all others
+	widths   []stats.KeyWidths // an input column each
+	beyond   []int64           // records whose key was refused for a number above desc's base: by column, and all others
 	oldest   int64
 	newest   int64
 	keyTime  time.Duration // of one record in timing.SampleEvery
 	keyTimed int64         // records
 }
 
-// regionCounts is what one region gets.
+// regionCounts is one region's content.
 type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
 	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
-		shortest: math.MaxInt, widths: make([]stats.Widths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
+		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
 	for i := range counts.widths {
-		counts.widths[i] = stats.Widths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
+		counts.widths[i] = stats.KeyWidths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
 	}
 	return counts
 }
@@ -107,8 +107,8 @@ func (t *tableCounts) add(o *tableCounts) {
 	t.keyTimed += o.keyTimed
 }
 
-// scale turns what was counted at a place of the input into what it stands for. Extremes and times are left alone, and so
-// is what is only told of the rows read.
+// scale converts the counts at a position of the input to what it represents. Extremes and times stay, and so do
+// figures that are only reported for the rows read.
 func (t *tableCounts) scale(by float64) {
 	for i := range t.regions {
 		r := &t.regions[i]
@@ -122,37 +122,37 @@ func (t *tableCounts) scale(by float64) {
 	t.cells, t.keys, t.entries = scaled(t.cells, by), scaled(t.keys, by), scaled(t.entries, by)
 }
 
-// newPlanStatistics shares out the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
+// newPlanStatistics divides the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
 		rows: stats.NewSample(int(memory / 16)), keys: stats.NewSample(int(min(memory/64, target.KeySampleBytes))),
-		groups: stats.NewGroups(groupsKept), seen: stats.NewSeen(memory / 4), frequent: stats.NewFrequent(frequentKept),
+		groups: stats.NewGroupCounts(groupsKept), seen: stats.NewDuplicateSketch(memory / 4), frequent: stats.NewHeavyHitters(frequentKept),
 		counts: newTableCounts(c), rejects: map[rejectReason]*stats.RejectReason{},
 	}
 	for _, q := range c.job.Queries {
-		s.asks = append(s.asks, &ask{Query: q, keyPath: pathOf(c.job, q.Columns), paths: stats.NewPaths(groupsKept)})
+		s.asks = append(s.asks, &weighedQuery{Query: q, keyPath: pathOf(c.job, q.Columns), paths: stats.NewQueryCost(groupsKept)})
 	}
 	return s
 }
 
-// tableLane is what one goroutine adds to a table's statistics.
-type tableLane struct {
+// tableWorker is one goroutine's part of a table's statistics.
+type tableWorker struct {
 	*candidate
 	key      entry.Key
 	counts   tableCounts
-	places   tableCounts // of the places of a sample that have been read, each with its weight
+	places   tableCounts // of the positions of a sample that were read, each with its weight
 	place    int
-	frequent *stats.Frequent
-	distinct stats.Distinct
-	asks     []*askLane
+	frequent *stats.HeavyHitters
+	distinct stats.HyperLogLog
+	asks     []*queryWorker
 	rejects  planRejects
 
-	usable   bool   // the present record has a key
-	unwanted bool   // the job's filter does not take it
+	usable   bool   // the current record has a key
+	unwanted bool   // the job's filter drops it
 	entry    []byte // its key as it is sorted, and its values
 	values   []values.Value
-	before   []byte // the beginning of the row before
-	first    []byte // the values of its columns, where it has no fixed width
+	before   []byte // the leading part of the row before
+	first    []byte // the values of its columns, if its width varies
 	fresh    bool   // there is none
 	n        int64
 	filtered int64
@@ -161,31 +161,31 @@ type tableLane struct {
 
 	columns []int  // of the key
 	query   []int  // columns
-	present []byte // the values of the query columns of the records before
+	present []byte // the values of the query columns of the last records
 	next    []byte
 	hash    uint64
 	run     int64 // records that have them
 
-	seen []stats.SeenRow
+	seen []stats.SketchRow
 }
 
-type askLane struct {
-	*ask
+type queryWorker struct {
+	*weighedQuery
 	columns   []int
 	evaluator *keys.Evaluator
 }
 
-func newTableLane(c *candidate, timedEvery int64) *tableLane {
-	t := &tableLane{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewFrequent(frequentKept),
+func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
+	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
 		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
-		seen: make([]stats.SeenRow, 0, batchedSeen)}
+		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
-		lane := &askLane{ask: a, columns: columnsOf(c.job, a.Columns)}
+		worker := &queryWorker{weighedQuery: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {
-			lane.evaluator = a.prefix.Evaluator()
+			worker.evaluator = a.prefix.Evaluator()
 		}
-		t.asks = append(t.asks, lane)
+		t.asks = append(t.asks, worker)
 	}
 	return t
 }
@@ -200,17 +200,17 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 	return out
 }
 
-func (t *tableLane) beginPiece(place int) { t.place, t.fresh = place, true }
+func (t *tableWorker) beginPiece(place int) { t.place, t.fresh = place, true }
 
-// endPlace counts a place of a sample, each of whose rows stands for so many of the input.
-func (t *tableLane) endPlace(stands float64) {
+// endPlace counts a position of a sample, each of whose rows represents so many of the input.
+func (t *tableWorker) endPlace(stands float64) {
 	t.counts.scale(stands)
 	t.places.add(&t.counts)
 	t.counts = newTableCounts(t.candidate)
 }
 
-// begin makes the record's key; the error is an *ingest.BadRecord where that can't be done.
-func (t *tableLane) begin(r *ingest.Record) error {
+// begin builds the record's key; the error is an *ingest.BadRecord if that fails.
+func (t *tableWorker) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
 	begun := timing.NowIf(timed)
@@ -230,7 +230,7 @@ func (t *tableLane) begin(r *ingest.Record) error {
 	return err
 }
 
-// columnOrRest is a column's place among n, or the one behind them where it is none of them.
+// columnOrRest is a column's index below n; n for any other.
 func columnOrRest(column, n int) int {
 	if column < 0 || column >= n {
 		return n
@@ -238,10 +238,10 @@ func columnOrRest(column, n int) int {
 	return column
 }
 
-func (t *tableLane) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // which never fails
+func (t *tableWorker) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } // it never fails
 
-// commit counts the record whose key was made.
-func (t *tableLane) commit(r *ingest.Record) {
+// commit counts the record whose key was built.
+func (t *tableWorker) commit(r *ingest.Record) {
 	n := len(t.key.Key)
 	t.entry = t.target.Layout.Pack(t.key.Key, t.key.Values, t.key.Timestamp)
 	payload := t.entry[n:]
@@ -270,8 +270,8 @@ func (t *tableLane) commit(r *ingest.Record) {
 	}
 }
 
-// count adds up the record's cells, and gives their KeyValue bytes.
-func (t *tableLane) count(payload []byte) int64 {
+// count adds up the record's cells, and returns their KeyValue bytes.
+func (t *tableWorker) count(payload []byte) int64 {
 	c, layout, row, named := &t.counts, t.target.Layout, t.key.Row, len(t.key.Named())
 	if _, err := layout.Unpack(payload, t.values); err != nil {
 		return 0 // it was packed a moment ago
@@ -310,13 +310,13 @@ func (t *tableLane) count(payload []byte) int64 {
 	return raw
 }
 
-// beginning is the part of the key that decides to which region a row goes: the first that is not the same in every key.
-type beginning struct {
-	bytes   int   // of the key up to its end; -1: not always as many
-	columns []int // that it rests on
+// leadingPart is the part of the key that decides a row's region: the first that is not the same in every key.
+type leadingPart struct {
+	bytes   int   // of the key up to its end; -1: it varies
+	columns []int // that it depends on
 }
 
-func beginningOf(e *keys.Expr) (b beginning) {
+func leadingPartOf(e *keys.Expr) (b leadingPart) {
 	for _, p := range e.Parts() {
 		if b.columns = p.Columns; !p.Width.Fixed() {
 			b.bytes = -1
@@ -329,9 +329,9 @@ func beginningOf(e *keys.Expr) (b beginning) {
 	return b
 }
 
-// follow looks whether the beginning of the key went up or down since the last record. Where it has no fixed width, whole
-// keys are compared, of records in which its columns differ.
-func (t *tableLane) follow(fields []values.Value) {
+// follow checks whether the leading part of the key ascended or descended since the last record. If its width varies,
+// it compares whole keys of records whose columns differ in it.
+func (t *tableWorker) follow(fields []values.Value) {
 	row := t.key.Row
 	if t.beginning.bytes >= 0 {
 		row = row[:t.beginning.bytes]
@@ -353,17 +353,17 @@ func (t *tableLane) follow(fields []values.Value) {
 	t.before, t.fresh = append(t.before[:0], row...), false
 }
 
-// compare looks for the row key among those seen, a batch at a time.
-func (t *tableLane) compare(hash uint64, payload []byte) {
-	t.seen = append(t.seen, stats.SeenRow{Key: hash, Content: uint32(stats.Hash(payload))})
+// compare looks the row key up among the earlier ones, a batch at a time.
+func (t *tableWorker) compare(hash uint64, payload []byte) {
+	t.seen = append(t.seen, stats.SketchRow{Key: hash, Content: uint32(stats.Hash(payload))})
 	if len(t.seen) == cap(t.seen) {
 		t.stats.seen.Add(t.seen)
 		t.seen = t.seen[:0]
 	}
 }
 
-// ask counts the record for its query key. Records of one query key often come one behind the other.
-func (t *tableLane) ask(fields []values.Value) {
+// ask counts the record for its query key. Records of one query key are often consecutive.
+func (t *tableWorker) ask(fields []values.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
 		t.run++
@@ -374,7 +374,7 @@ func (t *tableLane) ask(fields []values.Value) {
 	t.hash, t.run = stats.Hash(t.present), 1
 }
 
-func (t *tableLane) endRun() {
+func (t *tableWorker) endRun() {
 	if t.run > 0 {
 		t.distinct.Add(t.hash)
 		t.frequent.Add(t.hash, t.present, t.run)
@@ -383,7 +383,7 @@ func (t *tableLane) endRun() {
 	t.run = 0
 }
 
-// appendFields appends values, each its length and one as a uvarint, 0 for a null, and its bytes.
+// appendFields appends values: each its length plus one as a uvarint, 0 for a null, and its bytes.
 func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	for _, c := range columns {
 		value := fields[c]
@@ -397,7 +397,7 @@ func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	return dst
 }
 
-// showFields writes what appendFields made, which may be cut at its end, for people.
+// showFields formats for people what appendFields wrote, which may be cut off at its end.
 func showFields(b []byte) string {
 	var shown []string
 	for len(b) > 0 {
@@ -418,7 +418,7 @@ func showFields(b []byte) string {
 }
 
 // add counts the record for a query of the job's list.
-func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
+func (a *queryWorker) add(fields []values.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
 	whole := stats.Hash(b)
 	prefix := whole
@@ -439,8 +439,8 @@ func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 	*buffer = b
 }
 
-// close hands over what the lane holds; the reading's lock is held.
-func (t *tableLane) close() {
+// close adds the worker's counts to the reading; the reading's lock must be held.
+func (t *tableWorker) close() {
 	t.endRun()
 	s := t.stats
 	s.seen.Add(t.seen)

@@ -57,7 +57,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		suggested.HFile = suggestedHFile(j.HFile)
 		table = nil
 	}
-	c.beginning = beginningOf(j.RowKey)
+	c.beginning = leadingPartOf(j.RowKey)
 	var err error
 	c.target, err = target.New(&suggested, p.site, table)
 	return err
@@ -172,7 +172,7 @@ func (p *planner) lookUpKeys(ctx context.Context, c *candidate, live *stats.Live
 		key, _ := c.stats.keys.Row(i * n / min(n, liveKeys))
 		rows = append(rows, key)
 	}
-	present, err := p.cluster.Present(ctx, c.job.Table, rows)
+	present, err := p.cluster.CountPresent(ctx, c.job.Table, rows)
 	if err != nil {
 		return err
 	}

@@ -1,18 +1,18 @@
-// Package progress says how far a phase is.
+// Package progress is how far a phase is.
 package progress
 
 import "sync/atomic"
 
-// Progress says how far a phase is.
+// Progress is how far a phase is.
 type Progress struct {
 	Phase       string
 	Done, Total int64
-	Bytes       bool    // what is counted: bytes, or else Unit
+	Bytes       bool    // whether bytes are counted, rather than Unit
 	Unit        string  // what is counted, in the plural; "": records
-	Whole       float64 // how much of the whole command is done, from 0 to 1
+	Whole       float64 // share of the whole command that is done, from 0 to 1
 }
 
-// Within passes a stage's progress on as that of a part of the whole command, of which it goes from one share to another.
+// Within passes on a stage's progress as that of a part of the whole command, between two shares of it.
 func Within(watch func(Progress), from, to float64) func(Progress) {
 	if watch == nil {
 		return nil
@@ -41,8 +41,8 @@ func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Mete
 	return &Meter{watch: watch, phase: phase, total: total, bytes: bytes}
 }
 
-// NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins: what
-// it counts may be long in coming. watch may be nil.
+// NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins:
+// the first one may take long. watch may be nil.
 func NewCounter(watch func(Progress), phase string, total int64, unit string) *Meter {
 	m := NewMeter(watch, phase, total, false)
 	m.unit = unit
@@ -59,5 +59,5 @@ func (m *Meter) Add(n int64) {
 	m.watch(p)
 }
 
-// Sum is what was counted so far.
+// Sum is the count so far.
 func (m *Meter) Sum() int64 { return m.done.Load() }

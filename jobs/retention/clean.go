@@ -20,7 +20,7 @@ import (
 	"bulkload/jobs/site"
 )
 
-// Rules say what may be deleted.
+// Rules are what may be deleted.
 type Rules struct {
 	Outputs time.Duration // outputs that were loaded so long ago, with their rejects; 0: none
 	Rejects time.Duration // rejects and what failed runs have left in the work folder, untouched for so long; 0: none by themselves
@@ -28,9 +28,9 @@ type Rules struct {
 	Now     time.Time     // the zero Time: the present
 }
 
-// Clean deletes in dir, which may be an output itself, what the rules allow. Only outputs with a manifest are touched, and of
-// these what the manifest names, and the rejects. One that is locked, under way or not loaded is kept, and so is one whose
-// load the ledger does not remember: without it the same command would load again.
+// Clean deletes in dir, which may be an output itself, what the rules allow: only outputs with a manifest, and of
+// these what the manifest names, and the rejects. Outputs that are locked, in progress or not loaded stay. So do
+// those whose load the ledger does not record: without the ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
 		return &Report{Outcome: outcome.New()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
@@ -42,7 +42,7 @@ func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Re
 	if err != nil {
 		return report, err
 	}
-	c := &cleaning{rules: rules, options: o, site: s}
+	c := &cleaner{rules: rules, options: o, site: s}
 	for _, out := range report.Outputs {
 		if err == nil {
 			err = ctx.Err()
@@ -65,8 +65,8 @@ func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Re
 	return report, err
 }
 
-// cleaning is a directory being cleaned.
-type cleaning struct {
+// cleaner is a directory being cleaned.
+type cleaner struct {
 	rules   Rules
 	options options.Options
 	site    *site.Site
@@ -74,8 +74,8 @@ type cleaning struct {
 	freed   int64          // bytes, of one output
 }
 
-// clean decides about one output and does it.
-func (c *cleaning) clean(ctx context.Context, out *Output) error {
+// clean decides about one output and deletes what it may.
+func (c *cleaner) clean(ctx context.Context, out *Output) error {
 	action, reason, err := c.decide(out)
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func (c *cleaning) clean(ctx context.Context, out *Output) error {
 	return nil
 }
 
-// locked takes the output's lock, decides again, and deletes.
-func (c *cleaning) locked(ctx context.Context, out *Output, action, reason *string) (err error) {
+// locked locks the output, decides again, and deletes.
+func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *string) (err error) {
 	d := &output.Dir{FS: out.fsys, Path: out.dir, Site: c.site, Options: c.options}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,7 +115,7 @@ func (c *cleaning) locked(ctx context.Context, out *Output, action, reason *stri
 		d.RemoveEmpty()
 	}()
 	out.Locked = false
-	if err := out.readManifest(); err != nil { // another process may have gone on with it
+	if err := out.readManifest(); err != nil { // another process may have continued it
 		return err
 	}
 	if *action, *reason, err = c.decide(out); err != nil || *action == Kept {
@@ -128,8 +128,8 @@ func (c *cleaning) locked(ctx context.Context, out *Output, action, reason *stri
 	return d.Clean(out.manifest)
 }
 
-// decide says what may become of an output, and why not more.
-func (c *cleaning) decide(out *Output) (action, reason string, err error) {
+// decide returns what may be deleted of an output, and why not more.
+func (c *cleaner) decide(out *Output) (action, reason string, err error) {
 	if out.manifest == nil {
 		return Kept, out.Error, nil
 	}
@@ -146,8 +146,8 @@ func (c *cleaning) decide(out *Output) (action, reason string, err error) {
 	return Kept, reason, nil
 }
 
-// keeps says why an output is kept; "" where it is not.
-func (c *cleaning) keeps(out *Output) (reason string, err error) {
+// keeps is why an output stays; "" if it may go.
+func (c *cleaner) keeps(out *Output) (reason string, err error) {
 	switch out.State {
 	case manifest.Writing, manifest.Loading:
 		return "its run is under way: the same command goes on with it", nil
@@ -174,8 +174,8 @@ func (c *cleaning) keeps(out *Output) (reason string, err error) {
 	return "", nil
 }
 
-// entry is what the ledger remembers.
-func (c *cleaning) entry(m *manifest.Manifest) (*ledger.Entry, error) {
+// entry is the ledger's entry.
+func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
 	if c.ledger == nil {
 		l, err := loading.OpenLedger(c.site)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package retention lists output directories and deletes those that are not needed any more: outputs that were loaded, as the
-// ledger remembers too, and rejects.
+// Package retention lists output directories and deletes those that are no longer needed: outputs that were loaded,
+// according to the ledger too, and rejects.
 package retention
 
 import (
@@ -20,7 +20,7 @@ import (
 	"bulkload/jobs/site"
 )
 
-// Report is what was found in a directory, and what became of it.
+// Report is what was in a directory, and what was done about it.
 type Report struct {
 	outcome.Outcome
 	Directory string    `json:"directory"`
@@ -61,7 +61,7 @@ const (
 	RejectsDeleted = "rejects deleted"
 )
 
-// maxDepth bounds how deep outputs are looked for.
+// maxDepth bounds the depth of the search for outputs.
 const maxDepth = 10
 
 // List describes the output directories in dir, which may be one itself.
@@ -97,8 +97,8 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 	return report, s, fsys, nil
 }
 
-// find looks for outputs. Nothing in an output is looked at as another one, links are not followed, and a folder that
-// vanishes meanwhile is none.
+// find searches for outputs. It does not search inside of outputs, does not follow links, and ignores folders that
+// vanish meanwhile.
 func find(fsys storage.FS, dir string, depth int, report *Report) error {
 	all, err := fsys.ReadDir(dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 	return nil
 }
 
-// describe looks at one output.
+// describe describes one output.
 func describe(fsys storage.FS, dir string, content []storage.Info) (*Output, error) {
 	out := &Output{URI: fsys.URI(dir), fsys: fsys, dir: dir}
 	for _, f := range content {
@@ -139,7 +139,7 @@ func describe(fsys storage.FS, dir string, content []storage.Info) (*Output, err
 	return out, out.readManifest()
 }
 
-// readManifest takes from the manifest what it says. One that makes no sense is an error of this output alone.
+// readManifest reads the manifest. A malformed one is an error of this output only.
 func (out *Output) readManifest() error {
 	m, err := manifest.Read(out.fsys, out.dir)
 	switch kind := failure.KindOf(err); {

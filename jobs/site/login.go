@@ -16,11 +16,11 @@ import (
 	"bulkload/jobs/jobfile"
 )
 
-// loginTime bounds a login, of which each KDC may take some seconds.
+// loginTime bounds a login, for which each KDC may need some seconds.
 const loginTime = time.Minute
 
-// logIn proves who we are where the site files want Kerberos. It is done once for all that a job reaches. The tokens of
-// the environment are read only where nobody is logged in: YARN and Oozie always give some.
+// logIn logs in if the site files require Kerberos. It is done once for everything that a job uses. The tokens of the
+// environment are used only without a login: YARN and Oozie always provide some.
 func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
@@ -58,7 +58,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	return nil
 }
 
-// loginError says why a login is needed, beside why it failed. A KDC that does not answer may do so later.
+// loginError adds to a failed login why it is needed. A KDC that does not answer may do so later.
 func loginError(property string, conf *siteconf.Conf, err error) error {
 	err = fmt.Errorf("%s is kerberos (in %s): %w", property, conf.Source(property), err)
 	if errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded) {
@@ -73,7 +73,7 @@ func (s *Site) announce(l *kerberos.Login) {
 	if end := l.Expiry(); !end.IsZero() {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
-	s.log.Sayf("%s", text)
+	s.log.Infof("%s", text)
 	s.warnOf("the ticket cache", l.File())
 }
 
@@ -85,7 +85,7 @@ func (s *Site) warnOf(what, file string) {
 	}
 }
 
-// wantsKerberos gives the property that asks for Kerberos; "" where none does.
+// wantsKerberos returns the property that requires Kerberos; "" if none does.
 func wantsKerberos(conf *siteconf.Conf) string {
 	for _, property := range []string{"hadoop.security.authentication", hbaseAuthentication} {
 		if isKerberos(conf, property) {

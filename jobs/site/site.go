@@ -1,4 +1,4 @@
-// Package site is where a job runs: the cluster's site files and who we are there.
+// Package site is where a job runs: the cluster's site files, and the user.
 package site
 
 import (
@@ -19,20 +19,20 @@ import (
 	"bulkload/load"
 )
 
-// Site is where a job runs: the cluster's site files and who we are there.
+// Site is where a job runs: the cluster's site files, and the user.
 type Site struct {
 	Conf *siteconf.Conf
-	User string          // as HDFS names us
+	User string          // the user's name in HDFS
 	log  options.Options // gets notes
 	wrap func(storage.FS) storage.FS
 
-	login   *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
-	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, where nobody is logged in
-	noLogin error           // why HBase can't be reached with the tokens alone; nil where it can, or there is a login
+	login   *kerberos.Login // nil if nothing requires Kerberos, or nobody is logged in
+	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, if nobody is logged in
+	noLogin error           // why HBase can't be used with the tokens alone; nil if it can, or with a login
 }
 
-// Open reads the site files where something needs them: remote is false for a job that stays on local disks, which
-// must work whatever the environment points to.
+// Open reads the site files if something needs them: remote is false for a job that uses local disks only, which must
+// work whatever the environment says.
 func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	var dirs []string
 	if remote {
@@ -56,8 +56,8 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	return s, s.logIn(hbase.Kerberos)
 }
 
-// siteDirs are the folders of site files: what the command line says, else the job, else the environment, else where
-// packages put them.
+// siteDirs are the folders of site files: from the command line, otherwise the job, the environment, or the packages'
+// default.
 func siteDirs(flag, job string) []string {
 	switch {
 	case flag != "":
@@ -68,7 +68,7 @@ func siteDirs(flag, job string) []string {
 	return siteconf.FindDirs()
 }
 
-// userName is who HDFS and HBase take us for.
+// userName is the user's name for HDFS and HBase.
 func userName() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -79,7 +79,7 @@ func userName() string {
 	return os.Getenv("USER")
 }
 
-// Resolve finds a path's file system.
+// Resolve returns a path's file system.
 func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
@@ -91,7 +91,7 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	return fsys, name, failure.Early(err)
 }
 
-// Connect reaches HBase.
+// Connect connects to HBase.
 func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
@@ -100,7 +100,7 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	return c, failure.Early(err)
 }
 
-// Adjust fills in what the site files say of all HFiles of a cluster, by HBase's property names.
+// Adjust applies the site files' settings for all HFiles of a cluster, by HBase's property names.
 func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 	for name, into := range map[string]*int{
 		"hfile.index.block.max.size":      &settings.IndexBlockSize,
@@ -136,7 +136,7 @@ func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 	return s.checkCodec(settings.Compression)
 }
 
-// ByteProperties are those that decide bytes of the files beside the job and the table.
+// ByteProperties are the properties that decide bytes of the files, besides the job and the table.
 var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
 	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
 	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
@@ -152,14 +152,14 @@ func (s *Site) Properties() map[string]string {
 	return set
 }
 
-// framed are the codec classes whose framing of ZSTD and LZ4 this program writes: HBase's own modules. Another class may
-// frame the same codec otherwise, as Hadoop's ZStandardCodec does, and read nothing of our files.
+// framed are the codec classes with the framing of ZSTD and LZ4 that this program writes: HBase's own modules.
+// Another class may frame the same codec differently, as Hadoop's ZStandardCodec does, and can't read our files.
 var framed = map[hfilewriter.Compression]struct{ property, class string }{
 	hfilewriter.CompressZSTD: {"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
 	hfilewriter.CompressLZ4:  {"hbase.io.compress.lz4.codec", "org.apache.hadoop.hbase.io.compress.lz4.Lz4Codec"},
 }
 
-// checkCodec refuses a compression whose codec class on the cluster is not the one that is written for.
+// checkCodec refuses a compression whose codec class on the cluster uses another framing.
 func (s *Site) checkCodec(c hfilewriter.Compression) error {
 	f, ok := framed[c]
 	if !ok {
@@ -171,7 +171,7 @@ func (s *Site) checkCodec(c hfilewriter.Compression) error {
 	return nil
 }
 
-// MaxSize is hbase.hregion.max.filesize, or def where the site does not say.
+// MaxSize is hbase.hregion.max.filesize, or def if the site does not set it.
 func (s *Site) MaxSize(def int64) (int64, error) {
 	text := s.Conf.Get("hbase.hregion.max.filesize", "")
 	if text == "" {
@@ -193,7 +193,7 @@ func (s *Site) MaxFiles() (int64, error) {
 	return int64(n), nil
 }
 
-// LookUp asks for a table. Whatever a cluster refuses to tell of it, nothing was changed yet.
+// LookUp looks a table up. If that fails, nothing was changed yet.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
 	if err != nil {
@@ -202,7 +202,7 @@ func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, err
 	return table, nil
 }
 
-// Number is a property that is a whole number; def where it is not set or none.
+// Number is a property as a whole number; def if it is not set or not a number.
 func (s *Site) Number(name string, def int64) int64 {
 	n, err := strconv.ParseInt(s.Conf.Get(name, ""), 10, 64)
 	if err != nil || n <= 0 {

@@ -11,23 +11,23 @@ import (
 	"bulkload/values"
 )
 
-// AllFamilies is in the place of one family's number.
+// AllFamilies replaces a family's number.
 const AllFamilies = -1
 
-// Cells gives the cells that the source asks for in one slice of a region, in HBase's order.
+// Cells iterates over the cells that the source asks for in one slice of a region, in HBase's order.
 type Cells struct {
 	target *target.Target
-	family int // the only one whose cells are wanted, or AllFamilies
-	run    *partition.Run
+	family int // the family whose cells to return, or AllFamilies
+	run    *partition.RunReader
 	next   *partition.Entry // read ahead; nil at the end
 	values []values.Value
 	row    []byte
-	cells  []cell.Cell // of the present row that are still to come
+	cells  []cell.Cell // rest of the current row
 	all    []cell.Cell
 	Rows   int64
 }
 
-// NewCells reads a slice; of one family, or of AllFamilies.
+// NewCells iterates over a slice, for one family or AllFamilies.
 func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
@@ -40,8 +40,8 @@ func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice,
 	return e, nil
 }
 
-// nextEntry is nil at the end.
-func nextEntry(run *partition.Run) (*partition.Entry, error) {
+// nextEntry returns nil at the end.
+func nextEntry(run *partition.RunReader) (*partition.Entry, error) {
 	entry, err := run.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
@@ -49,7 +49,7 @@ func nextEntry(run *partition.Run) (*partition.Entry, error) {
 	return entry, err
 }
 
-// Next is the next cell, valid until the call after; nil at the end.
+// Next returns the next cell, valid until the call after; nil at the end.
 func (e *Cells) Next() (*cell.Cell, error) {
 	for len(e.cells) == 0 {
 		if e.next == nil {
@@ -64,7 +64,7 @@ func (e *Cells) Next() (*cell.Cell, error) {
 	return c, nil
 }
 
-// nextRow takes the last of the records with one row key, as writing does.
+// nextRow advances to the last of the records with one row key, as the write stage does.
 func (e *Cells) nextRow() error {
 	entry := e.next
 	for {

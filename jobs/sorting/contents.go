@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ReadContents reads input files, by their ordinals, as a run does, and only adds up what they hold for the output of one job.
+// ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
+// of one job.
 func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int, o options.Options) (books.Contents, error) {
 	if len(files) == 0 {
 		return books.Contents{}, nil
@@ -28,7 +29,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}
-	o.Sayf("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
+	o.Infof("%d input files were touched or replaced since they were read, such as %s: reading them to see whether they hold the same", len(wanted), wanted[0].Path)
 	splits, err := src.Job.Input.Form.Splits(src.FS, wanted, source.SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
@@ -67,11 +68,11 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	return all, nil
 }
 
-// contentReader is one goroutine that reads splits for what they hold.
+// contentReader is one goroutine that reads splits for their content.
 type contentReader struct {
 	records entry.Reader
-	feeds   []*feed // of all outputs: each may reject a record
-	own     int     // the output whose cells count
+	shards  []*outputShard // of all outputs: each may reject a record
+	own     int            // the output whose cells count
 	found   books.Contents
 	buffer  []byte
 }
@@ -84,7 +85,7 @@ func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Reject
 		if err != nil {
 			return nil, err
 		}
-		r.feeds = append(r.feeds, &feed{key: entry.NewKey(out), target: &target.Target{Layout: l}})
+		r.shards = append(r.shards, &outputShard{key: entry.NewKey(out), target: &target.Target{Layout: l}})
 		if out == own {
 			r.own = i
 		}
@@ -107,13 +108,13 @@ func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) err
 }
 
 func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
-	for _, f := range r.feeds {
+	for _, f := range r.shards {
 		if err := f.begin(record); err != nil {
 			return r.records.Reject(err)
 		}
 	}
-	f := r.feeds[r.own]
-	if !f.wanted {
+	f := r.shards[r.own]
+	if !f.accepted {
 		into.Filtered++
 		return nil
 	}

@@ -10,35 +10,40 @@ import (
 	"bulkload/partition"
 )
 
-// A region is written and verified in slices, and written into files of their own, so that a region with most of the rows keeps all cores busy.
-// How many there are follows from the data and the job alone. A slice is the unit of resuming, too.
+// A region is written and verified in slices, each with files of its own, so that a region with most of the rows
+// keeps all cores busy.
+//
+// How many slices there are, and where they begin, must follow from the data and the job alone: a slice is also the
+// unit of resuming. A run that resumes with other boundaries would keep the recorded slices and write the rest from
+// other places, so rows would be lost or written twice. Stage.unfinished (package writing) compares the boundaries
+// for that reason.
 const (
 	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
-	SlicesOfAll      = 32       // and it has at least this part of all rows: enough for 16 cores to the end
+	SlicesOfAll      = 32       // a slice has at least this part of all rows: enough for 16 cores until the end
 	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
 )
 
-// Unit is a slice to be written or verified.
-type Unit struct {
+// SliceTask is a slice to be written or verified.
+type SliceTask struct {
 	partition.Slice
-	Start  []byte // its first row; empty: the region's
-	Number int    // of its region's slices
-	Alone  bool   // its region has no other
-	size   int64  // bytes, about
+	Start  []byte // its first row; empty: the region's first
+	Number int    // index among its region's slices
+	Only   bool   // it is its region's only one
+	size   int64  // approximate bytes
 }
 
-// Units lists all slices, largest first, so that none of them is left for one core at the end.
-func (rows *Rows) Units(j *jobfile.Job, t *target.Target) []Unit {
-	var all []Unit
+// SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
+func (rows *Rows) SliceTasks(j *jobfile.Job, t *target.Target) []SliceTask {
+	var all []SliceTask
 	size := rows.sliceSize(j)
 	for region := range rows.Regions {
 		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
-			all = append(all, Unit{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Unit) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.size, a.size) })
 	return all
 }
 
@@ -57,8 +62,8 @@ func (rows *Rows) slicesOf(region int, size int64, t *target.Target) int {
 	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
 }
 
-// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is not as
-// large as max_size. Where even one slice is too many, writing.CheckFileCounts says so.
+// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is
+// not as large as max_size. If even one slice is too many, writing.CheckFileCounts reports it.
 func sliceLimit(r *books.Region, t *target.Target) int64 {
 	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
 }

@@ -1,5 +1,5 @@
-// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It knows neither the
-// run nor where the files go.
+// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It
+// knows neither the run nor where the files go.
 package sorting
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Rows is the sorted input with its accounts.
+// Rows is the sorted input with its counts.
 type Rows struct {
 	Sorted   *partition.Sorted
 	Read     int64
@@ -35,25 +35,25 @@ type Rows struct {
 	Times    timing.ReadTimes
 }
 
-// Stage is the stage from input files to sorted rows, of all outputs that are fed from one reading.
+// Stage is the stage from input files to sorted rows, for all outputs of one reading.
 type Stage struct {
-	Input   *jobfile.Input
-	Source  *source.Source
-	Outputs []Output
-	Rejects entry.Rejects
-	Splits  []ingest.Split     // of the input
-	Keeper  *checkpoint.Keeper // nil: spilled runs go with the process
-	meter   *progress.Meter
+	Input       *jobfile.Input
+	Source      *source.Source
+	Outputs     []Output
+	Rejects     entry.Rejects
+	Splits      []ingest.Split    // of the input
+	Checkpoints *checkpoint.Store // nil: spilled runs end with the process
+	meter       *progress.Meter
 }
 
 // Output is one output of the reading.
 type Output struct {
 	Job    *jobfile.Job
-	Target *target.Target // nil: no rows are wanted; its key only has a say in which records are rejected
+	Target *target.Target // nil if the output is already written; its key is still built, because a record rejected by one output is rejected by all
 	sorter *partition.Sorter
 }
 
-// regions is their number; 0 where no rows are wanted.
+// regions is their number; 0 if no rows are needed.
 func (o *Output) regions() int {
 	if o.Target == nil {
 		return 0
@@ -61,15 +61,15 @@ func (o *Output) regions() int {
 	return o.Target.Regions.Len()
 }
 
-// Sort reads, builds keys and sorts, on all cores. It gives an output's rows each, nil for one without a target; on
-// failure none but the numbers. The rejects are closed in any case.
+// Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
+// on failure only the counts. The rejects are closed in any case.
 func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
-	lanes := parallel.Workers()
-	if err := s.beginSorts(o, lanes); err != nil {
+	workers := parallel.Workers()
+	if err := s.newSorters(o, workers); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.Rejects.Close(0)))
 	}
 	s.meter = progress.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
-	rows, err := s.addAll(ctx, lanes)
+	rows, err := s.readAll(ctx, workers)
 	err = s.closeRejects(err, rows[0].Read)
 	for _, r := range rows {
 		r.Rejected = s.Rejects.Count()
@@ -90,9 +90,9 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	return rows, nil
 }
 
-// beginSorts makes a sort for every output that wants rows. They share the memory by the number of their cells, which
-// about says how many bytes come together.
-func (s *Stage) beginSorts(o options.Options, lanes int) error {
+// newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
+// roughly predicts their bytes.
+func (s *Stage) newSorters(o options.Options, shards int) error {
 	var all int64
 	for i := range s.Outputs {
 		all += s.Outputs[i].weight()
@@ -102,10 +102,10 @@ func (s *Stage) beginSorts(o options.Options, lanes int) error {
 		if out.Target == nil {
 			continue
 		}
-		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
-			Plain: PlainSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
-		if s.Keeper != nil {
-			po.Kept = s.Keeper.Kept(i)
+		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
+			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
+		if s.Checkpoints != nil {
+			po.Persistent = s.Checkpoints.PersistentRuns(i)
 		}
 		var err error
 		if out.sorter, err = partition.NewSorter(po); err != nil {
@@ -115,7 +115,7 @@ func (s *Stage) beginSorts(o options.Options, lanes int) error {
 	return nil
 }
 
-// weight is an output's part of the memory: its cells, and about as much as three of them for a row's key.
+// weight is an output's share of the memory: its cells, plus the equivalent of three for a row's key.
 func (o *Output) weight() int64 {
 	if o.Target == nil {
 		return 0
@@ -134,7 +134,7 @@ func (s *Stage) discard() error {
 	return errors.Join(errs...)
 }
 
-// closeRejects finishes the reject files after reading, which may have failed.
+// closeRejects completes the reject files after reading, which may have failed.
 func (s *Stage) closeRejects(err error, read int64) error {
 	if err == nil {
 		return s.Rejects.Close(read)
@@ -142,52 +142,53 @@ func (s *Stage) closeRejects(err error, read int64) error {
 	closing := s.Rejects.Close(0)
 	var limit *ingest.LimitError
 	if errors.As(closing, &limit) {
-		return err // which says so already, or says more
+		return err // it says so already, or says more
 	}
 	return errors.Join(err, closing)
 }
 
-// SortMemory is the sort's part of the budget; the rest is for read buffers, open writers, blocks being verified and
-// what the collector has not taken yet.
+// SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and
+// garbage that is not collected yet.
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// addAll feeds the sorts from what is left of the input to be read.
-func (s *Stage) addAll(ctx context.Context, lanes int) ([]*Rows, error) {
-	feeders := make([]*feeder, lanes)
-	for i := range feeders {
-		feeders[i] = s.newFeeder(i)
+// readAll sorts the remaining input.
+func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
+	workers := make([]*sortWorker, n)
+	for i := range workers {
+		workers[i] = s.newSortWorker(i)
 	}
-	pieces, err := s.left()
+	pieces, err := s.remainingPieces()
 	if err == nil {
-		err = feedAll(ctx, feeders, pieces)
+		err = runWorkers(ctx, workers, pieces)
 	}
 	if err == nil {
-		err = s.endAll(feeders)
+		err = s.finishShards(workers)
 	}
-	for _, f := range feeders {
-		err = errors.Join(err, f.checkpoints.rejects.CloseFile())
+	for _, f := range workers {
+		err = errors.Join(err, f.checkpointer.rejects.CloseFile())
 	}
-	return s.addUp(feeders), err
+	return s.totals(workers), err
 }
 
-// left is what earlier processes have not sorted. Their rejects are taken over.
-func (s *Stage) left() ([]checkpoint.Piece, error) {
-	if s.Keeper == nil {
-		return checkpoint.NewState(nil).Pieces(s.Splits), nil
+// remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
+// before a checkpoint is not read again.
+func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
+	if s.Checkpoints == nil {
+		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
 	}
-	state := s.Keeper.State
+	state := s.Checkpoints.State
 	_, whole := state.Bytes()
 	s.meter.Add(whole)
 	for _, span := range state.Rejects {
-		if err := s.Keeper.Replay(span, s.Rejects); err != nil {
+		if err := s.Checkpoints.Replay(span, s.Rejects); err != nil {
 			return nil, err
 		}
 	}
 	return state.Pieces(s.Splits), nil
 }
 
-// feedAll reads the pieces side by side.
-func feedAll(ctx context.Context, feeders []*feeder, pieces []checkpoint.Piece) error {
+// runWorkers reads the pieces in parallel.
+func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan checkpoint.Piece)
 	group.Go(func() error {
@@ -201,22 +202,24 @@ func feedAll(ctx context.Context, feeders []*feeder, pieces []checkpoint.Piece) 
 		}
 		return nil
 	})
-	for _, f := range feeders {
+	for _, f := range workers {
 		group.Go(func() error { return f.run(ctx, next) })
 	}
 	return group.Wait()
 }
 
-// endAll ends the feeding of the sorts: what is still in memory stays there if it can.
-func (s *Stage) endAll(feeders []*feeder) error {
+// finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
+// checkpoint, so that a kill during the write stage costs no reading.
+func (s *Stage) finishShards(workers []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
-		fits = fits && (out.sorter == nil || out.sorter.Fits())
+		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
 	}
 	var group errgroup.Group
-	for _, f := range feeders {
+	for _, f := range workers {
 		group.Go(func() error {
-			if s.Keeper != nil && !fits {
+			// Each worker makes its last checkpoint itself: its counts and its shards belong to its goroutine.
+			if s.Checkpoints != nil && !fits {
 				if err := f.checkpoint(); err != nil {
 					return err
 				}
@@ -227,27 +230,28 @@ func (s *Stage) endAll(feeders []*feeder) error {
 	return group.Wait()
 }
 
-// addUp gathers what the goroutines have counted, and earlier processes.
-func (s *Stage) addUp(feeders []*feeder) []*Rows {
+// totals adds up the counts of the goroutines and of earlier processes.
+func (s *Stage) totals(workers []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
 		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
-		for _, f := range feeders {
+		for _, f := range workers {
 			rows.Read += f.records.Read
 			rows.Filtered += f.outputs[i].filtered
 			rows.Times.Add(f.records.Times)
-			rows.Files.Add(f.outputs[i].kept)
+			rows.Files.Add(f.outputs[i].checkpointed)
 			rows.Files.Add(f.outputs[i].files)
 			for k := range rows.Regions {
 				rows.Regions[k].Add(&f.outputs[i].regions[k])
 			}
 		}
-		if s.Keeper != nil {
-			rows.Read += s.Keeper.State.Read
-			rows.Filtered += s.Keeper.State.Outputs[i].Filtered
-			rows.Files.Add(s.Keeper.State.Outputs[i].Files)
+		if s.Checkpoints != nil {
+			// Counts of this process and of earlier ones are disjoint: a checkpoint's records are never read again.
+			rows.Read += s.Checkpoints.State.Read
+			rows.Filtered += s.Checkpoints.State.Outputs[i].Filtered
+			rows.Files.Add(s.Checkpoints.State.Outputs[i].Files)
 			for k := range rows.Regions {
-				rows.Regions[k].Add(&s.Keeper.State.Outputs[i].Regions[k])
+				rows.Regions[k].Add(&s.Checkpoints.State.Outputs[i].Regions[k])
 			}
 		}
 		all[i] = rows
@@ -255,7 +259,7 @@ func (s *Stage) addUp(feeders []*feeder) []*Rows {
 	return all
 }
 
-// RowsError says that the input does not hold as many records as the job wants. What was sorted of it is good.
+// RowsError says that the input does not have as many records as the job expects. What was sorted is valid.
 type RowsError struct{ error }
 
 // Unwrap is the error that says how many records there are.
@@ -269,7 +273,7 @@ func (s *Stage) checkRows(read int64) error {
 	return nil
 }
 
-// CheckEmpty refuses an input of no records where input.empty is fail.
+// CheckEmpty refuses an input without records if input.empty is fail.
 func CheckEmpty(in *jobfile.Input, read int64) error {
 	if read == 0 && in.EmptyFails {
 		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)

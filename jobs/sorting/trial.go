@@ -13,19 +13,19 @@ import (
 	"bulkload/jobs/target"
 )
 
-// tried is how many records of an input are tried.
+// tried is how many records of an input are read on trial.
 const tried = 1000
 
 var errTried = errors.New("enough records were tried")
 
-// TryInput reads the first records of an input, and ends as a run would that can't use them: the heading lacks a column, say,
-// or the delimiter is another one. It keeps nothing.
+// TryInput reads the first records of an input, and fails as a run would that can't use them: because the heading
+// lacks a column, say, or the delimiter is another one. It stores nothing.
 func TryInput(ctx context.Context, src *source.Source, o options.Options) error {
 	splits, err := source.Splits(&src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
 		return err
 	}
-	src.SayDoubts(o)
+	src.LogWarnings(o)
 	rejects := &trialRejects{limit: src.Job.Input.MaxRejects}
 	r, err := newContentReader(src, src.Job.Feeds()[0], rejects)
 	if err != nil {
@@ -44,7 +44,7 @@ func TryInput(ctx context.Context, src *source.Source, o options.Options) error 
 	return rejects.Close(r.records.Read)
 }
 
-// trialRejects counts rejects, and fails where a run would.
+// trialRejects counts rejects, and fails when a run would.
 type trialRejects struct {
 	limit ingest.Limit
 	first *ingest.BadRecord
@@ -57,7 +57,7 @@ func (t *trialRejects) Add(b *ingest.BadRecord) error {
 	t.count++
 	if t.first == nil {
 		first := *b
-		first.Raw = nil // which is the reader's
+		first.Raw = nil // it belongs to the reader
 		t.first = &first
 	}
 	if t.hint == "" {
@@ -72,10 +72,10 @@ func (t *trialRejects) Add(b *ingest.BadRecord) error {
 	return nil
 }
 
-// Count is how many there were.
+// Count returns the number of rejects.
 func (t *trialRejects) Count() int64 { return t.count }
 
-// Close refuses an input of which every record that was tried is bad, whatever percentage of all may be.
+// Close refuses an input if all records tried are bad, whatever percentage the job allows.
 func (t *trialRejects) Close(read int64) error {
 	if t.count > 0 && t.count >= read {
 		return t.err(read)
@@ -108,8 +108,8 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 		if err := r.add(record, into); err != nil || into.Digest.Cells == cells {
 			return err
 		}
-		region.Keys += int64(len(r.feeds[r.own].key.Key))
-		region.Bytes += int64(len(r.buffer)) + int64(len(r.feeds[r.own].key.Key))
+		region.Keys += int64(len(r.shards[r.own].key.Key))
+		region.Bytes += int64(len(r.buffer)) + int64(len(r.shards[r.own].key.Key))
 		return nil
 	})
 	if err != nil && !errors.Is(err, errTried) {

@@ -25,7 +25,7 @@ type Source struct {
 	FS    storage.FS
 	Files []ingest.File
 	Bytes int64
-	Text  int64 // bytes, about, when decompressed
+	Text  int64 // approximate bytes after decompression
 }
 
 // MissingError says that no input was found.
@@ -34,7 +34,7 @@ type MissingError struct{ error }
 // Unwrap is the error that says what was not found.
 func (e *MissingError) Unwrap() error { return e.error }
 
-// Open finds the input. A path that names nothing is refused.
+// Open finds the input. A path that matches nothing is refused.
 func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 	fsys, name, err := s.Resolve(j.Input.Path, j.Dir)
 	if err != nil {
@@ -56,8 +56,8 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 	return src, nil
 }
 
-// notThere says that a path was not found. One with braces, of which shells and Hadoop would have made a glob, is a mistake
-// that no waiting mends.
+// notThere says that a path was not found. Braces in it, which shells and Hadoop would expand, are a mistake that
+// waiting does not correct.
 func notThere(uri string) error {
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
 		return errcode.InputBraces.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
@@ -65,9 +65,9 @@ func notThere(uri string) error {
 	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
-// SayDoubts says what the files look like, if that is hardly what the job file says.
-func (s *Source) SayDoubts(o options.Options) {
-	for _, doubt := range s.Job.Input.Form.Doubts(s.FS, s.Files) {
+// LogWarnings logs where the files look different from what the job file says.
+func (s *Source) LogWarnings(o options.Options) {
+	for _, doubt := range s.Job.Input.Form.Warnings(s.FS, s.Files) {
 		o.Warnf("%s", doubt)
 	}
 }
@@ -88,10 +88,10 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	return nil
 }
 
-// Close gives the file system back.
+// Close closes the file system.
 func (s *Source) Close() error { return s.FS.Close() }
 
-// Find lists the files. That the export is finished is looked up before: what is listed then is all of it.
+// Find lists the files. Whether the export is finished is checked before: what is listed then is complete.
 func (s *Source) Find(name string) (err error) {
 	var finished []string
 	if s.Job.Input.RequireSuccess {
@@ -107,7 +107,7 @@ func (s *Source) Find(name string) (err error) {
 			return errcode.InputNew.Errorf("the input file %s appeared while the input was listed; try again", s.FS.URI(f.Path))
 		}
 		s.Bytes += f.Size
-		s.Text += f.Size * compressed.Growth(f.Path, s.Job.Input.Form.Codec())
+		s.Text += f.Size * compressed.ExpansionFactor(f.Path, s.Job.Input.Form.Codec())
 	}
 	if err := s.checkUnfinished(name); err != nil || len(s.Files) > 0 {
 		return err
@@ -115,11 +115,11 @@ func (s *Source) Find(name string) (err error) {
 	return s.checkEmpty(name)
 }
 
-// temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
+// temporaryName is the folder in which Hadoop's jobs, including Sqoop's, write until they have succeeded.
 const temporaryName = "_temporary"
 
-// checkUnfinished refuses folders whose export is still running, or was broken off: the files so far are not all of it. A
-// file that is named itself is the caller's choice.
+// checkUnfinished refuses folders whose export is still running, or was aborted: their files are not complete. A file
+// that is named itself is the caller's choice.
 func (s *Source) checkUnfinished(name string) error {
 	if len(s.Files) == 1 && s.Files[0].Path == name {
 		return nil
@@ -142,7 +142,7 @@ func (s *Source) checkUnfinished(name string) error {
 	return nil
 }
 
-// checkEmpty refuses folders without a file, unless _SUCCESS says of each that its export had nothing to write.
+// checkEmpty refuses folders without a file, unless each has a _SUCCESS: then its export had nothing to write.
 func (s *Source) checkEmpty(name string) error {
 	folders, err := ingest.Folders(s.FS, name)
 	if err != nil {
@@ -176,10 +176,10 @@ func (s *Source) finishedFolders(name string) ([]string, error) {
 	return folders, nil
 }
 
-// SuccessName is the file that Hadoop's jobs write when they have ended well.
+// SuccessName is the file that Hadoop's jobs write when they have succeeded.
 const SuccessName = "_SUCCESS"
 
-// Splits is the list of the splits that are read side by side.
+// Splits returns the splits, which are read in parallel.
 func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
 	splits, err := in.Form.Splits(src.FS, src.Files, SplitSize)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 
 const (
 	lookEvery = 10 * time.Second // how often a wait lists the input
-	heartbeat = time.Minute      // how often a wait says that it lasts
+	heartbeat = time.Minute      // how often a wait is reported
 )
 
-// Await finds the input as Open does, and waits for it as long as o.Wait.For where it is not there yet. Without
-// input.require_success nothing tells that an export is finished: then the files must not change for o.Wait.Settle.
-// A file system that is down for a time does not end the wait. An input that does not come is failure.NotYet.
+// Await is Open, but waits up to o.Wait.For for an input that does not exist yet. Without input.require_success
+// nothing says that an export is finished: then the files must be unchanged for o.Wait.Settle. A file system that is
+// down for a while does not end the wait. If the input does not come, the error is failure.NotYet.
 func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options) (*Source, error) {
 	clock := o.Wait.Clock
 	w := &waiter{job: j, options: o, begun: clock.Now()}
@@ -63,11 +63,11 @@ type waiter struct {
 	options options.Options
 	begun   time.Time
 	said    time.Time     // when it was last reported; zero: not yet
-	files   []ingest.File // as they were at the last look
+	files   []ingest.File // at the last check
 	since   time.Time     // when they were first seen like that
 }
 
-// atRest is an error where the files may still be written.
+// atRest is an error if the files may still be written.
 func (w *waiter) atRest(src *Source) error {
 	if w.job.Input.RequireSuccess {
 		return nil
@@ -92,9 +92,9 @@ func (w *waiter) say(waited time.Duration, reason error) {
 	now := w.begun.Add(waited)
 	switch {
 	case w.said.IsZero():
-		w.options.Sayf("waiting for the input, at most %v: %v", w.options.Wait.For, reason)
+		w.options.Infof("waiting for the input, at most %v: %v", w.options.Wait.For, reason)
 	case now.Sub(w.said) >= heartbeat:
-		w.options.Sayf("waiting for the input, %v so far: %v", waited.Round(time.Second), reason)
+		w.options.Infof("waiting for the input, %v so far: %v", waited.Round(time.Second), reason)
 	default:
 		return
 	}

@@ -22,12 +22,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Known are the boundaries that a run was planned with.
-type Known struct{ Splits [][]byte }
+// LiveTable are the boundaries that a run was planned with.
+type LiveTable struct{ Splits [][]byte }
 
-// Of makes a job's target. With regions.from: plan its boundaries are the known ones, where the run has begun, or else
-// follow from the input, which is read for it.
-func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *Known, o options.Options) (*Target, error) {
+// Of makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun; otherwise
+// they are computed from the input, which is read for that.
+func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable, o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
 		return New(j, s, table)
 	}
@@ -41,12 +41,12 @@ func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, t
 	if planned.Regions.Splits, err = planSplits(ctx, j, src, o); err != nil {
 		return nil, err
 	}
-	o.Sayf("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
+	o.Infof("%d regions were planned from the input (regions.from: plan)", len(planned.Regions.Splits)+1)
 	return New(&planned, s, table)
 }
 
-// planSplits reads the whole input and gives the boundaries of as many regions as its rows fill by the rule: bytes of keys
-// and values count, and sampled keys say where. Both depend on the rows alone.
+// planSplits reads the whole input and returns the boundaries of as many regions as its rows fill by the rule: bytes
+// of keys and values count, and sampled keys are the boundaries. Both depend on the rows alone.
 func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
 	splits, err := source.Splits(&j.Input, src)
 	if err != nil {
@@ -58,21 +58,21 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	}
 	sample := stats.NewSample(KeySampleBytes)
 	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
-	rejects := &entry.CountedRejects{} // which nobody reads: the run says what it can't use
+	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
 	var size atomic.Int64
-	lanes := sync.Pool{New: func() any {
-		return &splitLane{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
+	workers := sync.Pool{New: func() any {
+		return &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
 			key: entry.NewKey(j), layout: layout, sample: sample}
 	}}
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for _, split := range splits {
 		group.Go(func() error {
-			lane := lanes.Get().(*splitLane)
-			defer lanes.Put(lane)
-			lane.size = 0
-			_, err := lane.records.ReadSplit(running, split, lane.add)
-			size.Add(lane.size)
+			worker := workers.Get().(*splitWorker)
+			defer workers.Put(worker)
+			worker.size = 0
+			_, err := worker.records.ReadSplit(running, split, worker.add)
+			size.Add(worker.size)
 			return err
 		})
 	}
@@ -80,11 +80,11 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 		return nil, fmt.Errorf("plan regions: %w", err)
 	}
 	sample.Sort()
-	return stats.Suggest(stats.Wanted{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+	return stats.ProposeRegions(stats.RegionInput{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
-// splitLane is one goroutine that reads for planSplits.
-type splitLane struct {
+// splitWorker is one goroutine that reads for planSplits.
+type splitWorker struct {
 	records entry.Reader
 	key     entry.Key
 	layout  *entry.Layout
@@ -93,8 +93,8 @@ type splitLane struct {
 	size    int64
 }
 
-// add takes a record's row key. What a run would reject or filter is passed over: the run says so.
-func (l *splitLane) add(r *ingest.Record) error {
+// add adds a record's row key. Rejected and filtered records are skipped: the run reports them.
+func (l *splitWorker) add(r *ingest.Record) error {
 	if err := l.key.Build(l.entry[:0], r); err != nil {
 		if errors.Is(err, entry.ErrFiltered) {
 			return nil

@@ -1,5 +1,5 @@
-// Package target is the table as files are made for it: its region boundaries, from the job, the table or the input, and each
-// family's settings.
+// Package target is the table as the files are made for it: its region boundaries, from the job, the table or the
+// input, and each family's settings.
 package target
 
 import (
@@ -21,11 +21,11 @@ import (
 	"bulkload/sortentry"
 )
 
-// Target is the table as files are made for it: its boundaries, and each family's settings.
+// Target is the table as the files are made for it: its boundaries, and each family's settings.
 type Target struct {
 	Splits   [][]byte
 	Regions  *partition.Regions
-	Sorted   *partition.Regions // the same as the sort's keys have them
+	Sorted   *partition.Regions // the same boundaries in the form of the sort's keys
 	Layout   *entry.Layout
 	Families []Family // as in layout
 	MaxSize  int64
@@ -38,8 +38,8 @@ type Family struct {
 	Settings hfilewriter.Settings
 }
 
-// New takes boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
-// is nil where no cluster is asked.
+// New combines boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
+// is nil if there is no cluster.
 func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 	t, splits := &Target{}, j.Regions.Splits
 	if j.Regions.From == "table" {
@@ -82,7 +82,8 @@ func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 	return t, err
 }
 
-// SetSplits sets the boundaries: of rows, and of the sort's keys, which in a wide table are more than rows.
+// SetSplits sets the boundaries: those of rows, and those of the sort's keys, which in a wide table are more than
+// rows.
 func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 	t.Splits = splits
 	if t.Regions, err = partition.NewRegions(splits); err != nil {
@@ -101,8 +102,8 @@ func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 	return nil
 }
 
-// SplitKey takes a key of the sort apart: the row, a view of it where it has no zero byte, and what the record's qualifiers
-// begin with.
+// SplitKey splits a key of the sort: the row, a view of the key if it has no zero byte, and the beginning of the
+// record's qualifiers.
 func (t *Target) SplitKey(key []byte) (row, named []byte, err error) {
 	if !t.Layout.Wide {
 		return key, nil, nil
@@ -124,7 +125,7 @@ func maxSize(j *jobfile.Job, s *site.Site) (int64, error) {
 	return s.MaxSize(DefaultMaxSize)
 }
 
-// familySettings are a family's, from the live table if there is one, else from the job.
+// familySettings are a family's settings, from the live table if there is one, otherwise from the job.
 func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter.Settings, error) {
 	if table == nil {
 		return j.HFile.Settings, nil
@@ -144,7 +145,7 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 	return live, contradictions(j, table.Name, name, live)
 }
 
-// contradictions compares what the job file says of a family with what the table has.
+// contradictions compares a family's settings in the job file with the table's.
 func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Settings) error {
 	said := j.HFile.Settings
 	for _, c := range []struct {
@@ -164,7 +165,7 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 	return nil
 }
 
-// LiveSettings translates a family's settings.
+// LiveSettings converts a family's settings.
 func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	var s hfilewriter.Settings
 	var err error
@@ -187,7 +188,7 @@ func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	return s, nil
 }
 
-// checkBoundaries wants every live boundary among the job's: then no file crosses one.
+// checkBoundaries checks that every live boundary is one of the job's: then no file crosses one.
 func checkBoundaries(splits [][]byte, table *load.Table) error {
 	for _, live := range table.Splits() {
 		if _, found := slices.BinarySearchFunc(splits, live, bytes.Compare); !found {
@@ -198,7 +199,7 @@ func checkBoundaries(splits [][]byte, table *load.Table) error {
 	return nil
 }
 
-// FileLimitHelp says what to do about too many files of so many KeyValue bytes: the largest number of them in a region.
+// FileLimitHelp is the advice for too many files: raw is the largest number of a family's KeyValue bytes in a region.
 func (t *Target) FileLimitHelp(raw int64) string {
 	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site files, or with -D), or split the region",
 		load.MaxFilesProperty, t.MaxFiles, bytesize.Format(t.MaxSize), bytesize.Format(raw/t.MaxFiles+1))

@@ -8,12 +8,12 @@ import (
 	"bulkload/partition"
 )
 
-// SampleEvery is how many records one is timed of. What a run's phases take is measured where it costs nothing: a clock
-// call for a block read or written, and a look at one record of SampleEvery. What a goroutine did in all is known exactly, and so is what it read, sorted, spilled, compressed
-// and wrote; only the rest is shared out by the sample.
+// SampleEvery: one record in so many is timed. A run's phases are measured where it costs nothing: a clock call for
+// each block read or written, and a look at one record in SampleEvery. The total time of a goroutine is exact, and so
+// are the times for reading, sorting, spilling, compressing and writing; only the rest is estimated from the sample.
 const SampleEvery = 64
 
-// apportion splits a time in the ratio of two measured parts of it.
+// apportion divides a time in the ratio of two measured parts.
 func apportion(all, a, b time.Duration) (time.Duration, time.Duration) {
 	all = max(all, 0)
 	if a+b <= 0 {
@@ -23,7 +23,7 @@ func apportion(all, a, b time.Duration) (time.Duration, time.Duration) {
 	return first, all - first
 }
 
-// Clock measures the calls that one goroutine makes to files.
+// Clock measures one goroutine's calls to files.
 type Clock struct {
 	Took  time.Duration
 	Calls int64
@@ -36,13 +36,13 @@ func (c *Clock) add(begun time.Time, n int) {
 	c.Bytes += int64(n)
 }
 
-// clockedFS measures the reading of the files that are opened through it.
+// clockedFS measures reads of files that are opened through it.
 type clockedFS struct {
 	storage.FS
 	clock *Clock
 }
 
-// FS measures the files that are opened through it.
+// FS measures reads of files that are opened through it.
 func FS(fsys storage.FS, clock *Clock) storage.FS { return clockedFS{fsys, clock} }
 
 // Unwrap is for storage.DelegatorOf.
@@ -77,13 +77,13 @@ func (f clockedFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// clockedWriter measures the writing of a file.
+// clockedWriter measures writes to a file.
 type clockedWriter struct {
 	storage.Writer
 	clock *Clock
 }
 
-// Writer measures the writing of a file.
+// Writer measures writes to a file.
 func Writer(w storage.Writer, clock *Clock) storage.Writer { return clockedWriter{w, clock} }
 
 func (w clockedWriter) Write(b []byte) (int, error) {
@@ -100,12 +100,12 @@ func (w clockedWriter) Close() error {
 	return err
 }
 
-// ReadTimes is what goroutines did while they read records.
+// ReadTimes is how goroutines spent their time while they read records.
 type ReadTimes struct {
 	Total   time.Duration // from the openings of their splits to the ends
 	File    Clock
-	Sorting time.Duration // of total, what the sort did now and then: see partition.Lane.Busy
-	Parse   time.Duration // of the records looked at
+	Sorting time.Duration // of total, spent by the sort now and then: see partition.Shard.Busy
+	Parse   time.Duration // of the sampled records
 	Visit   time.Duration // likewise: their keys, digests and packing
 }
 
@@ -131,13 +131,13 @@ func (t *ReadTimes) Phases(stats partition.Stats) []Phase {
 	}
 }
 
-// WriteTimes is what goroutines did while they wrote slices.
+// WriteTimes is how goroutines spent their time while they wrote slices.
 type WriteTimes struct {
 	Total    time.Duration // from the beginning of the merge to the end of the last file
 	File     Clock
 	Compress time.Duration
 	Verify   time.Duration
-	Merge    time.Duration // of the entries looked at
+	Merge    time.Duration // of the sampled entries
 	Append   time.Duration // likewise
 	Entries  int64         // bytes that were merged
 	Raw      int64         // bytes of KeyValues
@@ -172,14 +172,14 @@ func (t *WriteTimes) Phases() []Phase {
 	}
 }
 
-// partOf is a part of a stage, whose time is that of all goroutines together.
+// partOf is a part of a stage, whose time is the sum over all goroutines.
 func partOf(stage, name string, took time.Duration, bytes int64) Phase {
 	p := NewPhase(name, took, bytes)
 	p.Of = stage
 	return p
 }
 
-// NewPhase is a stage that took so long, and worked on so many bytes.
+// NewPhase is a stage with its duration and bytes.
 func NewPhase(name string, took time.Duration, bytes int64) Phase {
 	p := Phase{Name: name, Seconds: took.Seconds(), Bytes: bytes}
 	if p.Seconds > 0 {
@@ -188,17 +188,17 @@ func NewPhase(name string, took time.Duration, bytes int64) Phase {
 	return p
 }
 
-// Phase is a stage of a run and how long it took, or a part of a stage, whose time is that of all cores together.
+// Phase is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
 type Phase struct {
 	Name    string  `json:"name"`
-	Output  string  `json:"output,omitempty"` // the table, where there are several outputs and the stage is of one
+	Output  string  `json:"output,omitempty"` // the table, if there are several outputs and the stage is for one
 	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself
 	Seconds float64 `json:"seconds"`
 	Bytes   int64   `json:"bytes"`
 	Rate    float64 `json:"bytes_per_second"`
 }
 
-// NowIf is the time where it is wanted.
+// NowIf is the time if it is needed.
 func NowIf(wanted bool) time.Time {
 	if !wanted {
 		return time.Time{}

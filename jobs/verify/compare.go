@@ -14,14 +14,14 @@ import (
 // maxDifferences bounds how many differences are listed; all are counted.
 const maxDifferences = 20
 
-// The sorts of Difference.
+// The kinds of Difference.
 const (
 	missingCell   = "missing"
 	differentCell = "different"
 	extraCell     = "extra"
 )
 
-// Difference is one cell that is not as the source has it.
+// Difference is one cell that differs from the source.
 type Difference struct {
 	What   string `json:"what"` // missing, different or extra
 	Row    string `json:"row"`
@@ -30,7 +30,7 @@ type Difference struct {
 	Got    string `json:"got,omitempty"`
 }
 
-// String shows the difference in one line.
+// String formats the difference in one line.
 func (d Difference) String() string {
 	switch d.What {
 	case missingCell:
@@ -41,7 +41,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("row %s, %s: want %s, got %s", d.Row, d.Column, d.Want, d.Got)
 }
 
-// differences collects what several goroutines find.
+// differences collects the differences that several goroutines find.
 type differences struct {
 	mu                        sync.Mutex
 	listed                    []Difference
@@ -66,7 +66,7 @@ func (d *differences) add(what string, at, want, got *cell.Cell) {
 
 func (d *differences) count() int64 { return d.missing + d.different + d.extra }
 
-// cellText shows a cell's value, shortened, and its timestamp.
+// cellText formats a cell's value, shortened, and its timestamp.
 func cellText(c *cell.Cell) string {
 	if c == nil {
 		return ""
@@ -85,14 +85,14 @@ func cellText(c *cell.Cell) string {
 	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
 }
 
-// joiner walks over the expected and the present cells of one region side by side.
+// joiner joins the expected and the present cells of one region.
 type joiner struct {
 	want       *sorting.Cells
 	next       *cell.Cell // of want
 	found      *differences
 	extraCells int64
 	extraRows  int64
-	ours       []byte     // the row that the source was last seen to have
+	ours       []byte     // the last row that the source had
 	extraRow   []byte     // the last row counted as extra
 	strict     bool       // an extra cell is a difference
 	stale      *staleList // gets extra cells; nil: they are counted only
@@ -113,15 +113,15 @@ func (j *joiner) advance() error {
 	return err
 }
 
-// visit takes the next present cell.
+// visit adds the next present cell.
 func (j *joiner) visit(got *cell.Cell) error {
-	for j.next != nil && comparePlace(j.next, got) < 0 {
+	for j.next != nil && compareOrder(j.next, got) < 0 {
 		j.found.add(missingCell, j.next, j.next, nil)
 		if err := j.advance(); err != nil {
 			return err
 		}
 	}
-	if j.next == nil || comparePlace(j.next, got) > 0 {
+	if j.next == nil || compareOrder(j.next, got) > 0 {
 		j.extra(got)
 		return nil
 	}
@@ -149,7 +149,7 @@ func (j *joiner) extra(got *cell.Cell) {
 	}
 }
 
-// end reports what never came.
+// end reports the expected cells that never came.
 func (j *joiner) end() error {
 	for j.next != nil {
 		j.found.add(missingCell, j.next, j.next, nil)
@@ -160,16 +160,16 @@ func (j *joiner) end() error {
 	return nil
 }
 
-// take adds what was found in other families of the same rows. Extra rows may be the same ones: those of the family that
-// has the most are counted, which are as many as there are at least.
-func (j *joiner) take(o *joiner) {
+// merge adds the result for another family of the same rows. Extra rows may be the same ones in both: the larger
+// number counts, so the result is a lower bound.
+func (j *joiner) merge(o *joiner) {
 	j.matched += o.matched
 	j.extraCells += o.extraCells
 	j.extraRows = max(j.extraRows, o.extraRows)
 }
 
-// comparePlace orders cells by row, family and qualifier.
-func comparePlace(a, b *cell.Cell) int {
+// compareOrder orders cells by row, family and qualifier.
+func compareOrder(a, b *cell.Cell) int {
 	if c := bytes.Compare(a.Row, b.Row); c != 0 {
 		return c
 	}

@@ -43,7 +43,7 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	if err != nil {
 		return report, failure.Usagef("--stale: %w", err)
 	}
-	v, err := openVerifying(ctx, j, o, true)
+	v, err := openVerifyRun(ctx, j, o, true)
 	for _, out := range v.outputs {
 		out.stale = list
 	}
@@ -64,7 +64,7 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 }
 
 // sayCost says what is read, before it is.
-func (v *verifying) sayCost(ctx context.Context, o options.Options) {
+func (v *verifyRun) sayCost(ctx context.Context, o options.Options) {
 	status, unknown := v.cluster.Status(ctx)
 	for _, out := range v.outputs {
 		size := "of a size that is not known"
@@ -76,7 +76,7 @@ func (v *verifying) sayCost(ctx context.Context, o options.Options) {
 			}
 			size = "of " + bytesize.Format(bytes)
 		}
-		o.Sayf("reading the cells with timestamp %d from the %s of table %s, %s: HBase skips the files that have none, and reads the others",
+		o.Infof("reading the cells with timestamp %d from the %s of table %s, %s: HBase skips the files that have none, and reads the others",
 			out.job.Timestamp, jobfile.Plural(out.target.Regions.Len(), "region"), out.job.Table, size)
 	}
 }

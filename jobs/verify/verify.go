@@ -1,5 +1,5 @@
-// Package verify compares what a job has written, or a table, with the job's source, cell by cell; and a directory of HFiles with
-// its manifest.
+// Package verify compares what a job has written, or a table, with the job's source, cell by cell; and a directory of
+// HFiles with its manifest.
 package verify
 
 import (
@@ -30,10 +30,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Report is what a verification found.
+// Report is the result of a verification.
 type Report struct {
 	outcome.Outcome
-	Against   string `json:"against"` // what was held against the source, or looked at alone
+	Against   string `json:"against"` // what was compared with the source, or checked alone
 	Rows      int64  `json:"rows"`
 	Cells     int64  `json:"cells"`
 	Rejected  int64  `json:"rows_rejected"`
@@ -41,8 +41,8 @@ type Report struct {
 	Missing   int64  `json:"cells_missing"`
 	Different int64  `json:"cells_different"`
 	Extra     int64  `json:"cells_extra"`
-	// ExtraRows are those of a live table, which may hold more than this source. In a wide table of several families, which
-	// are looked at one by one, there are at least so many.
+	// ExtraRows are those of a live table, which may hold more than this source. In a wide table of several families,
+	// which are compared one by one, it is a lower bound.
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
@@ -52,14 +52,14 @@ type Report struct {
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
 
-// Job holds what a job has written, or with live the table, against its source, cell by cell.
+// Job compares what a job has written or, with live, the table with its source, cell by cell.
 func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Differences: []Difference{}}
 	o, err = o.WithDefaults()
 	if err != nil {
 		return report, err
 	}
-	v, err := openVerifying(ctx, j, o, live)
+	v, err := openVerifyRun(ctx, j, o, live)
 	if err == nil {
 		err = v.run(ctx, report)
 	}
@@ -90,29 +90,29 @@ func (r *Report) nameTarget(j *jobfile.Job, live bool) {
 	}
 }
 
-// verifying is a source and the outputs that are held against it.
-type verifying struct {
+// verifyRun is a source and the outputs that are compared with it.
+type verifyRun struct {
 	job     *jobfile.Job
 	options options.Options
 	site    *site.Site
 	source  *source.Source
-	cluster *load.Cluster // nil where none is needed
-	outputs []*verification
+	cluster *load.Cluster // nil if none is needed
+	outputs []*outputVerifier
 }
 
-// verification is one output being held against the source.
-type verification struct {
+// outputVerifier compares one output with the source.
+type outputVerifier struct {
 	job     *jobfile.Job
 	target  *target.Target
-	cluster *load.Cluster       // nil where files are looked at
-	files   *hfiledir.Directory // nil where the table is
-	record  *manifest.Manifest  // of the files; nil where there is none
+	cluster *load.Cluster       // nil if files are compared
+	files   *hfiledir.Directory // nil if the table is compared
+	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
 	stale   *staleList // nil unless cells are listed that the source has no more
 }
 
-func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
-	v = &verifying{job: j, options: o}
+func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifyRun, err error) {
+	v = &verifyRun{job: j, options: o}
 	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
 	}
@@ -125,7 +125,7 @@ func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live 
 		}
 	}
 	for _, out := range j.Feeds() {
-		one := &verification{job: out}
+		one := &outputVerifier{job: out}
 		v.outputs = append(v.outputs, one)
 		if err := one.open(ctx, v, live); err != nil {
 			return v, err
@@ -134,8 +134,8 @@ func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live 
 	return v, nil
 }
 
-// open finds what is held against the source: the table, or the files of the output.
-func (v *verification) open(ctx context.Context, of *verifying, live bool) (err error) {
+// open opens what is compared with the source: the table, or the output's files.
+func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (err error) {
 	var table *load.Table
 	if live || v.job.Regions.From == "table" {
 		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
@@ -163,7 +163,7 @@ func (v *verification) open(ctx context.Context, of *verifying, live bool) (err 
 	return err
 }
 
-func (v *verifying) close() error {
+func (v *verifyRun) close() error {
 	var errs []error
 	for _, out := range v.outputs {
 		if out.files != nil {
@@ -179,11 +179,11 @@ func (v *verifying) close() error {
 	return errors.Join(errs...)
 }
 
-// sortShare is how much of a verification is reading its source, about.
+// sortShare is about how much of a verification is reading its source.
 const sortShare = 0.5
 
-// run sorts the source once and joins it with what is there of every output.
-func (v *verifying) run(ctx context.Context, report *Report) error {
+// run sorts the source once and joins it with the cells of every output.
+func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
 	splits, err := source.Splits(&v.job.Input, v.source)
 	if err != nil {
@@ -215,7 +215,7 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 			return errors.Join(err, sorting.CloseRows(all[i+1:]))
 		}
 	}
-	report.addUp()
+	report.addOutput()
 	if differ != nil {
 		return errors.Join(differ...)
 	}
@@ -223,8 +223,8 @@ func (v *verifying) run(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// addUp makes the report of several outputs the sum of theirs.
-func (r *Report) addUp() {
+// addOutput adds up the reports of several outputs.
+func (r *Report) addOutput() {
 	for i, out := range r.Outputs {
 		if i > 0 {
 			r.Against += ", "
@@ -241,9 +241,10 @@ func (r *Report) addUp() {
 	}
 }
 
-// run joins the sorted source with what is there, slice by slice. That shows what a scan of the cells sees; whether files are
-// sound, their bloom filters for instance, is looked at besides, and is what tells why cells are missing where an index is not.
-func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
+// run joins the sorted source with the present cells, slice by slice. The join sees what a scan would see. Whether
+// files are sound, including their bloom filters, is verified separately, and explains cells that a scan misses
+// because of a bad index.
+func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
 	if v.files != nil {
@@ -275,10 +276,10 @@ func (v *verification) run(ctx context.Context, rows *sorting.Rows, o options.Op
 	return err
 }
 
-func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
+func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
-	units := rows.Units(v.job, v.target)
+	units := rows.SliceTasks(v.job, v.target)
 	compared := progress.NewCounter(o.Watch, "compare", int64(len(units)), "regions")
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
@@ -295,9 +296,9 @@ func (v *verification) joinAll(ctx context.Context, rows *sorting.Rows, o option
 	return joined, group.Wait()
 }
 
-// join holds a slice against what is there. In a wide table of several families it does so family by family: records come
-// in the order of their qualifiers, so that their cells do not come in that of all families together.
-func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
+// join compares a slice with the present cells. In a wide table of several families it does so for each family:
+// records come in the order of their qualifiers, so their cells are not in the order of all families together.
+func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
 	families := len(v.target.Layout.Families)
 	if !v.target.Layout.Wide || families == 1 {
 		return v.joinFamily(ctx, sorted, slice, found, sorting.AllFamilies)
@@ -309,15 +310,15 @@ func (v *verification) join(ctx context.Context, sorted *partition.Sorted, slice
 			return j, err
 		}
 		if sum != nil {
-			j.take(sum)
+			j.merge(sum)
 		}
 		sum = j
 	}
 	return sum, nil
 }
 
-// joinFamily joins the cells of one family; with the first go those of families that the source does not have.
-func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
+// joinFamily joins the cells of one family; the first call also covers families that the source does not have.
+func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
 	want, err := sorting.NewCells(v.target, sorted, slice, family)
 	if err != nil {
 		return nil, err
@@ -338,8 +339,8 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 	return j, errors.Join(err, want.Close())
 }
 
-// scan visits what is there of a slice.
-func (v *verification) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
+// scan visits the present cells of a slice.
+func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
 	start, end := v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {
 		start, _, _ = v.target.SplitKey(slice.Start)

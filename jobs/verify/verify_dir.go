@@ -25,7 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// File is what a sound HFile holds.
+// File is the content of a sound HFile.
 type File struct {
 	Path     string     `json:"path"`
 	Bytes    int64      `json:"bytes"`
@@ -37,8 +37,8 @@ type File struct {
 	Digest   digest.Sum `json:"digest"`
 }
 
-// Dir checks a directory of HFiles alone: each file in itself, one family a folder, no two files of a family with
-// rows of the same range, and the files against the manifest where there is one.
+// Dir checks a directory of HFiles alone: each file by itself, one family in each folder, no two files of a family
+// with overlapping rows, and the files against the manifest if there is one.
 func Dir(ctx context.Context, dir string, o options.Options) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Against: dir, Differences: []Difference{}}
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(dir))
@@ -80,7 +80,7 @@ func Opened(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	return nil
 }
 
-// verifySound checks the files in themselves, with each other and against the manifest, which may be nil.
+// verifySound checks the files by themselves, against each other and against the manifest, which may be nil.
 func verifySound(ctx context.Context, d *hfiledir.Directory, m *manifest.Manifest, report *Report) error {
 	if err := verifyFiles(ctx, d, report); err != nil {
 		return err
@@ -115,7 +115,7 @@ func verifyFiles(ctx context.Context, d *hfiledir.Directory, report *Report) err
 	return group.Wait()
 }
 
-// CheckFile checks one file in itself.
+// CheckFile checks one file by itself.
 func CheckFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (found *File, err error) {
 	name := path.Join(d.Path, f.Path)
 	in, err := d.Open(f)
@@ -139,7 +139,7 @@ func CheckFile(ctx context.Context, d *hfiledir.Directory, f *hfiledir.File) (fo
 		FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Digest: cells.Sum}, nil
 }
 
-// checkOverlap wants the files of a family to follow each other.
+// checkOverlap checks that the files of a family do not overlap.
 func checkOverlap(d *hfiledir.Directory) error {
 	for i := 1; i < len(d.Files); i++ {
 		a, b := d.Files[i-1], d.Files[i]
@@ -151,7 +151,7 @@ func checkOverlap(d *hfiledir.Directory) error {
 	return nil
 }
 
-// checkManifest compares the files with what was recorded when they were written.
+// checkManifest compares the files with their records.
 func checkManifest(m *manifest.Manifest, report *Report) error {
 	if m == nil {
 		return nil

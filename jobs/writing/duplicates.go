@@ -10,7 +10,7 @@ import (
 	"bulkload/partition"
 )
 
-// DuplicateSample shows a row key that came with differing columns.
+// DuplicateSample is an example of a row key with differing columns.
 type DuplicateSample struct {
 	Row    string   `json:"row"`
 	Kept   Position `json:"kept"`
@@ -18,23 +18,24 @@ type DuplicateSample struct {
 	region int
 }
 
-// Position is where a record is in the input.
+// Position is a record's position in the input.
 type Position struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Rows   bool   `json:"rows,omitempty"` // Offset is the row's number from 0, as in Parquet
 }
 
-// String is the file and the byte or, counted from 1, the row.
+// String returns the file and the byte or, counted from 1, the row.
 func (p Position) String() string {
-	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Place()
+	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
 }
 
-// maxSamples bounds how many differing duplicates are shown.
+// maxSamples bounds how many differing duplicates are reported.
 const maxSamples = 10
 
-// decide decides about the entry before next: it is written where next is another row, and dropped where it is the same
-// row, since the last by path and offset wins.
+// decide decides about the entry before next: it is written if next is another row. If it is the same row it is
+// dropped, since the last one by path and offset wins. The merge returns equal keys in that order, in every run and
+// after every resume, so the same record wins each time.
 func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	switch {
 	case last == nil:
@@ -66,7 +67,7 @@ func (r *sliceWriter) place(e *partition.Entry) Position {
 	return Position{r.stage.Inputs[e.File].Path, e.Offset, r.stage.Job.Input.Form.RowOffsets()}
 }
 
-// keyText shows a key of the sort.
+// keyText formats a key of the sort.
 func (r *sliceWriter) keyText(key []byte) string {
 	row, named, err := r.stage.Target.SplitKey(key)
 	switch {

@@ -19,14 +19,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// CheckFileCounts finds the regions that would get too many files. A job that loads is refused; one that does not is only
-// warned, since the limit is its loader's.
+// CheckFileCounts finds the regions that would get too many files. It refuses a job that loads; otherwise it only
+// warns, since the limit is the loader's.
 func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows *sorting.Rows, warnf func(string, ...any)) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for region := range rows.Regions {
 		raw := sorting.RawSize(&rows.Regions[region], t)
-		if raw/t.MaxSize < t.MaxFiles { // slicesOf sees to the rest
+		if raw/t.MaxSize < t.MaxFiles { // slicesOf ensures the rest
 			continue
 		}
 		group.Go(func() error {
@@ -45,14 +45,14 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *target.Target, rows
 	return group.Wait()
 }
 
-// tooManyFiles is what is wrong with a region that gets too many files of a family.
+// tooManyFiles is the error for a region that gets too many files of a family.
 func tooManyFiles(j *jobfile.Job, t *target.Target, region int, family string, raw int64) error {
 	return errcode.FilesLimit.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
 		region, j.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
 }
 
-// overfull names a family of which a region gets too many files; "" where there is none. It merges the region's rows as
-// writing does, as far as it must.
+// overfull returns a family of which a region gets too many files; "" if there is none. It merges the region's rows
+// as the write stage does, as far as necessary.
 func overfull(ctx context.Context, t *target.Target, rows *sorting.Rows, region int) (family string, err error) {
 	all, err := sorting.NewCells(t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
 	if err != nil {
@@ -79,7 +79,7 @@ func overfull(ctx context.Context, t *target.Target, rows *sorting.Rows, region 
 	}
 }
 
-// fileCount counts the files that cells go to, as sliceWriter ends them: a file that has reached MaxSize ends with its row.
+// fileCount counts files as sliceWriter ends them: a file that has reached MaxSize ends with its row.
 type fileCount struct {
 	maxSize  int64
 	row      []byte
@@ -92,7 +92,7 @@ type familyCount struct {
 	open  bool
 }
 
-// add adds a cell, and gives its family's files so far.
+// add counts a cell, and returns its family's files so far.
 func (c *fileCount) add(family int, row []byte, size int64) int64 {
 	if !bytes.Equal(c.row, row) {
 		c.row = append(c.row[:0], row...)

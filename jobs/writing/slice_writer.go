@@ -25,24 +25,25 @@ import (
 	"bulkload/values"
 )
 
-// sliceWriter writes one slice's files.
+// sliceWriter writes one slice's files. They get their names only after all of them were read back and compared with
+// the merge.
 type sliceWriter struct {
 	stage    *Stage
-	unit     sorting.Unit
-	open     []*hfile.File // a family each; nil where no cell came yet
-	sequence []int         // a family each: the next file's
+	unit     sorting.SliceTask
+	open     []*hfile.File // one for each family; nil before its first cell
+	sequence []int         // one for each family: the next file's
 	finished []*hfile.File
 	values   []values.Value
 	wide     wideRow
 	entries  int64
 	times    timing.WriteTimes
 	books    books.Written
-	merged   digest.Sum // of all records that the merge gave; not of a region's only slice, which the region's sum is for
-	dropped  digest.Sum // of the duplicates that were not written
+	merged   digest.Sum // of all merged records; unused for a region's only slice, which is compared with the region's sum
+	dropped  digest.Sum // of the duplicates that were dropped
 	digest   digest.Sum // of the files
 }
 
-// writeRows merges the slice's sorted runs, keeps one record a row and appends it.
+// writeRows merges the slice's sorted runs and appends one record of each row.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 	run, err := r.stage.Rows.Sorted.Slice(r.unit.Slice)
 	if err != nil {
@@ -61,7 +62,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		if !r.unit.Alone {
+		if !r.unit.Only {
 			if err := r.digestEntry(&r.merged, merged); err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err := r.decide(last, merged); err != nil {
 			return err
 		}
-		if timed && calls == r.times.File.Calls { // else a block was compressed and written
+		if timed && calls == r.times.File.Calls { // otherwise a block was compressed and written
 			r.times.Merge += mergedAt.Sub(begun)
 			r.times.Append += time.Since(mergedAt)
 		}
@@ -98,7 +99,7 @@ func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
 	return r.stage.Target.Layout.DigestPayload(sum, row, named, e.Payload)
 }
 
-// append writes one record, a file a family: a row, or in a wide table a part of one.
+// append writes one record into a file for each family: a row or, in a wide table, a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
 	r.books.Rows++
 	if r.stage.Target.Layout.Wide {
@@ -123,11 +124,11 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 	return nil
 }
 
-// appendFamily writes a row's cells of a family, and gives the packed values of the families after it.
+// appendFamily writes a row's cells of a family, and returns the packed values of the following families.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
 	family := &r.stage.Target.Layout.Families[i]
 	columns := family.Last - family.First
-	if len(packed) == 0 || packed[0] == 0 { // perhaps there is none, and no file to be begun
+	if len(packed) == 0 || packed[0] == 0 { // possibly none, and then no file is needed
 		cells, rest, err := sortentry.CountValues(packed, columns)
 		switch {
 		case err != nil:
@@ -157,7 +158,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	return rest, nil
 }
 
-// file is a family's open file, begun where there is none.
+// file returns a family's open file, a new one if necessary.
 func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
@@ -167,7 +168,7 @@ func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
 	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
-	f, err := hfile.Create(r.stage.Place, summary, family.Settings, stamp, &r.times.File)
+	f, err := hfile.Create(r.stage.Destination, summary, family.Settings, stamp, &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +203,11 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. They hold what was merged, but for the dropped duplicates. And all slices of a
-// region together hold what was sorted: the last of them looks into that.
+// verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates. And
+// all slices of a region together must contain what was sorted, which its last slice checks.
+//
+// The comparison is between independent sums: one of the records as they were read, one of the merge, one of the
+// bytes on disk. A fault in sort, merge, encoding or disk makes two of them differ.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {
@@ -220,10 +224,11 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	held := r.digest
 	held.Add(r.dropped)
-	if !r.unit.Alone && held != r.merged {
+	if !r.unit.Only && held != r.merged {
 		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
+	// From here on one slice at a time: the record and the check of the region's balance belong together.
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	r.stage.Times.Add(&r.times)
@@ -239,23 +244,24 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	return nil
 }
 
-// commit gives the files their names and records the slice.
+// commit gives the files their names and then records the slice. A kill in between leaves files that are named but
+// not recorded: the next run deletes them by their names (output.RemoveUnrecorded) and writes the slice again.
 func (r *sliceWriter) commit() error {
 	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}
 	for _, f := range r.finished {
-		if kept := r.keptFile(f); kept != nil {
-			if err := storage.RemoveIfThere(r.stage.Place.FS, f.Temp); err != nil {
+		if kept := r.loadedFile(f); kept != nil {
+			if err := storage.RemoveIfThere(r.stage.Destination.FS, f.Temp); err != nil {
 				return err
 			}
 			record.Files = append(record.Files, *kept)
 			continue
 		}
-		if err := r.stage.Place.FS.MkdirAll(path.Join(r.stage.Place.Dir, f.Family), storage.DirPerm); err != nil {
+		if err := r.stage.Destination.FS.MkdirAll(path.Join(r.stage.Destination.Dir, f.Family), storage.DirPerm); err != nil {
 			return fmt.Errorf("make the family's folder: %w", err)
 		}
 		// The name is this run's alone: a file that has it was not recorded, and has the same content.
-		if err := r.stage.Place.FS.Replace(f.Temp, path.Join(r.stage.Place.Dir, f.Path)); err != nil {
+		if err := r.stage.Destination.FS.Replace(f.Temp, path.Join(r.stage.Destination.Dir, f.Path)); err != nil {
 			return fmt.Errorf("move a finished file: %w", err)
 		}
 		r.stage.Failpoint.Reached(failpoint.Renamed)
@@ -263,8 +269,8 @@ func (r *sliceWriter) commit() error {
 	}
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
-	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one got its names
-		return errors.Join(errcode.Digest.Errorf("region %d is not what was sorted: it was discarded, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Place.FS, r.stage.Place.Dir, record.Files))
+	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one was renaming its files
+		return errors.Join(errcode.Digest.Errorf("region %d is not what was sorted: it was discarded, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
 	}
 	if err := r.stage.Records.Add(record); err != nil {
 		return err
@@ -276,8 +282,8 @@ func (r *sliceWriter) commit() error {
 	return nil
 }
 
-// keptFile is the record of a file that the table serves already.
-func (r *sliceWriter) keptFile(f *hfile.File) *hfile.Summary {
+// loadedFile is the record of an equal file that the table already serves.
+func (r *sliceWriter) loadedFile(f *hfile.File) *hfile.Summary {
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
 	return r.stage.Records.Served(&f.Summary)
@@ -292,7 +298,7 @@ func (r *sliceWriter) abort() error {
 		}
 	}
 	for _, f := range r.finished {
-		errs = append(errs, storage.RemoveIfThere(r.stage.Place.FS, f.Temp))
+		errs = append(errs, storage.RemoveIfThere(r.stage.Destination.FS, f.Temp))
 	}
 	return errors.Join(errs...)
 }

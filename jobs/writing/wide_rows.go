@@ -8,18 +8,18 @@ import (
 	"bulkload/internal/printable"
 )
 
-// wideRow is the row of a wide table that a slice's writer is at. Its cells go to the files as they come, so that a row may
-// have more of them than fit in memory.
+// wideRow is the current row of a wide table. Its cells are written as they come, so a row may have more of them than
+// fit in memory.
 type wideRow struct {
-	key       []byte // the row, as it stands in the sort's keys
+	key       []byte // the row, as encoded in the sort's keys
 	row       []byte
 	qualifier []byte
-	begun     []bool // a family each: whether the row has a cell in it
+	begun     []bool // for each family: whether the row has a cell in it
 }
 
 // appendWide writes a record's cells, whose values are unpacked.
 func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
-	if r.wide.key == nil || !bytes.HasPrefix(key, r.wide.key) { // no row's key is the beginning of another one's
+	if r.wide.key == nil || !bytes.HasPrefix(key, r.wide.key) { // no row's key is a prefix of another one's
 		if err := r.beginWideRow(key); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 	return nil
 }
 
-// beginWideRow ends files that are large enough, which is done between rows only.
+// beginWideRow ends files that are large enough, which happens only between rows.
 func (r *sliceWriter) beginWideRow(key []byte) error {
 	row, named, err := r.stage.Target.SplitKey(key)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package writing is the stage from sorted rows to verified files. It merges, keeps one record a row, writes a slice's files, reads
-// them back and compares them with what was sorted. It knows neither the run nor the owner of the records that it fills.
+// Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
+// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor the owner of
+// the records that it fills.
 package writing
 
 import (
@@ -33,46 +34,46 @@ import (
 
 // Stage is the stage from sorted rows to verified files.
 type Stage struct {
-	Job       *jobfile.Job
-	Target    *target.Target
-	Rows      *sorting.Rows
-	Inputs    []ingest.File // by their ordinals
-	Place     hfile.Place
-	RunID     string // of the run that writes: it is in the files' names
-	Records   Records
-	Log       *slog.Logger
-	Failpoint failpoint.Hook
-	writes    *progress.Meter // of entries
-	Checks    *progress.Meter // of bytes that were read back
+	Job         *jobfile.Job
+	Target      *target.Target
+	Rows        *sorting.Rows
+	Inputs      []ingest.File // by their ordinals
+	Destination hfile.Destination
+	RunID       string // of the run that writes: it is in the files' names
+	Records     Records
+	Log         *slog.Logger
+	Failpoint   failpoint.Hook
+	writes      *progress.Meter // of entries
+	Checks      *progress.Meter // of bytes read back
 
-	merging chan struct{} // holds one for each slice whose runs are being merged: that takes the memory of the sort
+	merging chan struct{} // one for each slice that is being merged: merges use the memory of the sort
 
 	mu      sync.Mutex // guards what follows, and the records
 	Samples []DuplicateSample
-	sums    []digest.Sum // of a region's verified slices and their dropped duplicates
-	left    []int        // slices of a region that are not verified yet
+	sums    []digest.Sum // of each region's verified slices and their dropped duplicates
+	left    []int        // slices of each region that are not verified yet
 
-	unbalanced map[int]bool // regions that do not hold what was sorted, and are not recorded
+	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
 	Times      timing.WriteTimes
 }
 
-// Records are the finished slices of a run, kept for good. The calls come one at a time.
+// Records stores the finished slices of a run durably. The stage makes one call at a time.
 type Records interface {
-	// All are the finished slices.
+	// All returns the finished slices.
 	All() []manifest.Slice
-	// Done is a finished slice; nil where it is not finished.
+	// Done returns a finished slice; nil if it is not finished.
 	Done(region, slice int) *manifest.Slice
 	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.Slice) error
 	// Flush records what was added. It is called when no slice is written any more, after an error too.
 	Flush() error
-	// Forget takes the slices of a region out and deletes their files, so that they are written again.
+	// Forget removes the slices of a region and deletes their files, so that they are written again.
 	Forget(region int) error
-	// Served is the record of a file that the table serves already, nil for another.
+	// Served is the record of an equal file that the table already serves; nil if there is none.
 	Served(f *hfile.Summary) *hfile.Summary
 }
 
-// New makes the stage for one output. watch sees how many entries are written.
+// New makes the stage for one output. watch gets the number of entries written.
 func New(w *Stage, watch func(progress.Progress)) *Stage {
 	regions := w.Target.Regions.Len()
 	w.sums, w.left, w.unbalanced = make([]digest.Sum, regions), make([]int, regions), map[int]bool{}
@@ -81,14 +82,14 @@ func New(w *Stage, watch func(progress.Progress)) *Stage {
 	return w
 }
 
-// Run writes the slices that the manifest lacks, side by side.
+// Run writes the slices that the manifest lacks, in parallel.
 func (w *Stage) Run(ctx context.Context) error {
 	units, err := w.unfinished()
 	if err != nil {
 		return err
 	}
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers() + 1) // one slice waits for its files to be on the disk, or reads them back, beside those that merge
+	group.SetLimit(parallel.Workers() + 1) // one slice may wait for the disk, or read its files back, while the others merge
 	w.merging = make(chan struct{}, parallel.Workers())
 	for _, u := range units {
 		if running.Err() != nil {
@@ -100,16 +101,17 @@ func (w *Stage) Run(ctx context.Context) error {
 	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
-// unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A
-// region that does not is written again.
-func (w *Stage) unfinished() ([]sorting.Unit, error) {
-	units := w.Rows.Units(w.Job, w.Target)
+// unfinished lists the slices that the manifest lacks. Recorded slices must still begin at the same row and have the
+// same content as they would get now. A region where that is not so is written again: slices with other boundaries
+// can't be mixed.
+func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
+	units := w.Rows.SliceTasks(w.Job, w.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
 	}
 	done := w.Records.All()
 	known := len(done)
-	missing := slices.DeleteFunc(units, func(u sorting.Unit) bool {
+	missing := slices.DeleteFunc(units, func(u sorting.SliceTask) bool {
 		if done := w.Records.Done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
 			known--
 			return true
@@ -128,8 +130,8 @@ func (w *Stage) unfinished() ([]sorting.Unit, error) {
 	return missing, nil
 }
 
-// forgetUnbalanced drops the regions whose slices are all recorded and do not hold what was sorted now.
-func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
+// forgetUnbalanced removes the regions whose slices are all recorded but are not what was sorted now.
+func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
 		if w.Records.Done(u.Region, u.Number) == nil {
@@ -151,9 +153,9 @@ func (w *Stage) forgetUnbalanced(units []sorting.Unit) error {
 	return nil
 }
 
-// writeSlice is one unit of work: its files are written, read back, compared with what was sorted, renamed and recorded,
-// or none of them is there.
-func (w *Stage) writeSlice(ctx context.Context, u sorting.Unit) (err error) {
+// writeSlice handles one slice: its files are written, read back, compared with what was sorted, renamed and
+// recorded, or none of them exists.
+func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) (err error) {
 	r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
 		sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
 	defer func() {
@@ -183,13 +185,13 @@ func (w *Stage) writeSlice(ctx context.Context, u sorting.Unit) (err error) {
 // RemoveFiles deletes files that are not recorded.
 func RemoveFiles(fsys storage.FS, dir string, files []hfile.Summary) error {
 	var errs []error
-	for _, f := range slices.Backward(files) { // the first last: a kill leaves what the next run finds by its names
+	for _, f := range slices.Backward(files) { // the first one last: after a kill, the next run finds the rest by their names
 		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
 	}
 	return errors.Join(errs...)
 }
 
-// BalanceRegion holds what a region's files and its dropped duplicates are together against what was sorted.
+// BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
 		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",

@@ -1,5 +1,5 @@
 // Command compare measures bulkload beside the Spark job that it replaces: the same generated rows in HDFS, HFiles for
-// the same table out, without the load, one after the other in one sitting on one machine. It prints a table of ratios,
+// the same table out, without the load, one after another in one sitting on one machine. It prints a table of ratios,
 // and draws them with -svg. Both outputs must hold the same cells.
 //
 //	go run ./internal/peer/compare -rows 1000000,5000000 -svg docs/performance.svg

@@ -22,7 +22,7 @@ import (
 
 // Options say what a realm is like.
 type Options struct {
-	Dir   string // holds everything; made where it is missing
+	Dir   string // holds everything; made if it is missing
 	Realm string // "" is LAB.TEST
 	Port  int    // on 127.0.0.1, TCP and UDP
 	// Types are the encryption types of keys, the best first; nil is aes256-cts-hmac-sha1-96 and aes128-cts-hmac-sha1-96.
@@ -93,7 +93,7 @@ func New(ctx context.Context, o Options) (*KDC, error) {
 	return k, err
 }
 
-// Open gives the realm that New made in o.Dir before, with the same options.
+// Open returns the realm that New made in o.Dir before, with the same options.
 func Open(o Options) *KDC {
 	if o.Realm == "" {
 		o.Realm = "LAB.TEST"

@@ -15,15 +15,15 @@ const (
 	rowHeight   = 26
 	nameWidth   = 200
 	letterWidth = 6.5
-	leastHeight = 2 // of a bar that stands for something
+	leastHeight = 2 // of a bar whose value is not 0
 )
 
 // Chart is a picture of bars.
 type Chart struct {
-	Title, Says   string // what it shows, and what to see in it
+	Title, Says   string // the title, and what to notice
 	Width, Height float64
 	Bars          []Bar
-	Legend        []Bar // a mark of each colour with its name, where bars have no room for theirs
+	Legend        []Bar // a mark of each colour with its name, if the bars are too small for theirs
 	Ticks         []Tick
 	Lines         []Line
 	Left, Base    float64
@@ -31,13 +31,13 @@ type Chart struct {
 	top float64 // of the axis
 }
 
-// Bar is a rectangle with its name and value. Class chooses its colour.
+// Bar is a rectangle with its name and value. Class selects its colour.
 type Bar struct {
 	X, Y, Width, Height float64
-	Name, Value         string // Name stands at it, or in its tooltip with Value
+	Name, Value         string // Name is beside it, or in its tooltip with Value
 	NameX, NameY        float64
 	Anchor, Class       string
-	Hidden              bool // its name stands in the tooltip only
+	Hidden              bool // its name is only in the tooltip
 }
 
 // Tick is a line across the chart with a number at its left.
@@ -46,14 +46,14 @@ type Tick struct {
 	Text string
 }
 
-// Line is a marked height or place.
+// Line is a marked value.
 type Line struct {
 	X1, Y1, X2, Y2 float64
 	Text           string
 	TextX, TextY   float64
 }
 
-// value is what a bar stands for.
+// value is the value of a bar.
 type value struct {
 	name  string
 	size  float64
@@ -98,7 +98,7 @@ func columns(title, says string, values []value, show func(float64) string) *Cha
 	return c
 }
 
-// nameX moves a name that stands in the middle of x so far to the left that the chart's edge does not cut it.
+// nameX moves a name that is centred at x to the left, as far as necessary to stay within the chart.
 func (c *Chart) nameX(x float64, name string) float64 {
 	return math.Min(x, c.Width-float64(len([]rune(name)))*letterWidth/2)
 }
@@ -110,13 +110,13 @@ func (c *Chart) y(size float64) float64 {
 	return c.Base - (c.Base-chartTop)*size/c.top
 }
 
-// across marks a height.
+// across marks a value with a line.
 func (c *Chart) across(size float64, text string) {
 	y := c.y(size)
 	c.Lines = append(c.Lines, Line{c.Left, y, c.Width, y, text, c.Width - 4, y - 5})
 }
 
-// rows draws horizontal bars, a row each with its name at the left.
+// rows draws horizontal bars, each with its name at the left.
 func rows(title, says string, values []value, show func(float64) string) *Chart {
 	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: float64(len(values)*rowHeight + 8), Left: nameWidth}
 	most := 0.0
@@ -133,7 +133,7 @@ func rows(title, says string, values []value, show func(float64) string) *Chart 
 	return c
 }
 
-// stack draws one bar of all values side by side.
+// stack draws one bar made of all values.
 func stack(title, says string, values []value) *Chart {
 	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: 64, Base: 40}
 	all := 0.0

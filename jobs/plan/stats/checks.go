@@ -12,7 +12,7 @@ import (
 // Severity is how much a finding matters.
 type Severity string
 
-// The severities. A problem will cost rows, reads or a table; a warning is very likely to hurt; a note is worth knowing.
+// The severities. A problem will cost rows, reads or a table; a warning is likely to hurt; a note is worth knowing.
 const (
 	Problem Severity = "problem"
 	Warning Severity = "warning"
@@ -27,17 +27,17 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
-// Facts are what the checks look at beside the Report.
+// Facts are the checks' input besides the Report.
 type Facts struct {
 	Now            time.Time
 	Oldest, Newest int64         // the cells' timestamps, epoch milliseconds; 0: no cell
 	Midnight       bool          // they are all one midnight
-	FromKey        []Finding     // what the expression alone tells
-	Cycle          time.Duration // after which the key's first part repeats itself; 0: it is no part of a calendar
+	FromKey        []Finding     // findings of the expression alone
+	Cycle          time.Duration // after which the key's first part repeats; 0: it is not a part of a date
 	Order          Order
-	Reversed       []Widths      // of the columns that the key reverses without a width
-	Beyond         []Beyond      // what desc can't be taken of
-	RejectsStop    string        // input.max_rejects, where a run stops at the rejects found; else empty
+	Reversed       []KeyWidths   // of the columns that the key reverses without a fixed width
+	Beyond         []OutOfRange  // columns that exceed the base of desc
+	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
 	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
@@ -45,31 +45,31 @@ type Facts struct {
 	Folders        int           // that a glob finds and all get one timestamp; 0: none
 }
 
-// Order says how the first part of the key changed from one record to the next.
+// Order is how the first part of the key changed from one record to the next.
 type Order struct{ Up, Down int64 }
 
-// Widths are how long a column's values are.
-type Widths struct {
+// KeyWidths are the lengths of a column's values.
+type KeyWidths struct {
 	Column            string
 	Shortest, Longest int
 }
 
-// Beyond is a column with numbers that desc can't count down to from its base.
-type Beyond struct {
+// OutOfRange is a column with numbers that exceed the base of desc.
+type OutOfRange struct {
 	Column string
-	Rows   int64 // of those read
+	Rows   int64 // among those read
 }
 
-// Vary tells whether they are not all as long.
-func (w Widths) Vary() bool { return w.Shortest != w.Longest }
+// Vary reports whether the lengths differ.
+func (w KeyWidths) Vary() bool { return w.Shortest != w.Longest }
 
-// check looks at one thing; nil where it is well.
+// check checks one thing; it returns nil if that is fine.
 type check struct {
 	code string
 	find func(*Report, *Facts) []Finding
 }
 
-// checks are all of them, in the order in which they are told within a severity.
+// checks are all checks, in the order in which findings of a severity are listed.
 var checks = []check{
 	{"rejects", checkRejects},
 	{"key-repeated", checkRepeated},
@@ -113,7 +113,7 @@ func Codes() []string {
 	return codes
 }
 
-// Check runs all checks, and gives what they find, problems first.
+// Check runs all checks, and returns their findings, problems first.
 func Check(r *Report, f *Facts) []Finding {
 	found := []Finding{}
 	for _, c := range checks {
@@ -201,7 +201,7 @@ func checkPrefix(r *Report, _ *Facts) []Finding {
 		found = one(Problem, "begin the key with what the query columns determine", "%s: every query reads the whole table", r.Query.Error)
 	}
 	for _, q := range r.Queries {
-		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // which is told already
+		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // reported already
 			found = append(found, one(Problem, "another key, or an index table for this query",
 				"the query by %s, %s a day, determines no beginning of the key: it reads the whole table", strings.Join(q.Columns, ", "), Count(q.PerDay))...)
 		}
@@ -222,7 +222,7 @@ func checkRows(r *Report, _ *Facts) []Finding {
 		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)), Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
 }
 
-// percentText writes two digits of a percentage, and no power of ten.
+// percentText formats a percentage with two digits, without a power of ten.
 func percentText(p float64) string {
 	switch {
 	case p >= 10:
@@ -234,7 +234,7 @@ func percentText(p float64) string {
 	return strings.TrimRight(strings.TrimRight(strconv.FormatFloat(p, 'f', digits, 64), "0"), ".")
 }
 
-// ordered is the part of the changes that makes an order.
+// ordered is the fraction of changes in one direction that counts as an order.
 const (
 	ordered      = 0.95
 	enoughOrders = 50
@@ -387,7 +387,8 @@ func checkFamilyName(r *Report, _ *Facts) []Finding {
 	return found
 }
 
-// fewFamilies is how many families a table should have: each has files and memory of its own, and all flush together.
+// fewFamilies is how many families a table should have at most: each has files and memory of its own, and all are
+// flushed together.
 const fewFamilies = 3
 
 func checkFamilyCount(r *Report, _ *Facts) []Finding {
@@ -477,11 +478,11 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
 }
 
-// muchSkew is the largest region over the mean from which on it is told.
-const muchSkew = 1.5
+// maxSkew is the largest-to-mean region size ratio above which plan warns.
+const maxSkew = 1.5
 
 func checkSkew(r *Report, _ *Facts) []Finding {
-	if r.Skew <= muchSkew || r.Rows < 1000 {
+	if r.Skew <= maxSkew || r.Rows < 1000 {
 		return nil
 	}
 	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
@@ -503,7 +504,7 @@ func checkTableEmpty(r *Report, _ *Facts) []Finding {
 }
 
 func checkTableSkew(r *Report, _ *Facts) []Finding {
-	if r.Live == nil || r.Live.Skew <= muchSkew {
+	if r.Live == nil || r.Live.Skew <= maxSkew {
 		return nil
 	}
 	return one(Warning, "split the large ones, or a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)

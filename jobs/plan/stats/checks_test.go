@@ -18,8 +18,8 @@ func madeReport() *Report {
 		Query: &Query{Columns: []string{"id"}, Prefix: "salt(id, 4) + id", Scans: 1, Keys: 20_000, Exact: true,
 			Rows: Distribution{Keys: 20_000, Share: 1, Mean: 5, Median: 5, P90: 8, P99: 9, Max: 12, Buckets: []Bucket{{1, 1, 1000}, {2, 2, 3000}, {3, 5, 9000}, {6, 12, 7000}}},
 			Top:  []Frequency{{"A1", 12, 0}, {"A2", 11, 0}}},
-		Queries: []Asked{{Columns: []string{"id"}, PerDay: 1000, Prefix: "salt(id, 4) + id", Scans: 1, Returned: 5, Read: 5, Bytes: 500, A: Day{1000, 5000, 5e5}}},
-		Skew:    1.1, Suggestion: Suggest(Wanted{Source: 11e9, HFiles: 5e9, FromKey: noSplits}, NewSample(1), text),
+		Queries: []QueryLoad{{Columns: []string{"id"}, PerDay: 1000, Prefix: "salt(id, 4) + id", Scans: 1, Returned: 5, Read: 5, Bytes: 500, Daily: Day{1000, 5000, 5e5}}},
+		Skew:    1.1, Suggestion: ProposeRegions(RegionInput{Source: 11e9, HFiles: 5e9, FromKey: noSplits}, NewSample(1), text),
 		Forecast: Forecast{Nights: 16, BlockingFiles: 16, FilesALoad: 1, MaxFileSize: 10e9, Growth: 1e9, DaysToSplit: 50, LargestRegion: 1e9, Rates: Rates{Cores: 2}}}
 	for i := range 6 {
 		r.Regions = append(r.Regions, Region{Region: i, Start: string(rune('0' + i)), End: string(rune('1' + i)), Rows: 16_000, RawBytes: 3e9, HFileBytes: 8e8})
@@ -82,9 +82,9 @@ func TestChecks(t *testing.T) {
 		"rising":                     {func(_ *Report, f *Facts) { f.Order = Order{990, 10} }, "key-order", Warning, "rises"},
 		"falling":                    {func(_ *Report, f *Facts) { f.Order = Order{10, 990} }, "key-order", Warning, "falls"},
 		"few changes":                {func(_ *Report, f *Facts) { f.Order = Order{20, 0} }, "", "", ""},
-		"widths reversed":            {func(_ *Report, f *Facts) { f.Reversed = []Widths{{"phone", 8, 11}} }, "key-reverse", Warning, "8 to 11 bytes"},
-		"one width reversed":         {func(_ *Report, f *Facts) { f.Reversed = []Widths{{"phone", 11, 11}} }, "", "", ""},
-		"beyond the base":            {func(_ *Report, f *Facts) { f.Beyond = []Beyond{{"ts", 4}} }, "key-complement", Problem, "ts has 4 values"},
+		"widths reversed":            {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 8, 11}} }, "key-reverse", Warning, "8 to 11 bytes"},
+		"one width reversed":         {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 11, 11}} }, "", "", ""},
+		"beyond the base":            {func(_ *Report, f *Facts) { f.Beyond = []OutOfRange{{"ts", 4}} }, "key-complement", Problem, "ts has 4 values"},
 		"a year without a TTL":       {func(_ *Report, f *Facts) { f.Cycle = 365 * day }, "key-cycle", Warning, "keeps cells for ever"},
 		"a year, half a year to live": {func(r *Report, f *Facts) {
 			f.Cycle, r.Live.Families[0].TTL = 365*day, 180*86400

@@ -13,10 +13,10 @@ type Compared struct {
 	Better int // 1: the first one, 2: the second; 0: neither
 }
 
-// alike is how far apart two figures may be for neither to be called better: many are estimates.
+// alike is how far apart two figures may be without one being called better: many are estimates.
 const alike = 0.02
 
-// Compare puts what matters of two plans side by side.
+// Compare lists the important figures of two plans.
 func Compare(a, b *Report) []Compared {
 	var rows []Compared
 	add := func(what string, x, y float64, show func(float64) string) {
@@ -49,13 +49,13 @@ func Compare(a, b *Report) []Compared {
 		})
 	}
 	if len(a.Queries) > 0 && len(b.Queries) > 0 {
-		add("scans a day", a.A.Scans, b.A.Scans, number)
+		add("scans a day", a.Daily.Scans, b.Daily.Scans, number)
 		where := ""
 		if a.Sample || b.Sample {
 			where = ", in the sample"
 		}
-		add("rows read a day"+where, a.A.Rows, b.A.Rows, number)
-		add("bytes read a day"+where, a.A.Bytes, b.A.Bytes, size)
+		add("rows read a day"+where, a.Daily.Rows, b.Daily.Rows, number)
+		add("bytes read a day"+where, a.Daily.Bytes, b.Daily.Bytes, size)
 	}
 	add(a.Unique()+" that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
 	for _, s := range []Severity{Problem, Warning, Note} {
@@ -64,7 +64,7 @@ func Compare(a, b *Report) []Compared {
 	return rows
 }
 
-// scans is how many scans a query takes; without a prefix it reads the whole table.
+// scans is how many scans a query needs; without a prefix it reads the whole table.
 func scans(q *Query) float64 {
 	if q.Full {
 		return math.Inf(1)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Rates are what one core did a second on the sample, in bytes, and how many cores there are.
+// Rates are one core's speeds on the sample, in bytes a second, and the number of cores.
 type Rates struct {
 	Cores  int     `json:"cores"`
 	Read   float64 `json:"read"`   // input read, parsed and keyed, bytes of the input
@@ -14,13 +14,13 @@ type Rates struct {
 	Verify float64 `json:"verify"` // HFiles read back
 }
 
-// Forecast says what a run will take, and how long the table stays as it is if every day brings as much.
+// Forecast is what a run will need, and how long the table stays as it is if every day brings as much.
 type Forecast struct {
 	Rates       Rates   `json:"rates"`
 	SortSeconds float64 `json:"sort_seconds"`
-	Seconds     float64 `json:"seconds"`  // all, without waiting for disks and network
-	Measured    float64 `json:"measured"` // seconds of work that the shortest-measured rate rests on
-	Unsure      bool    `json:"unsure"`   // that is too little to tell Seconds of so much more
+	Seconds     float64 `json:"seconds"`  // total, without waiting for disks and network
+	Measured    float64 `json:"measured"` // seconds of work that the least measured rate is based on
+	Unsure      bool    `json:"unsure"`   // too little was measured for so much larger an input
 	SortMemory  int64   `json:"sort_memory"`
 	SortNeeds   int64   `json:"sort_needs"` // to sort without spilling
 	Spill       int64   `json:"spill_bytes"`
@@ -37,7 +37,7 @@ type Forecast struct {
 	Nights        int     `json:"nights"`       // until a region has BlockingFiles, if nothing is compacted; -1: not known
 }
 
-// seconds is how long bytes take at a core's rate.
+// seconds is the time for bytes at a core's rate.
 func seconds(bytes int64, rate float64, cores int) float64 {
 	if rate <= 0 {
 		return 0
@@ -45,26 +45,26 @@ func seconds(bytes int64, rate float64, cores int) float64 {
 	return float64(bytes) / rate / float64(max(cores, 1))
 }
 
-// SetTime fills in how long a run takes.
+// SetTime fills in a run's time.
 func (f *Forecast) SetTime(input, sorted, raw, hfiles int64) {
 	r := &f.Rates
 	f.SortSeconds = seconds(input, r.Read, r.Cores) + seconds(sorted, r.Sort, r.Cores)
 	f.Seconds = f.SortSeconds + seconds(raw, r.Write, r.Cores) + seconds(hfiles, r.Verify, r.Cores)
 }
 
-// A forecast rests on so many seconds of measured work at least, or is not much longer than what was measured.
+// A forecast is based on at least so many seconds of measured work, or is not much longer than what was measured.
 const (
 	enoughMeasured = 0.1
 	soonOver       = 10 // seconds of a run that nobody plans for
 )
 
-// SetMeasured says how many seconds of work each rate rests on.
+// SetMeasured sets how many seconds of work each rate is based on.
 func (f *Forecast) SetMeasured(seconds ...float64) {
 	f.Measured = slices.Min(seconds)
 	f.Unsure = f.Measured < enoughMeasured && f.Seconds > soonOver
 }
 
-// DaysToSplit is how many days a region of that size grows until it is split; -1 where it never is.
+// DaysToSplit is how many days a region of that size grows until it is split; -1 if it never is.
 func DaysToSplit(size, aDay, maxFileSize int64) float64 {
 	switch {
 	case size >= maxFileSize:
@@ -75,8 +75,8 @@ func DaysToSplit(size, aDay, maxFileSize int64) float64 {
 	return math.Floor(float64(maxFileSize-size) / float64(aDay))
 }
 
-// NightsToBlocking is how many loads it takes, of so many files each, until a store has as many files as make its region's
-// flushes wait (hbase.hstore.blockingStoreFiles), if no compaction comes between; 0: it has them now.
+// NightsToBlocking is how many loads, of so many files each, it takes until a store has enough files to make its
+// region's flushes wait (hbase.hstore.blockingStoreFiles), if no compaction comes between; 0: it has them now.
 func NightsToBlocking(now, aLoad, blocking int) int {
 	if now >= blocking {
 		return 0

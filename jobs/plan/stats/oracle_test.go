@@ -25,9 +25,9 @@ func TestFrequentBounds(t *testing.T) {
 	for range 60 {
 		counters, parts := r.IntN(40)+1, r.IntN(4)+1
 		truth, rows := map[uint64]int64{}, int64(0)
-		var all []*Frequent
+		var all []*HeavyHitters
 		for range parts {
-			f := NewFrequent(counters)
+			f := NewHeavyHitters(counters)
 			for range r.IntN(5000) {
 				key, n := skewed(r, 1000), r.Int64N(3)+1
 				f.Add(Hash(number(key)), number(key), n)
@@ -68,10 +68,10 @@ func beUint64(s string) (n uint64) {
 	return n
 }
 
-// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put in place of a bound, and what is
+// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put instead of a bound, and what is
 // kept of a long key is a copy of its beginning.
 func TestFrequentTop(t *testing.T) {
-	f := NewFrequent(3)
+	f := NewHeavyHitters(3)
 	long := bytes.Repeat([]byte("k"), 2*longestKept)
 	f.Add(1, long, 5)
 	copy(long, "changed")
@@ -87,12 +87,12 @@ func TestFrequentTop(t *testing.T) {
 	if want := []Frequency{{"b", 7, 0}, {"c", 6, 0}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	g := NewFrequent(1)
+	g := NewHeavyHitters(1)
 	g.Add(1, bytes.Repeat([]byte("k"), 2*longestKept), 1)
 	if top := g.Top(1, func(uint64) (int64, bool) { return 0, false }, show); top[0].Key != strings.Repeat("k", longestKept) {
 		t.Errorf("%d bytes of a key are kept", len(top[0].Key))
 	}
-	if top := NewFrequent(0).Top(5, nil, show); top == nil || len(top) > 0 {
+	if top := NewHeavyHitters(0).Top(5, nil, show); top == nil || len(top) > 0 {
 		t.Errorf("%v of nothing", top)
 	}
 }
@@ -109,12 +109,12 @@ func TestGroupsWhateverTheOrder(t *testing.T) {
 			truth[hash]++
 			rows = append(rows, hash)
 		}
-		alone := NewGroups(most)
+		alone := NewGroupCounts(most)
 		for _, hash := range rows {
 			alone.Add(hash, 1)
 		}
 		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-		together := NewGroups(most)
+		together := NewGroupCounts(most)
 		var all sync.WaitGroup
 		for part := range slices.Chunk(rows, 5000) {
 			all.Go(func() {
@@ -187,7 +187,7 @@ func checkDistribution(t *testing.T, d Distribution, counts []int64) {
 // TestDistributionOfFew: nothing, one key, and counts at the ends of buckets.
 func TestDistributionOfFew(t *testing.T) {
 	for _, counts := range [][]int64{{}, {1}, {50}, {51}, {1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000}, {3, 6, 11, 21, 51, 101, 1001, 10_001, 100_001}, {1e15}} {
-		g := NewGroups(100)
+		g := NewGroupCounts(100)
 		for i, n := range counts {
 			g.Add(Hash(number(uint64(i))), n)
 		}
@@ -203,7 +203,7 @@ func TestDistributionOfFew(t *testing.T) {
 func TestPathsAsCounted(t *testing.T) {
 	r := testrand.New(t)
 	for _, most := range []int{10_000, 500} {
-		p := NewPaths(most)
+		p := NewQueryCost(most)
 		values, prefixes, prefixOf := map[uint64]int{}, map[uint64]int{}, map[uint64]uint64{}
 		var all sync.WaitGroup
 		for range 4 {
@@ -239,7 +239,7 @@ func TestPathsAsCounted(t *testing.T) {
 			t.Errorf("%d values are held, at most %d", len(p.values), most)
 		}
 	}
-	if returned, read := NewPaths(10).Means(); returned != 0 || read != 0 {
+	if returned, read := NewQueryCost(10).Means(); returned != 0 || read != 0 {
 		t.Errorf("%v and %v of nothing", returned, read)
 	}
 }
@@ -255,17 +255,17 @@ func TestSeenAsCounted(t *testing.T) {
 			first  uint32
 		}
 		truth := map[uint64]*key{}
-		s := NewSeen(memory)
+		s := NewDuplicateSketch(memory)
 		var all sync.WaitGroup
 		for range 4 {
-			var rows []SeenRow
+			var rows []SketchRow
 			for range 5_000 {
 				n := skewed(r, 20_000) + r.Uint64N(20_000)*r.Uint64N(2)
 				content := uint32(n % 5)
 				if n%3 == 0 {
 					content += r.Uint32N(2)
 				}
-				rows = append(rows, SeenRow{Hash(number(n)), content})
+				rows = append(rows, SketchRow{Hash(number(n)), content})
 				k := truth[n]
 				if k == nil {
 					k = &key{first: content}
@@ -311,8 +311,8 @@ func TestSeenAsCounted(t *testing.T) {
 
 // TestSeenZeroHash: a key whose hash is 0, which marks a free slot, is counted as any other.
 func TestSeenZeroHash(t *testing.T) {
-	s := NewSeen(1 << 20)
-	s.Add([]SeenRow{{0, 1}, {0, 1}, {0, 2}, {5, 1}})
+	s := NewDuplicateSketch(1 << 20)
+	s.Add([]SketchRow{{0, 1}, {0, 1}, {0, 2}, {5, 1}})
 	if got := s.Repeats(); got != (Repeats{Keys: 2, Repeated: 1, Rows: 2, Differing: 1, Share: 1}) {
 		t.Errorf("%+v", got)
 	}
@@ -505,7 +505,7 @@ func TestQuantilesAsCounted(t *testing.T) {
 func TestSuggestProperties(t *testing.T) {
 	r := testrand.New(t)
 	for range 200 {
-		w := Wanted{Source: r.Int64N(1e12) >> r.IntN(40), HFiles: r.Int64N(1e12) >> r.IntN(40), Servers: r.IntN(20), MaxFileSize: []int64{0, 1e9, 10e9}[r.IntN(3)], FromKey: noSplits}
+		w := RegionInput{Source: r.Int64N(1e12) >> r.IntN(40), HFiles: r.Int64N(1e12) >> r.IntN(40), Servers: r.IntN(20), MaxFileSize: []int64{0, 1e9, 10e9}[r.IntN(3)], FromKey: noSplits}
 		for salt := range r.IntN(2) * r.IntN(10) {
 			w.Salts = append(w.Salts, []byte{'0' + byte(salt)})
 		}
@@ -515,7 +515,7 @@ func TestSuggestProperties(t *testing.T) {
 			s.Add(r.Uint64(), Hash(key), key, len(key), 10)
 		}
 		s.Sort()
-		got := Suggest(w, s, text)
+		got := ProposeRegions(w, s, text)
 		if got.Regions != len(got.Splits)+1 || len(got.Keys) != len(got.Splits) || !slices.IsSortedFunc(got.Keys, bytes.Compare) {
 			t.Fatalf("%+v: %+v", w, got)
 		}
@@ -550,7 +550,7 @@ func TestEvenSplitsUnlessSkewed(t *testing.T) {
 			s.Add(uint64(i), Hash(key), key, len(key), 1)
 		}
 		s.Sort()
-		got := Suggest(Wanted{Source: 4e9, FromKey: even}, s, text)
+		got := ProposeRegions(RegionInput{Source: 4e9, FromKey: even}, s, text)
 		if got.From != c.from {
 			t.Errorf("%s: from %s, skew %v, %q", name, got.From, got.Skew, got.Splits)
 		}
@@ -597,8 +597,8 @@ func TestScatterOfRows(t *testing.T) {
 func TestDistinctOrderAndMerge(t *testing.T) {
 	r := testrand.New(t)
 	for _, n := range []int{0, 1, 100, 30_000} {
-		var whole Distinct
-		parts := make([]Distinct, 3)
+		var whole HyperLogLog
+		parts := make([]HyperLogLog, 3)
 		for i := range n {
 			hash := Hash(number(uint64(i)))
 			whole.Add(hash)
@@ -613,7 +613,7 @@ func TestDistinctOrderAndMerge(t *testing.T) {
 			t.Errorf("%d values: %d whole, %d in parts", n, whole.Count(), parts[0].Count())
 		}
 	}
-	var d Distinct // hashes of only zeros and only ones
+	var d HyperLogLog // hashes of only zeros and only ones
 	d.Add(0)
 	d.Add(math.MaxUint64)
 	if d.Count() != 2 {
@@ -633,7 +633,7 @@ func TestCompareIsFair(t *testing.T) {
 		for _, p := range []*Report{a, b} {
 			p.KeyBytes.Mean, p.RawBytes, p.HFiles.Bytes = float64(r.IntN(40)), r.Int64N(1e12), r.Int64N(1e12)
 			p.Suggestion.Skew, p.Query.Scans, p.Query.Full, p.Repeats.Repeated = 1+r.Float64(), r.IntN(20), r.IntN(3) == 0, r.Int64N(5)
-			p.A = Day{float64(r.IntN(1e6)), float64(r.IntN(1e6)), float64(r.IntN(1e9))}
+			p.Daily = Day{float64(r.IntN(1e6)), float64(r.IntN(1e6)), float64(r.IntN(1e9))}
 			for range r.IntN(4) {
 				p.Checks = append(p.Checks, Finding{Severity: []Severity{Problem, Warning, Note}[r.IntN(3)]})
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Page is what the page of a plan shows.
+// Page is the content of a plan's page.
 type Page struct {
 	Title  string
 	Date   string // the logical date; may be empty
@@ -35,7 +35,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
 func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }
 
-// fact is one of the figures at the head of a table's part.
+// fact is one of the figures at the top of a table's part.
 type fact struct{ Name, Value, More string }
 
 func facts(r *Report) []fact {
@@ -76,7 +76,7 @@ func facts(r *Report) []fact {
 	return all
 }
 
-// ofSample stands behind figures that are only those of the rows that were read.
+// ofSample follows figures that are only for the rows read.
 func ofSample(sample bool) string {
 	if sample {
 		return ", in the sample"
@@ -84,7 +84,7 @@ func ofSample(sample bool) string {
 	return ""
 }
 
-// charts are the pictures of a report.
+// charts are the charts of a report.
 func charts(r *Report) []*Chart {
 	var all []*Chart
 	if r.Rows == 0 {
@@ -117,7 +117,7 @@ func regionChart(r *Report) *Chart {
 	}
 	mean := all / float64(len(values))
 	for i := range values {
-		if values[i].size > muchSkew*mean {
+		if values[i].size > maxSkew*mean {
 			values[i].class = "hot"
 		}
 	}

@@ -50,26 +50,26 @@ func TestSuggest(t *testing.T) {
 	}
 	sample := sampled(keys...)
 	for name, c := range map[string]struct {
-		wanted  Wanted
+		wanted  RegionInput
 		regions int
 		reason  string
 		from    string
 	}{
-		"by the rule":      {Wanted{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB a region", "sample"},
-		"100 GB":           {Wanted{Source: 100e9, HFiles: 40e9}, 50, "100.0 GB of source", "sample"},
-		"by the servers":   {Wanted{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "as many as RegionServers, 7", "sample"},
-		"by max.filesize":  {Wanted{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize, 953.7 MiB", "sample"},
-		"by the salts":     {Wanted{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one a salt, 10", "salt"},
-		"salts cut again":  {Wanted{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "100.0 GB of source", "salt and sample"},
-		"nothing at all":   {Wanted{}, 1, "0 B of source", "sample"},
-		"by the key alone": {Wanted{Source: 20e9, FromKey: func(n int) ([][]byte, error) { return salts(n)[1:], nil }}, 10, "20.0 GB", "key"},
-		"the key misleads": {Wanted{Source: 4e9, FromKey: func(n int) ([][]byte, error) { return [][]byte{[]byte("x")}, nil }}, 2, "4.0 GB", "sample"},
+		"by the rule":      {RegionInput{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB a region", "sample"},
+		"100 GB":           {RegionInput{Source: 100e9, HFiles: 40e9}, 50, "100.0 GB of source", "sample"},
+		"by the servers":   {RegionInput{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "as many as RegionServers, 7", "sample"},
+		"by max.filesize":  {RegionInput{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize, 953.7 MiB", "sample"},
+		"by the salts":     {RegionInput{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one a salt, 10", "salt"},
+		"salts cut again":  {RegionInput{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "100.0 GB of source", "salt and sample"},
+		"nothing at all":   {RegionInput{}, 1, "0 B of source", "sample"},
+		"by the key alone": {RegionInput{Source: 20e9, FromKey: func(n int) ([][]byte, error) { return salts(n)[1:], nil }}, 10, "20.0 GB", "key"},
+		"the key misleads": {RegionInput{Source: 4e9, FromKey: func(n int) ([][]byte, error) { return [][]byte{[]byte("x")}, nil }}, 2, "4.0 GB", "sample"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.wanted.FromKey == nil {
 				c.wanted.FromKey = noSplits
 			}
-			s := Suggest(c.wanted, sample, text)
+			s := ProposeRegions(c.wanted, sample, text)
 			if s.Regions < c.regions-1 || s.Regions > c.regions+1 || len(s.Splits) != s.Regions-1 || !strings.Contains(s.Reason, c.reason) || s.From != c.from {
 				t.Errorf("%d regions from %s: %s", s.Regions, s.From, s.Reason)
 			}
@@ -139,7 +139,7 @@ func TestForecast(t *testing.T) {
 
 // TestSuggestOfCompressed: the rule counts text, and says so.
 func TestSuggestOfCompressed(t *testing.T) {
-	s := Suggest(Wanted{Source: 11e9, Compressed: true, FromKey: noSplits}, NewSample(1), text)
+	s := ProposeRegions(RegionInput{Source: 11e9, Compressed: true, FromKey: noSplits}, NewSample(1), text)
 	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "11.0 GB of source, about, when decompressed,") {
 		t.Errorf("%+v", s)
 	}
@@ -178,12 +178,12 @@ func TestFirstSplits(t *testing.T) {
 }
 
 func TestWeigh(t *testing.T) {
-	q := Weigh(AskedFor{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}, 1000, 50)
-	if q.Returned != 10 || q.Read != 50 || q.Bytes != 2500 || q.A != (Day{30, 500, 25_000}) {
+	q := WeighQuery(WeightedQuery{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}, 1000, 50)
+	if q.Returned != 10 || q.Read != 50 || q.Bytes != 2500 || q.Daily != (Day{30, 500, 25_000}) {
 		t.Errorf("%+v", q)
 	}
-	full := Weigh(AskedFor{PerDay: 2, Scans: 6, Full: true, Returned: 10}, 1000, 50)
-	if full.Read != 1000 || full.Bytes != 50_000 || full.A != (Day{12, 2000, 100_000}) {
+	full := WeighQuery(WeightedQuery{PerDay: 2, Scans: 6, Full: true, Returned: 10}, 1000, 50)
+	if full.Read != 1000 || full.Bytes != 50_000 || full.Daily != (Day{12, 2000, 100_000}) {
 		t.Errorf("%+v", full)
 	}
 }

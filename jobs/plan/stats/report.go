@@ -25,17 +25,17 @@ type Report struct {
 	HFiles   Estimate   `json:"hfiles"`
 	Repeats  Repeats    `json:"repeats"`
 
-	Query   *Query  `json:"query,omitempty"` // nil where the job names no query columns
-	Queries []Asked `json:"queries"`         // the job's list, weighed
-	A       Day     `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
+	Query   *Query      `json:"query,omitempty"` // nil if the job names no query columns
+	Queries []QueryLoad `json:"queries"`         // the job's list, weighed
+	Daily   Day         `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
 
-	Regions    []Region   `json:"regions"`
-	Skew       float64    `json:"skew"` // largest region over the mean, by raw bytes
-	Suggestion Suggestion `json:"suggestion"`
-	Families   []string   `json:"families"`
-	TableFound bool       `json:"table_found"`
-	Live       *Live      `json:"live,omitempty"`
-	Created    bool       `json:"created"`
+	Regions    []Region `json:"regions"`
+	Skew       float64  `json:"skew"` // largest region over the mean, by raw bytes
+	Suggestion Proposal `json:"suggestion"`
+	Families   []string `json:"families"`
+	TableFound bool     `json:"table_found"`
+	Live       *Live    `json:"live,omitempty"`
+	Created    bool     `json:"created"`
 	// CreatedNamespace is the table's, where it was not there, either.
 	CreatedNamespace string `json:"created_namespace,omitempty"`
 	// Existed is true where the table was to be created and is there.
@@ -142,8 +142,8 @@ type Query struct {
 	InSample bool `json:"in_sample"` // Keys, Rows and Top are those of the rows read, not of the whole input
 }
 
-// Asked is a query of the job's list, and what the row key makes of it.
-type Asked struct {
+// QueryLoad is a query of the job's list, and what the row key makes of it.
+type QueryLoad struct {
 	Columns  []string `json:"columns"`
 	PerDay   int64    `json:"per_day"`
 	Prefix   string   `json:"prefix"`
@@ -152,7 +152,7 @@ type Asked struct {
 	Returned float64  `json:"rows_returned"` // by one query, on average over the query keys
 	Read     float64  `json:"rows_read"`     // by the server for one query
 	Bytes    float64  `json:"bytes_read"`    // KeyValues, for one query
-	A        Day      `json:"a_day"`
+	Daily    Day      `json:"a_day"`
 	InSample bool     `json:"in_sample"` // rows and bytes are those of the rows read, not of the whole input
 }
 
@@ -170,7 +170,7 @@ type Live struct {
 	Regions  []LiveRegion `json:"regions"`
 	Families []LiveFamily `json:"families"`
 	Empty    int          `json:"empty_regions"`
-	Skew     float64      `json:"skew"` // largest region over the mean; 0 where none has a megabyte
+	Skew     float64      `json:"skew"` // largest region over the mean; 0 if none has a megabyte
 	Checked  int64        `json:"keys_checked"`
 	Present  int64        `json:"keys_present"` // of those, rows that the table has already
 }

@@ -13,8 +13,8 @@ import (
 const fewGroups = 64
 
 // Sample keeps rows up to a number of bytes, chosen by the hash of the group they are in, so that the rows of one query
-// key, which stand side by side in an HFile, are kept or left out together. While everything fits it is everything. It is
-// safe for concurrent use, and what it holds depends on what it was given, not on the order (save where a handful of
+// key, which are adjacent in an HFile, are kept or left out together. While everything fits it is everything. It is
+// safe for concurrent use, and what it holds depends on what it was given, not on the order (except where a handful of
 // groups has most of the rows).
 type Sample struct {
 	budget int
@@ -38,8 +38,8 @@ type sampleRow struct {
 // NewSample makes one that keeps about that many bytes.
 func NewSample(budget int) *Sample { return &Sample{budget: budget, same: map[uint64]int{}} }
 
-// Add offers a row: its group's hash, its own, its key's bytes with what stands behind them, and how much it weighs.
-// Rows without anything behind their key are kept once, with the weight of all.
+// Add offers a row: its group's hash, its own, its key's bytes with what follows them, and how much it weighs.
+// Rows without anything after their key are kept once, with the weight of all.
 func (s *Sample) Add(group, row uint64, entry []byte, key int, weight int64) {
 	s.AddAt(0, group, row, entry, key, weight)
 }
@@ -110,10 +110,10 @@ func (s *Sample) groups() int {
 // Len is how many rows are kept.
 func (s *Sample) Len() int { return len(s.rows) }
 
-// All tells whether everything that was offered is kept.
+// All reports whether everything that was offered is kept.
 func (s *Sample) All() bool { return s.level.Load() == 0 && s.thin.Load() == 0 }
 
-// Sort orders the rows by their keys, and rows of one key by what is behind it. It is called when all have been added.
+// Sort orders the rows by their keys, and rows of one key by what is after it. It is called when all have been added.
 func (s *Sample) Sort() {
 	slices.SortFunc(s.rows, func(a, b sampleRow) int {
 		if order := bytes.Compare(s.keyOf(&a), s.keyOf(&b)); order != 0 {
@@ -126,7 +126,7 @@ func (s *Sample) Sort() {
 
 func (s *Sample) keyOf(r *sampleRow) []byte { return s.data[r.at : r.at+r.key] }
 
-// Row is the i-th row: its key and what stands behind it.
+// Row is the i-th row: its key and what follows it.
 func (s *Sample) Row(i int) (key, rest []byte) {
 	r := &s.rows[i]
 	return s.keyOf(r), s.data[r.at+r.key : r.at+r.length]

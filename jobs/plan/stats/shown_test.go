@@ -69,9 +69,9 @@ func TestBoundsOfChecks(t *testing.T) {
 		{"key-repeated", func(r *Report, _ *Facts) { r.Repeats.Share, r.Sample = 0.5, true }, false},
 		{"key-in-table", func(r *Report, _ *Facts) { r.Live.Checked, r.Live.Present = 100, 1 }, true},
 		{"key-in-table", func(r *Report, _ *Facts) { r.Live.Checked = 100 }, false},
-		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []Widths{{"id", 3, 3}} }, false},
-		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []Widths{{"id", 3, 4}} }, true},
-		{"key-complement", func(_ *Report, f *Facts) { f.Beyond = []Beyond{{"id", 1}} }, true},
+		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 3}} }, false},
+		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 4}} }, true},
+		{"key-complement", func(_ *Report, f *Facts) { f.Beyond = []OutOfRange{{"id", 1}} }, true},
 	} {
 		r, f := madeReport(), madeFacts()
 		c.change(r, f)
@@ -146,7 +146,7 @@ func TestChecksOfAnyReport(t *testing.T) {
 
 // TestReportIsJSON: an empty report and a made one are written as JSON, with every list a list, and come back.
 func TestReportIsJSON(t *testing.T) {
-	for name, r := range map[string]*Report{"made": madeReport(), "of nothing": {Suggestion: Suggest(Wanted{FromKey: noSplits}, NewSample(0), text)}} {
+	for name, r := range map[string]*Report{"made": madeReport(), "of nothing": {Suggestion: ProposeRegions(RegionInput{FromKey: noSplits}, NewSample(0), text)}} {
 		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

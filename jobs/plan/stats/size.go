@@ -55,7 +55,7 @@ func Duration(seconds float64) string {
 // splitsShown is how many splits are shown.
 const splitsShown = 10
 
-// FirstSplits shows the first splits, and how many more there are; "" where there is none.
+// FirstSplits shows the first splits, and how many more there are; "" if there is none.
 func FirstSplits(splits []string) string {
 	text := strings.Join(splits[:min(len(splits), splitsShown)], " ")
 	if more := len(splits) - splitsShown; more > 0 {

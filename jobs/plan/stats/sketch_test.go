@@ -18,7 +18,7 @@ func TestDistinct(t *testing.T) {
 		const tries = 5
 		var squares float64
 		for try := range tries {
-			var whole, half Distinct
+			var whole, half HyperLogLog
 			for i := range n {
 				hash := Hash(number(uint64(try)<<40 | uint64(i)))
 				whole.Add(hash)
@@ -44,7 +44,7 @@ func TestDistinct(t *testing.T) {
 }
 
 func TestDistinctMerge(t *testing.T) {
-	var a, b Distinct
+	var a, b HyperLogLog
 	for i := range 200_000 {
 		if d := &a; i%3 == 0 {
 			d = &b
@@ -78,7 +78,7 @@ func unknown(uint64) (int64, bool) { return 0, false }
 func TestFrequent(t *testing.T) {
 	const rows, counters = 300_000, 500
 	keys, exact := zipf(rows)
-	whole, parts := NewFrequent(counters), []*Frequent{NewFrequent(counters), NewFrequent(counters), NewFrequent(counters)}
+	whole, parts := NewHeavyHitters(counters), []*HeavyHitters{NewHeavyHitters(counters), NewHeavyHitters(counters), NewHeavyHitters(counters)}
 	for i, k := range keys {
 		b := number(k)
 		whole.Add(Hash(b), b, 1)
@@ -87,7 +87,7 @@ func TestFrequent(t *testing.T) {
 	merged := parts[0]
 	merged.Merge(parts[1])
 	merged.Merge(parts[2])
-	for name, f := range map[string]*Frequent{"whole": whole, "merged": merged} {
+	for name, f := range map[string]*HeavyHitters{"whole": whole, "merged": merged} {
 		top := f.Top(counters, unknown, func(b []byte) string { return fmt.Sprint(binary.BigEndian.Uint64(b)) })
 		found := map[string]Frequency{}
 		for _, c := range top {
@@ -109,7 +109,7 @@ func TestFrequent(t *testing.T) {
 }
 
 func TestFrequentAllocatesNothing(t *testing.T) {
-	f, n := NewFrequent(100), uint64(0)
+	f, n := NewHeavyHitters(100), uint64(0)
 	key := make([]byte, 8)
 	add := func() {
 		n++
@@ -129,7 +129,7 @@ func TestFrequentAllocatesNothing(t *testing.T) {
 func TestGroups(t *testing.T) {
 	keys, exact := zipf(300_000)
 	for _, most := range []int{1 << 20, 4000} {
-		g := NewGroups(most)
+		g := NewGroupCounts(most)
 		for _, k := range keys {
 			g.Add(Hash(number(k)), 1)
 		}
@@ -163,7 +163,7 @@ func TestGroups(t *testing.T) {
 }
 
 func TestQuantilesOfADistribution(t *testing.T) {
-	g := NewGroups(1000)
+	g := NewGroupCounts(1000)
 	for i := range 100 {
 		g.Add(Hash(number(uint64(i))), int64(i+1))
 	}
@@ -179,17 +179,17 @@ func TestQuantilesOfADistribution(t *testing.T) {
 // TestSeen holds repeated keys against exact counts, while all are kept, and while a part is.
 func TestSeen(t *testing.T) {
 	for _, memory := range []int64{64 << 20, 256 << 10} {
-		s := NewSeen(memory)
-		var batch []SeenRow
+		s := NewDuplicateSketch(memory)
+		var batch []SketchRow
 		const keys, twice, differing = 200_000, 6000, 2000
 		for i := range keys {
-			batch = append(batch, SeenRow{Hash(number(uint64(i))), 1})
+			batch = append(batch, SketchRow{Hash(number(uint64(i))), 1})
 			if i < twice {
 				content := uint32(1)
 				if i < differing {
 					content = 2
 				}
-				batch = append(batch, SeenRow{Hash(number(uint64(i))), content}, SeenRow{Hash(number(uint64(i))), 1})
+				batch = append(batch, SketchRow{Hash(number(uint64(i))), content}, SketchRow{Hash(number(uint64(i))), 1})
 			}
 		}
 		rand.New(rand.NewPCG(3, 4)).Shuffle(len(batch), func(i, j int) { batch[i], batch[j] = batch[j], batch[i] })
@@ -290,7 +290,7 @@ func TestSampleOfKeys(t *testing.T) {
 
 func BenchmarkFrequent(b *testing.B) {
 	keys, _ := zipf(1 << 16)
-	f, key := NewFrequent(4096), make([]byte, 8)
+	f, key := NewHeavyHitters(4096), make([]byte, 8)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		binary.BigEndian.PutUint64(key, keys[i%len(keys)])

@@ -2,7 +2,7 @@
 # Makes the archives beside it: what the program of one commit, and not today's, has left of small runs over the shipped
 # examples. Each holds a job, its input, and as out what a run has finished, as half what one has left that was killed
 # between two slices. They are not to be made again when the code changes: that today's program goes on with them is
-# what TestStoredOutputs shows. It needs git, Go,
+# what TestOutputsOfEarlierVersions shows. It needs git, Go,
 # strace and zstd.
 #   jobs/testdata/stored/make.sh COMMIT [NAME …]
 # The input's path is a part of a run's identity, and absolute. /proc/self/cwd is the same one everywhere.

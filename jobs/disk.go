@@ -1,0 +1,158 @@
+package jobs
+
+import (
+	"errors"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
+
+	"golang.org/x/sys/unix"
+)
+
+// outputRatio is how many bytes of HFiles result from each byte of input, at least. The check table, of many short
+// columns, has 11, 2.3, 1.6, 0.8 and 0.5 in this order; text in few columns has less.
+func outputRatio(s *hfilewriter.Settings) float64 {
+	encoded := s.Encoding != hfilewriter.EncodeNone && s.Encoding != hfilewriter.EncodeRowIndexV1
+	switch {
+	case s.Compression == hfilewriter.CompressNone && !encoded:
+		return 1.5
+	case s.Compression == hfilewriter.CompressNone:
+		return 1
+	case s.Compression == hfilewriter.CompressZSTD || s.Compression == hfilewriter.CompressGZ:
+		return 0.35
+	case !encoded:
+		return 0.7
+	}
+	return 0.5
+}
+
+// diskNeed is the space that is needed on a disk, and what is free there.
+type diskNeed struct {
+	what, where string
+	fsys        storage.FS
+	dir         string
+	need, free  int64
+}
+
+func (r diskNeed) err() error {
+	if r.need <= r.free {
+		return nil
+	}
+	return errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
+		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
+}
+
+// checkDisk refuses a run for which the disks have too little space, before it begins. The need is estimated from the
+// size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
+func (r *runner) checkDisk(todo []*outputRun) error {
+	need := r.spillNeed(todo)
+	r.warnOfSpillsInMemory(need)
+	if r.job.Input.SpaceUnchecked {
+		return nil
+	}
+	var rooms []diskNeed
+	spill, err := r.spillDisk(need)
+	if err != nil {
+		return err
+	}
+	if spill.need > 0 {
+		rooms = append(rooms, spill)
+	}
+	for _, w := range todo {
+		if output, known := w.outputDisk(); known {
+			rooms = joinNeeds(rooms, output)
+		}
+	}
+	var errs []error
+	for _, room := range rooms {
+		errs = append(errs, room.err())
+	}
+	return errors.Join(errs...)
+}
+
+// joinNeeds adds up the needs on the same disk.
+func joinNeeds(rooms []diskNeed, r diskNeed) []diskNeed {
+	root := r.fsys.URI("/")
+	remote := root != storage.Local.URI("/")
+	for i := range rooms {
+		if o := &rooms[i]; o.fsys.URI("/") == root && (remote || sameDisk(o.dir, r.dir)) {
+			o.what, o.where = o.what+" "+o.where+" and "+r.what, r.where
+			o.need += r.need
+			return rooms
+		}
+	}
+	return append(rooms, r)
+}
+
+// spillDisk is the need for sorted runs in the work folder. If need is 0, the folder is not examined.
+func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
+	spill = diskNeed{what: "spilling sorted runs to", fsys: storage.Local, need: need}
+	if spill.need == 0 {
+		return spill, nil
+	}
+	if spill.where, err = sorting.WorkFolder(r.options.WorkDir); err != nil {
+		return spill, errcode.WorkDir.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w", bytesize.Format(spill.need), r.options.WorkDir, err)
+	}
+	spill.dir = spill.where
+	if spill.free, err = storage.Local.Free(spill.where); err != nil {
+		return spill, errcode.WorkDir.Errorf("look up the free space of --work-dir: %w", err)
+	}
+	return spill, nil
+}
+
+// warnOfSpillsInMemory warns of a work folder whose files use memory, if need bytes are spilled to it. They come on
+// top of --memory, and a container that is sized by --memory ends the process.
+func (r *runner) warnOfSpillsInMemory(need int64) {
+	if need == 0 {
+		return
+	}
+	if folder, err := sorting.WorkFolder(r.options.WorkDir); err == nil && storage.InMemory(folder) {
+		r.options.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will take memory on top of --memory; give a folder on a disk with --work-dir",
+			folder, bytesize.Format(need))
+	}
+}
+
+// outputDisk is the need of the files that are not written yet; false if the free space is unknown.
+func (w *outputRun) outputDisk() (diskNeed, bool) {
+	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
+	var err error
+	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
+		w.out.Options.Warnf("the room for the output is not known: %v", err)
+		return output, false
+	}
+	return output, true
+}
+
+// outputNeed is the size of the files that are not written yet.
+func (w *outputRun) outputNeed(t *target.Target) int64 {
+	least := outputRatio(&t.Families[0].Settings)
+	for i := range t.Families {
+		least = min(least, outputRatio(&t.Families[i].Settings))
+	}
+	need := int64(least * w.part * float64(w.out.Source.Text))
+	for _, f := range w.out.CurrentManifest().Files() {
+		need -= f.Bytes
+	}
+	return max(need, 0)
+}
+
+// spillNeed is what the sorts spill if the input does not fit in their memory; 0 if it does.
+func (r *runner) spillNeed(todo []*outputRun) int64 {
+	var bytes float64
+	for _, w := range todo {
+		bytes += w.part * float64(r.source.Text)
+	}
+	if int64(bytes) <= sorting.SortMemory(r.options.Memory) {
+		return 0
+	}
+	return max(0, int64(sorting.SpillRatio*bytes)-r.checkpoints.Spilled())
+}
+
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(sorting.NearestFolder(a), &x) == nil && unix.Stat(sorting.NearestFolder(b), &y) == nil && x.Dev == y.Dev
+}

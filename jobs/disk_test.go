@@ -1,0 +1,300 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+)
+
+// smallDisk is a folder on a disk of its own with so many bytes.
+func smallDisk(t *testing.T, size int64) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: needs to mount a small disk, as root: %v\n\n", t.Name(), err)
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// remount gives a small disk another size or makes it read-only.
+func remount(t *testing.T, dir string, flags uintptr, options string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spillingRows make more than 8 MB of input: with options.MinMemory they are spilled.
+const spillingRows = 70_000
+
+// noHFiles wants an output that no file has come to.
+func noHFiles(t *testing.T, output string) {
+	t.Helper()
+	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if all := files(t, output); len(all) > 0 {
+		t.Errorf("the output holds %v", all)
+	}
+	nothingLeft(t, output)
+}
+
+func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	small := smallDisk(t, 4<<20)
+	for name, c := range map[string]struct{ output, work, want string }{
+		"work-dir": {filepath.Join(dir, "out"), small, "spilling sorted runs to " + small},
+		"output":   {filepath.Join(small, "out"), dir, "writing HFiles to file://" + small},
+		"both":     {filepath.Join(small, "out"), small, "spilling sorted runs to " + small + " and writing HFiles to file://" + small},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := readCheck(t, dir, c.output)
+			begun := false
+			_, err := Run(context.Background(), j, options.Options{Memory: options.MinMemory, WorkDir: c.work, Failpoint: func(failpoint.Point) { begun = true }})
+			if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB is free") {
+				t.Fatalf("%v", err)
+			}
+			if _, err := os.Stat(c.output); !errors.Is(err, fs.ErrNotExist) || begun {
+				t.Errorf("the run has begun: %v", err)
+			}
+		})
+	}
+}
+
+// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there.
+func TestWorkFolderInMemory(t *testing.T) {
+	memory := smallDisk(t, 64<<20)
+	for name, c := range map[string]struct {
+		rows   int
+		work   string
+		spared string // in the job's input
+		want   int
+	}{
+		"spills to tmpfs":          {spillingRows, memory, "", 1},
+		"spills there, unchecked":  {spillingRows, filepath.Join(memory, "not", "yet"), "\n  check_space: false", 1},
+		"fits in memory":           {400, memory, "", 0},
+		"spills to another folder": {spillingRows, t.TempDir(), "", 0},
+		"fits, and no such folder": {400, filepath.Join(memory, "no"), "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sampleDir(t, strings.Replace(checkJob, "input:", "input:"+c.spared, 1), c.rows)
+			if storage.InMemory(dir) && c.work != memory {
+				t.Skip("the tests' own folder is on tmpfs")
+			}
+			warnings := 0
+			mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {
+				if strings.Contains(text, "is in memory (tmpfs)") && strings.Contains(text, memory) && strings.Contains(text, "--work-dir") {
+					warnings++
+				}
+			}})
+			if warnings != c.want {
+				t.Errorf("%d warnings, want %d", warnings, c.want)
+			}
+		})
+	}
+}
+
+func TestDiskNeedOfInputInMemory(t *testing.T) {
+	dir := sampleDir(t, checkJob, 4000)
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	mustRun(t, j, options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
+}
+
+func TestEstimates(t *testing.T) {
+	r := &runner{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
+	all := []*outputRun{{part: 1}}
+	if need := r.spillNeed(all); need != 60<<20 {
+		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
+	}
+	r.options.Memory = 512 << 20
+	if need := r.spillNeed(all); need != 0 {
+		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
+	}
+	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
+	if need := r.spillNeed(all); need != 255<<20 {
+		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
+	}
+}
+
+// TestEstimateIsNotAboveWhatIsTaken: no run is refused that has the room it takes.
+func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
+	for _, settings := range []string{"compression: none, encoding: none", "compression: none, encoding: fast_diff", "compression: snappy, encoding: none",
+		"compression: snappy, encoding: fast_diff", "compression: zstd, encoding: fast_diff"} {
+		dir := sampleDir(t, strings.Replace(checkJob, "compression: snappy, encoding: fast_diff", settings, 1), 8000)
+		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+		var size int64
+		for _, f := range s.Files {
+			size += f.Bytes
+		}
+		j := readCheck(t, dir, "")
+		estimate := int64(outputRatio(&j.HFile.Settings) * float64(s.Phases[0].Bytes))
+		if estimate > size || estimate < size/12 {
+			t.Errorf("%s: %s are estimated, %s were written", settings, bytesize.Format(estimate), bytesize.Format(size))
+		}
+	}
+}
+
+// TestFullDisks: a disk that is full in the middle is told, nothing half done is left, and with room the same run continues.
+func TestFullDisks(t *testing.T) {
+	job := strings.Replace(checkJob, "input:\n", "input:\n  check_space: false\n", 1)
+	dir := sampleDir(t, job, spillingRows)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	t.Run("work-dir", func(t *testing.T) {
+		small, out := smallDisk(t, 1<<20), filepath.Join(dir, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: small})
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), small) {
+			t.Errorf("%v", err)
+		}
+		noHFiles(t, out)
+		if left, err := os.ReadDir(small); err != nil || len(left) > 0 {
+			t.Errorf("%v is left in the work folder, %v", left, err)
+		}
+		remount(t, small, 0, "size=64m")
+		mustRun(t, readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: small})
+		sameFiles(t, "with room", base, out)
+	})
+	t.Run("output", func(t *testing.T) {
+		small := smallDisk(t, 3<<20)
+		out := filepath.Join(small, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), out) {
+			t.Errorf("%v", err)
+		}
+		nothingLeft(t, out)
+		remount(t, small, 0, "size=64m")
+		var begun int
+		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: counting(&begun, failpoint.Begun)})
+		if begun < 1 || begun > 9 {
+			t.Errorf("%d of 10 regions were written after the disk was full", begun)
+		}
+		sameFiles(t, "with room", base, out)
+	})
+}
+
+// counting counts how often a point is reached, for a run on one core or whose points are few.
+func counting(n *int, at failpoint.Point) func(failpoint.Point) {
+	reached := make(chan struct{}, 1)
+	return func(p failpoint.Point) {
+		if p == at {
+			reached <- struct{}{}
+			*n++
+			<-reached
+		}
+	}
+}
+
+func TestWorkFolderThatCannotBeWritten(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	sealed := smallDisk(t, 64<<20)
+	remount(t, sealed, syscall.MS_RDONLY, "")
+	for _, work := range []string{sealed, filepath.Join(sealed, "below"), filepath.Join(dir, "check.yaml"), filepath.Join(dir, "check.yaml", "below")} {
+		out := filepath.Join(dir, "out")
+		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work})
+		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), work) {
+			t.Errorf("work-dir %s: %v", work, err)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("work-dir %s: the output is there (%v)", work, err)
+		}
+	}
+}
+
+// TestDamagedSpill: a spilled run that has changed on the disk is found, nothing of its region is written, and the same
+// command continues.
+func TestDamagedSpill(t *testing.T) {
+	dir := sampleDir(t, checkJob, spillingRows)
+	base, out, work := filepath.Join(dir, "base"), filepath.Join(dir, "out"), t.TempDir()
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work, Failpoint: func(p failpoint.Point) {
+		if p == failpoint.Sorted {
+			damage(t, filepath.Join(work, "bulkload-run-*", "0", "run-*"))
+		}
+	}})
+	if err == nil || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {
+		t.Errorf("%v", err)
+	}
+	nothingLeft(t, out)
+	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
+		t.Errorf("%v is left in the work folder, %v", left, err)
+	}
+	mustRun(t, readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work})
+	sameFiles(t, "after a damaged spill", base, out)
+}
+
+// damage changes a byte in the middle of each file.
+func damage(t *testing.T, pattern string) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, names, err)
+	}
+	for _, name := range names {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := f.Seek(0, io.SeekEnd)
+		b := make([]byte, 1)
+		if err == nil {
+			_, err = f.ReadAt(b, at/2)
+		}
+		b[0] ^= 0x55
+		_, err2 := f.WriteAt(b, at/2)
+		if err := errors.Join(err, err2, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnknownDiskSize: a file system that can't tell its room is no reason to refuse.
+func TestUnknownDiskSize(t *testing.T) {
+	dir := sampleDir(t, checkJob, 400)
+	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	said := ""
+	o, err := options.Options{Say: func(text string) { said += text }}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRunner(context.Background(), j, o, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	w := r.outputs[0]
+	if _, err := w.out.Resume(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	w.out.FS = unmeasured{w.out.FS}
+	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.checkDisk(r.outputs); err != nil || !strings.Contains(said, "not known") {
+		t.Errorf("%v; said %q", err, said)
+	}
+}
+
+type unmeasured struct{ storage.FS }
+
+func (unmeasured) Free(string) (int64, error) { return 0, errors.New("no statfs here") }

@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+)
+
+// TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
+func TestTouchedInputIsNoChange(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	out := filepath.Join(dir, "out")
+	in := filepath.Join(dir, "in/2026-11-20")
+	first := mustRun(t, readCheck(t, dir, out), options.Options{})
+	part := func(i string) string { return filepath.Join(in, "part-m-0000"+i) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	nothing := func(what string) {
+		t.Helper()
+		for range 2 { // the second one must not have to read
+			var said []string
+			s, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
+			if err != nil || s.Status != outcome.Nothing || s.Run.ID != first.Run.ID {
+				t.Fatalf("%s: %s, run %s, %v", what, s.Status, s.Run.ID, err)
+			}
+			if again := strings.Contains(strings.Join(said, "\n"), "reading them to see"); what == "" && again {
+				t.Errorf("the input is read again: %q", said)
+			}
+			what = ""
+		}
+	}
+	later := time.Now().Add(time.Hour)
+	must(os.Chtimes(part("1"), later, later))
+	nothing("touched")
+	must(os.Rename(part("2"), part("7")))
+	nothing("renamed")
+	text, err := os.ReadFile(part("0"))
+	must(err)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(text)
+	must(err)
+	must(w.Close())
+	must(os.WriteFile(part("0")+".gz", packed.Bytes(), 0o600))
+	must(os.Remove(part("0")))
+	nothing("packed")
+	must(os.WriteFile(part("1"), append([]byte{}, mustRead(t, part("1"))...), 0o600))
+	nothing("copied")
+
+	changed := mustRead(t, part("7"))
+	at := bytes.IndexByte(changed, 1) + 1
+	changed[at] ^= 1
+	must(os.WriteFile(part("7"), changed, 0o600))
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "part-m-00007") {
+		t.Errorf("one character changed: %v", err)
+	}
+	changed[at] ^= 1
+	must(os.WriteFile(part("7"), changed, 0o600))
+	nothing("changed back")
+	must(os.Remove(part("3")))
+	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused {
+		t.Errorf("a file is gone: %v", err)
+	}
+}
+
+func mustRead(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestInputContentsSurviveAKill: what the input files hold is the same after a kill in the middle of a sort that spills.
+func TestInputContentsSurviveAKill(t *testing.T) {
+	dir := sampleDir(t, checkJob, 2000)
+	out := filepath.Join(dir, "out")
+	crash(t, dir, failpoint.Recorded, 3)
+	mustRun(t, readCheck(t, dir, out), options.Options{})
+	m, err := manifest.Read(storage.Local, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum books.Content
+	for _, in := range m.Inputs {
+		if in.Content == nil {
+			t.Fatalf("%s: no content", in.Path)
+		}
+		sum.Add(in.Content)
+	}
+	if sum.Read != 2000 || sum.Digest != m.Digest {
+		t.Errorf("%+v, the digest is %v", sum, m.Digest)
+	}
+}

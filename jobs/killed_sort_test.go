@@ -1,0 +1,807 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/journal"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/partition"
+)
+
+// killedRun says what a child process runs, and where it kills itself.
+type killedRun struct {
+	Dir, Job, Out, Work string
+	Memory              int64
+	At                  failpoint.Point // with Times: when it is reached so often
+	Times               int             //
+	Part                float64         // when so much of the input is read
+}
+
+const keptEnvironment = "BULKLOAD_TEST_KEPT"
+
+func (k killedRun) job(t testing.TB) *jobfile.Job {
+	t.Helper()
+	if k.Job == "orders.yaml" {
+		j := readOrders(t, k.Dir, k.Out)
+		j.Input.MaxRejects.Count = 1000
+		return j
+	}
+	j := k.single(t)
+	j.Input.MaxRejects.Count = 1_000_000
+	return j
+}
+
+// single is a job with one output.
+func (k killedRun) single(t testing.TB) *jobfile.Job {
+	t.Helper()
+	output := filepath.Join(k.Dir, k.Out)
+	if k.Job == "wide.yaml" {
+		return readWideJob(t, k.Dir, output)
+	}
+	return readCheck(t, k.Dir, output)
+}
+
+func (k killedRun) options() options.Options {
+	return options.Options{Memory: k.Memory, WorkDir: k.Work}
+}
+
+// TestKilledSortChild is the process that the tests below kill.
+func TestKilledSortChild(t *testing.T) {
+	text := os.Getenv(keptEnvironment)
+	if text == "" {
+		t.Skip("runs as a child of other tests")
+	}
+	var k killedRun
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		t.Fatal(err)
+	}
+	die := func() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	var times atomic.Int64
+	o := k.options()
+	o.Failpoint = func(p failpoint.Point) {
+		if p == k.At && times.Add(1) == int64(k.Times) {
+			die()
+		}
+	}
+	o.Watch = func(p progress.Progress) {
+		if k.Part > 0 && p.Phase == "sort" && float64(p.Done) > k.Part*float64(p.Total) {
+			die()
+		}
+	}
+	if _, err := Run(context.Background(), k.job(t), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k killedRun) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledSortChild$")
+	cmd.Env = append(os.Environ(), keptEnvironment+"="+string(text))
+	return cmd
+}
+
+// kill runs the child until it has killed itself.
+func (k killedRun) kill(t *testing.T) {
+	t.Helper()
+	cmd := k.command(t)
+	output, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%+v: the child was not killed (%v):\n%s", k, err, output)
+	}
+}
+
+// manyProcesses skips a test of many processes in a short run; TestKilledAtAnyTime is left.
+func manyProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+}
+
+// rejectsEvery spoils some of the records of a folder that sampleDir made.
+func rejectsEvery(t testing.TB, dir string, n int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := bytes.SplitAfter(content, []byte{0x10})
+		for i := n / 2; i < len(records); i += n {
+			records[i] = append([]byte("one too many\x01"), records[i]...)
+		}
+		if err := os.WriteFile(name, bytes.Join(records, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killAnew is kill of a run that finds no output.
+func (k killedRun) killAnew(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(k.Dir, k.Out)); err != nil {
+		t.Fatal(err)
+	}
+	k.kill(t)
+}
+
+// killAndResume kills a run that finds no output, and holds what the same command makes of it then against a run that was
+// not killed.
+func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summary {
+	t.Helper()
+	k.killAnew(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base, want, got)
+	return got
+}
+
+// sameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
+func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
+	t.Helper()
+	sameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))
+	if got.OutputSummary != nil && (got.Books != want.Books || got.Digest != want.Digest) {
+		t.Errorf("resumed: books %v, digest %v;\nundisturbed: books %v, digest %v", got.Books, got.Digest, want.Books, want.Digest)
+	}
+	for i, out := range got.Outputs {
+		if out.Books != want.Outputs[i].Books || out.Digest != want.Outputs[i].Digest {
+			t.Errorf("resumed: books %v; undisturbed: %v", out.Books, want.Outputs[i].Books)
+		}
+	}
+	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
+		find := func(out string) []byte {
+			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", manifest.RejectsDir, name))
+			if all == nil {
+				all = []string{filepath.Join(k.Dir, out, manifest.RejectsDir, name)}
+			}
+			content, err := os.ReadFile(all[0])
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Error(err)
+			}
+			return content
+		}
+		if a, b := find(base), find(k.Out); !bytes.Equal(a, b) || len(a) == 0 && want.Rejects != nil && len(want.Rejects) > 0 {
+			t.Errorf("%s: %d bytes, and %d in the resumed run", name, len(a), len(b))
+		}
+	}
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("%v is left in the work folder", left)
+	}
+}
+
+// TestKilledSort kills a run that spills at each point of the sort and at some of the writing, and sees it through.
+func TestKilledSort(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 150_000)
+	rejectsEvery(t, dir, 500)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	var checkpoints int
+	o := base.options()
+	o.Failpoint = counting(&checkpoints, failpoint.Checkpointed)
+	want := mustRun(t, base.job(t), o)
+	if checkpoints < 8 || want.Books.Rejected != 300 {
+		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
+	}
+	for _, c := range []struct {
+		at    failpoint.Point
+		times int
+		least float64 // of the records
+	}{
+		{failpoint.Planned, 1, 0}, {failpoint.Spilled, 1, 0}, {failpoint.Checkpointed, 1, 0.05}, {failpoint.Spilled, 4, 0.2}, {failpoint.Checkpointed, checkpoints * 3 / 4, 0.6},
+		{failpoint.Sorted, 1, 0.8}, {failpoint.Verified, 1, 0.8}, {failpoint.Renamed, 3, 0.8}, {failpoint.Recorded, 9, 0.8}, {failpoint.Balanced, 1, 0.8}, {failpoint.Written, 1, -1},
+	} {
+		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
+			k.At, k.Times = c.at, c.times
+			got := k.killAndResume(t, base.Out, want)
+			var kept float64
+			if got.Resumed != nil {
+				kept = float64(got.Resumed.Records) / float64(want.Books.Read)
+			}
+			if kept < c.least || kept > 1 || (c.least <= 0) != (got.Resumed == nil) {
+				t.Errorf("%.2f of the records were kept, want %.2f", kept, c.least)
+			}
+		})
+	}
+}
+
+// TestMostOfAKilledSortIsNotRepeated: of a run that was killed when 60% of its input was read, at least half need not be read again.
+func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 400_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Part: 0.6}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), options.Options{})
+	k.kill(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	r := got.Resumed
+	if r == nil || float64(r.Records) < 0.5*float64(want.Books.Read) || float64(r.Bytes) < 0.5*float64(got.Phases[0].Bytes) || r.Records > want.Books.Read*2/3 {
+		t.Errorf("kept %+v of %d records, %d bytes", r, want.Books.Read, got.Phases[0].Bytes)
+	}
+}
+
+// TestKilledMerge kills a run while runs are merged into larger ones: large values leave no room for reading all of them.
+func TestKilledMerge(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 100_000)
+	in := filepath.Join(dir, "in/2026-11-20")
+	value := bytes.Repeat([]byte("value "), 100_000)
+	names, err := filepath.Glob(filepath.Join(in, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := bytes.SplitAfter(content, []byte{0x10})
+		for _, i := range []int{3000, 9000, 15_000, 21_000} {
+			fields := bytes.Split(records[i], []byte{1})
+			fields[14] = value
+			records[i] = bytes.Join(fields, []byte{1})
+		}
+		if err := os.WriteFile(name, bytes.Join(records, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	var merged int
+	o := base.options()
+	o.Failpoint = counting(&merged, failpoint.Replaced)
+	want := mustRun(t, base.job(t), o)
+	if merged < 2 {
+		t.Fatalf("%d merges", merged)
+	}
+	for _, c := range []struct {
+		at    failpoint.Point
+		times int
+	}{{failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Merged, merged}, {failpoint.Replaced, merged}, {failpoint.Recorded, 4}} {
+		k.At, k.Times = c.at, c.times
+		k.killAnew(t)
+		again := 0
+		o := k.options()
+		o.Failpoint = counting(&again, failpoint.Checkpointed)
+		got := mustRun(t, k.job(t), o)
+		sameRun(t, k, base.Out, want, got)
+		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
+			t.Errorf("%s %d: %+v kept of %d records, %d spilled again", c.at, c.times, got.Resumed, want.Books.Read, again)
+		}
+	}
+}
+
+// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and continues with other memory.
+func TestKilledAtAnyTime(t *testing.T) {
+	rows, rounds := 150_000, 4
+	if testing.Short() {
+		rows, rounds = 50_000, 1
+	}
+	dir := sampleDir(t, checkJob, rows)
+	rejectsEvery(t, dir, 100)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	begun := time.Now()
+	want := mustRun(t, base.job(t), base.options())
+	took := time.Since(begun)
+	seed := uint64(begun.UnixNano())
+	t.Logf("seed %d; an undisturbed run takes %v", seed, took)
+	r := rand.New(rand.NewPCG(1, seed))
+	for range rounds {
+		for range 3 {
+			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
+			cmd := k.command(t)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			after := time.Duration(r.Int64N(int64(took)))
+			t.Logf("killed after %v, with %d bytes of memory", after, k.Memory)
+			end := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait() // killed, or at its end
+			end.Stop()
+		}
+		got := mustRun(t, k.job(t), k.options())
+		sameRun(t, k, base.Out, want, got)
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledSortOfOutputs: the sorts of several outputs continue together, also when one of them is written.
+func TestKilledSortOfOutputs(t *testing.T) {
+	manyProcesses(t)
+	dir := ordersDir(t, ordersJob, 90_000)
+	k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), options.Options{})
+	for _, c := range []struct {
+		at    failpoint.Point
+		times int
+	}{{failpoint.Spilled, 3}, {failpoint.Checkpointed, 3}, {failpoint.Sorted, 1}, {failpoint.Recorded, 3}, {failpoint.Written, 1}, {failpoint.Written, 2}} {
+		k.At, k.Times = c.at, c.times
+		got := k.killAndResume(t, base.Out, want)
+		if got.Resumed == nil || got.Resumed.Records < 10_000 {
+			t.Errorf("%s %d: %+v kept", c.at, c.times, got.Resumed)
+		}
+	}
+}
+
+// TestKilledSortOfCompressedInput: a file that can only be read from its start is passed over up to the record that was
+// the last.
+func TestKilledSortOfCompressedInput(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 150_000)
+	rejectsEvery(t, dir, 500)
+	base := killedRun{Dir: dir, Out: "base", Memory: options.MinMemory, Work: filepath.Join(dir, "work")}
+	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err = w.Write(content)
+		if err := errors.Join(err, w.Close(), os.WriteFile(name+".gz", packed.Bytes(), 0o600), os.Remove(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := mustRun(t, base.job(t), base.options())
+	k := base
+	k.Out, k.At, k.Times = "out", failpoint.Checkpointed, 5
+	k.kill(t)
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	if got.Resumed == nil || got.Resumed.Records < 50_000 {
+		t.Errorf("%+v kept", got.Resumed)
+	}
+}
+
+// keptDir is what a killed run has left.
+func keptDir(t *testing.T, k killedRun) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(k.Work, checkpoint.Prefix+"*"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	return all[0]
+}
+
+// TestUselessCheckpoints: whatever has happened to what is kept, the output is right, and the run says what it made of it.
+func TestUselessCheckpoints(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 70_000)
+	rejectsEvery(t, dir, 1000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+	change := func(name string, how func([]byte) []byte) {
+		content, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, how(bytes.Clone(content)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[(at+len(b))%len(b)] ^= 4
+			return b
+		}
+	}
+	lines := func(kept string, how func([][]byte) [][]byte) {
+		change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte {
+			return bytes.Join(how(bytes.SplitAfter(b, []byte("\n"))), nil)
+		})
+	}
+	one := func(kept, pattern string) string {
+		all, err := filepath.Glob(filepath.Join(kept, pattern))
+		if err != nil || len(all) < 1 {
+			t.Fatal(all, err)
+		}
+		return all[0]
+	}
+	run := func(kept string, line int) string { // of the journal; -1 is the last
+		j, lines, err := journal.Open(filepath.Join(kept, checkpoint.JournalName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := checkpoint.ParseLine(lines[(line+len(lines))%len(lines)])
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(kept, "0", parsed.Checkpoint.Shares[0].Run.Name)
+	}
+	for name, c := range map[string]struct {
+		change func(kept string)
+		said   string
+		used   bool
+	}{
+		"nothing": {func(string) {}, "going on with", true},
+		"half a line": {func(kept string) {
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return append(b, b[:100]...) })
+		}, "going on with", true},
+		"a cut last line": {func(kept string) {
+			change(filepath.Join(kept, checkpoint.JournalName), func(b []byte) []byte { return b[:len(b)-20] })
+		}, "going on with", true},
+		"an unrecorded run": {func(kept string) {
+			change(run(kept, 1), func(b []byte) []byte {
+				_ = os.WriteFile(filepath.Join(kept, "0", "run-000099"), b[:5000], 0o600)
+				return b
+			})
+		}, "going on with", true},
+		"a changed line": {func(kept string) { change(filepath.Join(kept, checkpoint.JournalName), flip(1000)) }, "journal is damaged", false},
+		"exchanged lines": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l })
+		}, "journal is damaged", false},
+		"a line lost": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { return slices.Delete(l, 1, 2) })
+		}, "journal is damaged", false},
+		"the first line lost": {func(kept string) { lines(kept, func(l [][]byte) [][]byte { return l[1:] }) }, "journal is damaged", false},
+		"a line twice": {func(kept string) {
+			lines(kept, func(l [][]byte) [][]byte { return slices.Insert(l, 2, l[1]) })
+		}, "journal is damaged", false},
+		"an empty journal": {func(kept string) {
+			change(filepath.Join(kept, checkpoint.JournalName), func([]byte) []byte { return nil })
+		}, "nothing is finished", false},
+		"no journal":         {func(kept string) { _ = os.Remove(filepath.Join(kept, checkpoint.JournalName)) }, "nothing is finished", false},
+		"the first run lost": {func(kept string) { _ = os.Remove(run(kept, 1)) }, "no such file", false},
+		"the last run lost":  {func(kept string) { _ = os.Remove(run(kept, -1)) }, "going on with", true},
+		"a cut run":          {func(kept string) { change(run(kept, 1), func(b []byte) []byte { return b[:len(b)-1] }) }, "bytes and had", false},
+		"a changed run":      {func(kept string) { change(run(kept, -1), flip(-10)) }, "steps that an earlier process has recorded", true},
+		"changed rejects":    {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", true},
+		"a block lost with the machine": {func(kept string) {
+			change(run(kept, -1), flip(5000))
+			rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
+		}, "steps that an earlier process has recorded", true},
+		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" }) }, "going on with", true},
+		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Program = "x" }) }, "another bulkload", false},
+		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},
+		"another run":           {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Outputs[0].Run = "x" }) }, "does not belong", false},
+		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Splits = "x" }) }, "does not belong", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k.killAnew(t)
+			c.change(keptDir(t, k))
+			var said []string
+			o := k.options()
+			o.Say = func(text string) { said = append(said, text) }
+			got := mustRun(t, k.job(t), o)
+			sameRun(t, k, base.Out, want, got)
+			if !strings.Contains(strings.Join(said, "\n"), c.said) || (got.Resumed != nil) != c.used && name != "changed rejects" {
+				t.Errorf("kept %+v; said %q", got.Resumed, said)
+			}
+		})
+	}
+}
+
+// rewriteHead changes what a journal says it belongs to.
+func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
+	t.Helper()
+	name := filepath.Join(kept, checkpoint.JournalName)
+	j, lines, err := journal.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head checkpoint.Header
+	if err := errors.Join(j.Close(), json.Unmarshal(lines[0], &head), os.Remove(name)); err != nil {
+		t.Fatal(err)
+	}
+	how(&head)
+	if j, err = journal.Create(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(head); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		if err := j.Append(json.RawMessage(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedPersistentRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
+func TestDamagedPersistentRun(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+	k.kill(t)
+	damage(t, filepath.Join(keptDir(t, k), "0", "run-*"))
+	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) || failure.KindOf(err) != failure.Failed {
+		t.Errorf("%v", err)
+	}
+	got := mustRun(t, k.job(t), k.options())
+	sameRun(t, k, base.Out, want, got)
+	if got.Resumed != nil {
+		t.Errorf("went on with damaged runs: %+v", got.Resumed)
+	}
+}
+
+// TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
+// disk stopped continue; a folder that is locked or not one's own is left alone.
+func TestWhenCheckpointsAreUsed(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+
+	k.kill(t)
+	o := k.options()
+	o.Force = true
+	if got := mustRun(t, k.job(t), o); got.Resumed != nil {
+		t.Errorf("with --force: %+v", got.Resumed)
+	}
+
+	again := func(what string, kept bool) {
+		t.Helper()
+		got := mustRun(t, k.job(t), k.options())
+		sameRun(t, k, base.Out, want, got)
+		if (got.Resumed != nil) != kept {
+			t.Errorf("%s: %+v was kept", what, got.Resumed)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("finished", false)
+	ctx, cancel := context.WithCancel(context.Background())
+	o, spilled := k.options(), 0
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Checkpointed {
+			if spilled++; spilled == 2 {
+				cancel()
+			}
+		}
+	}
+	if _, err := Run(ctx, k.job(t), o); failure.KindOf(err) != failure.Interrupted {
+		t.Errorf("%v", err)
+	}
+	again("interrupted", true)
+
+	k.kill(t)
+	kept := keptDir(t, k)
+	lock, err := partition.LockFolder(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), kept) {
+		t.Errorf("while another works there: %v", err)
+	}
+	if err := errors.Join(lock.Close(), os.Chmod(kept, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), kept) {
+		t.Errorf("a folder that others can read: %v", err)
+	}
+	if err := os.Chmod(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	again("after that", true)
+
+	j := k.job(t)
+	j.Input.Rows = 1
+	if _, err := Run(context.Background(), j, k.options()); failure.KindOf(err) != failure.Refused {
+		t.Errorf("one row is expected: %v", err)
+	}
+	again("refused for its rows", true)
+
+	k.kill(t)
+	name := filepath.Join(dir, "in/2026-11-20/part-m-00001")
+	if err := os.Chtimes(name, time.Time{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, k.job(t), k.options()); got.Resumed != nil || got.Digest != want.Digest {
+		t.Errorf("another input: %+v was kept", got.Resumed)
+	}
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("%v is left in the work folder", left)
+	}
+}
+
+// TestCheckpointsAreRemoved: what nobody has gone on with for a week is deleted by the next run that spills there.
+func TestCheckpointsAreRemoved(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k.kill(t)
+	old := keptDir(t, k)
+	other := k
+	other.Out = "other"
+	mustRun(t, other.job(t), other.options())
+	if _, err := os.Stat(old); err != nil {
+		t.Errorf("after a moment: %v", err)
+	}
+	long := time.Now().Add(-checkpoint.MaxAge - time.Hour)
+	if err := os.Chtimes(filepath.Join(old, checkpoint.JournalName), long, long); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, killedRun{Dir: dir, Out: "third"}.job(t), k.options())
+	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
+		t.Errorf("after a week: %v", left)
+	}
+}
+
+// TestNoCheckpointWhenAllFitsInMemory: nothing is written to the work folder where nothing is spilled.
+func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
+	dir := sampleDir(t, checkJob, 4000)
+	rejectsEvery(t, dir, 50)
+	work := filepath.Join(dir, "work")
+	k := killedRun{Dir: dir, Out: "out"}
+	mustRun(t, k.job(t), options.Options{WorkDir: work, Failpoint: func(failpoint.Point) {
+		if _, err := os.Stat(work); err == nil {
+			t.Error("the work folder is there")
+		}
+	}})
+}
+
+// TestCheckpointHasTheCounts: no field of the accounts is forgotten on the way to the journal and back.
+func TestCheckpointHasTheCounts(t *testing.T) {
+	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
+	full := books.Region{Digest: sum, Keys: 4, Bytes: 5}
+	for i := range reflect.TypeFor[books.Region]().NumField() {
+		if reflect.ValueOf(full).Field(i).IsZero() {
+			t.Errorf("%s is not tested", reflect.TypeFor[books.Region]().Field(i).Name)
+		}
+	}
+	shares := checkpoint.SharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
+	text, err := json.Marshal(checkpoint.Line{Checkpoint: &checkpoint.Checkpoint{Read: 9, Shares: []checkpoint.RunShare{{Output: 0, Regions: shares}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := checkpoint.NewResumeState([]int{3})
+	line, err := checkpoint.ParseLine(text)
+	if err := errors.Join(err, state.Apply(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
+		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
+	}
+}
+
+// FuzzJournalLine holds that no line makes a panic.
+func FuzzJournalLine(f *testing.F) {
+	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`))
+	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		line, err := checkpoint.ParseLine(text)
+		if err != nil {
+			return
+		}
+		if state := checkpoint.NewResumeState([]int{2, 0}); state.Apply(line, 3) == nil {
+			state.Pieces(nil)
+			state.Bytes()
+		}
+	})
+}
+
+// TestOffsetsAscend: in every form of input that the examples have, a record's offset is above that of the one before, also
+// of one that can't be used: what is kept of a split ends at an offset.
+func TestOffsetsAscend(t *testing.T) {
+	var names []string
+	for _, pattern := range []string{"examples/*.yaml", "examples/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	forms := map[string]int{}
+	for _, name := range names {
+		j, err := jobfile.Read(name, jobfile.ReadOptions{Date: date20})
+		if err != nil || storage.IsHDFS(j.Input.Path) {
+			continue // which other tests look into
+		}
+		s, err := source.Open(j, &site.Site{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		n, err := ascends(j, s)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		forms[fmt.Sprintf("%T", j.Input.Form)] += n
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(forms) < 2 {
+		t.Errorf("only %v were read", forms)
+	}
+	t.Log(forms)
+}
+
+// ascends reads a source and counts its records; an error where an offset does not ascend.
+func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
+	splits, err := source.Splits(&j.Input, s)
+	if err != nil {
+		return 0, err
+	}
+	for _, split := range splits {
+		in, err := j.Input.Form.Open(s.FS, split)
+		if err != nil {
+			return n, err
+		}
+		for at := int64(-1); ; n++ {
+			record, err := in.Next()
+			var bad *ingest.BadRecord
+			offset := int64(0)
+			switch {
+			case errors.Is(err, io.EOF):
+			case errors.As(err, &bad):
+				offset = bad.Offset
+			case err != nil:
+				return n, errors.Join(err, in.Close())
+			default:
+				offset = record.Offset
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if offset <= at {
+				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, behind %d", n, split.File.Path, offset, at), in.Close())
+			}
+			at = offset
+		}
+		if err := in.Close(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,75 @@
+package loading
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/load"
+)
+
+// CheckServed checks that the table serves the files that were loaded into it: all of them or, if nothing hints at a
+// change of the table, one in each region. If rows can't be read it is an error: only a person knows why they are
+// gone.
+func (w *Loader) CheckServed(ctx context.Context, name string) error {
+	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
+	if err != nil || len(loaded) == 0 {
+		return err
+	}
+	// Without a finished load there is no identity to compare: all files are probed.
+	identity := ""
+	if w.Out.Manifest.State == manifest.Loaded {
+		identity = w.Out.Manifest.Table
+	}
+	return w.probeServed(ctx, name, identity, loaded)
+}
+
+// oneOfEachRegion selects one file in each region.
+func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
+	splits := table.Splits()
+	seen := map[int]bool{}
+	return slices.DeleteFunc(slices.Clone(files), func(f load.HFile) bool {
+		region, found := slices.BinarySearchFunc(splits, f.FirstRow, bytes.Compare)
+		if found {
+			region++
+		}
+		again := seen[region]
+		seen[region] = true
+		return again
+	})
+}
+
+// refuseUnreadable refuses files whose rows can't be read in the table now.
+func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
+	all := len(findings)
+	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
+	if len(lost) == 0 {
+		return nil
+	}
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+}
+
+// adviceFor is the advice for rows that can't be read.
+func adviceFor(s load.Serving) string {
+	switch s {
+	case load.Deleted:
+		return "Rows were deleted in the table. The marker hides whatever is loaded with these timestamps until a major compaction removes both; after that --force loads the rows again"
+	case load.Expired:
+		return "The family's TTL hides them; only a longer TTL makes them readable"
+	}
+	return "Most likely the table was truncated, created again or restored after they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
+}
+
+// refuseServedBefore refuses, for a table that may be another one by now, to rely on cells that were there before the
+// load: a snapshot of that time has them too.
+func refuseServedBefore(table string, files []load.HFile) error {
+	known := slices.IndexFunc(files, func(f load.HFile) bool { return f.ServedBefore })
+	if known < 0 {
+		return nil
+	}
+	return errcode.LoadUnsure.Errorf("table %s was changed after the load (created again, restored, disabled or split), and it already had cells like the first and last ones of %s before that load, so they do not show whether the table still has the load: compare it with bulkload verify --live, or write and load again with --force",
+		table, files[known].URI)
+}

@@ -1,0 +1,98 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"sync/atomic"
+	"testing"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+)
+
+// TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
+// the thief loads what is left.
+func TestStolenLockOfALoad(t *testing.T) {
+	const date = "2026-11-20"
+	for _, c := range []struct {
+		at    failpoint.Point
+		times int
+	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.BeforeRequest, 1}, {failpoint.BeforeRequest, 3}, {failpoint.FilesLoaded, 1}, {failpoint.FilesLoaded, 4}} {
+		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, date, 1000, 31)
+			o := l.options()
+			o.Properties = map[string]string{"hbase.loadincremental.threads.max": "1"}
+			j := l.job(t, date)
+			fsys, dir := l.outputOf(t, j)
+			var times atomic.Int64
+			var after string
+			o.Failpoint = func(p failpoint.Point) {
+				if p != c.at || times.Add(1) != int64(c.times) {
+					return
+				}
+				if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil {
+					t.Error(err)
+				}
+				thief := l.options()
+				thief.WorkDir = t.TempDir()
+				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != outcome.Done {
+					t.Errorf("the thief: %v, %v", s.Status, err)
+				}
+				after = tracesOf(t, fsys, dir)
+			}
+			_, err := Run(context.Background(), j, o)
+			if failure.KindOf(err) != failure.Later || after == "" {
+				t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
+			}
+			if now := tracesOf(t, fsys, dir); now != after {
+				t.Errorf("the output was\n%s\nand is\n%s", after, now)
+			}
+			l.wantTable(t, "after the theft", l.expected(t, date))
+			if s := mustRun(t, l.job(t, date), l.options()); s.Status != outcome.Nothing {
+				t.Errorf("a run after that says %s", s.Status)
+			}
+		})
+	}
+}
+
+// outputOf is the place of a job's output.
+func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
+	t.Helper()
+	s, err := site.Open(l.options(), j.HBase, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fsys.Close() })
+	return fsys, dir
+}
+
+// tracesOf shows what changes when anything in an output is written again.
+func tracesOf(t *testing.T, fsys storage.FS, dir string) (all string) {
+	t.Helper()
+	infos, err := storage.List(fsys, dir)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, info := range infos {
+		if info.Name == dirlock.TempDir {
+			continue
+		}
+		all += fmt.Sprintf("%s %d %v\n", path.Join(dir, info.Name), info.Size, info.ModTime)
+		if info.Dir {
+			all += tracesOf(t, fsys, path.Join(dir, info.Name))
+		}
+	}
+	return all
+}

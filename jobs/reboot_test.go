@@ -1,0 +1,76 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/journal"
+	"bulkload/jobs/options"
+	"bulkload/partition"
+)
+
+// TestBlocksAreReadOnceAfterAReboot: when the machine has gone down, the next process reads all blocks, and records that it
+// did: one that is damaged later is found when it is merged, as without a reboot.
+func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
+	manyProcesses(t)
+	if dirlock.BootID() == "" {
+		t.Skip("the system has no boot IDs")
+	}
+	dir := sampleDir(t, checkJob, 70_000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	base := k
+	base.Out = "base"
+	want := mustRun(t, base.job(t), base.options())
+	k.kill(t)
+	kept := keptDir(t, k)
+	rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
+	k.At, k.Times = failpoint.Sorted, 1
+	k.kill(t)
+	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != dirlock.BootID() {
+		t.Errorf("recorded are the boots %q", boots)
+	}
+	k.kill(t)
+	if boots := bootsOf(t, kept); len(boots) != 1 {
+		t.Errorf("without a reboot: recorded are the boots %q", boots)
+	}
+	damage(t, filepath.Join(kept, "0", "run-*"))
+	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) {
+		t.Errorf("the blocks were read again: %v", err)
+	}
+	sameRun(t, k, base.Out, want, mustRun(t, k.job(t), k.options()))
+}
+
+// bootsOf are the boots that a journal records after its head.
+func bootsOf(t *testing.T, kept string) (boots []string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), checkpoint.JournalName) // a copy: to open a journal is to write it
+	text, err := os.ReadFile(filepath.Join(kept, checkpoint.JournalName))
+	if err == nil {
+		err = os.WriteFile(name, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, lines, err := journal.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, text := range lines[1:] {
+		var line checkpoint.Line
+		if err := json.Unmarshal(text, &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Boot != "" {
+			boots = append(boots, line.Boot)
+		}
+	}
+	return boots
+}

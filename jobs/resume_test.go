@@ -1,0 +1,104 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/partition"
+	"bulkload/values"
+)
+
+// TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
+func TestFinishedSlicesAreFound(t *testing.T) {
+	m := new(manifest.Manifest)
+	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
+		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
+	}
+	for i := range 40 {
+		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
+		if (r != nil) != want || r != nil && r.Entries != int64(i) {
+			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
+		}
+	}
+}
+
+// TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
+func TestPayloadDamageIsADamagedSort(t *testing.T) {
+	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
+	l, err := entry.NewLayout(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]values.Value, len(l.Sources))
+	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
+		if _, err := l.Unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
+			t.Errorf("payload %x: %v", payload, err)
+		}
+	}
+}
+
+// TestKeyReplacesTheShardBuffer: a record's key does not come behind what the buffer holds.
+func TestKeyReplacesTheShardBuffer(t *testing.T) {
+	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
+	plain := *wide
+	plain.Wide = nil
+	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
+		key := entry.NewKey(j)
+		if err := key.Build([]byte("of the record before"), record); err != nil {
+			t.Fatal(err)
+		}
+		if string(key.Key) != want || key.RowLen != len(strings.TrimSuffix(want, "fo")) {
+			t.Errorf("key %q, %d bytes of it the row's, want %q", key.Key, key.RowLen, want)
+		}
+	}
+}
+
+// TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its boundaries again.
+func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
+	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
+	j := readCheck(t, dir, filepath.Join(dir, "a"))
+	run := func(force bool, stop failpoint.Point) (planned int, err error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o := options.Options{WorkDir: dir, Force: force, Say: func(text string) {
+			if strings.Contains(text, "were planned from the input") {
+				planned++
+			}
+		}}
+		o.Failpoint = func(p failpoint.Point) {
+			if p == stop {
+				cancel()
+			}
+		}
+		s, err := Run(ctx, j, o)
+		if err == nil && len(s.Regions) != 7 {
+			t.Errorf("%d regions", len(s.Regions))
+		}
+		return planned, err
+	}
+	for i, c := range []struct {
+		force bool
+		stop  failpoint.Point
+		want  int
+	}{{false, failpoint.Planned, 1}, {false, failpoint.Planned, 0}, {true, failpoint.Planned, 1}, {false, "", 0}} {
+		planned, err := run(c.force, c.stop)
+		if planned != c.want || (c.stop == "") != (err == nil) {
+			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)
+		}
+	}
+	if m, err := manifest.Read(storage.Local, filepath.Join(dir, "a")); err != nil || len(m.Splits) != 6 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}

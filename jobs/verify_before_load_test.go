@@ -1,0 +1,70 @@
+package jobs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+)
+
+// TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being loaded, by
+// the job and by `load DIR` alike.
+func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
+	dir := writtenDir(t)
+	m, err := manifest.Read(storage.Local, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := options.Options{}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() *loading.Loader {
+		return &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}}
+	}
+	if err := work().VerifyBeforeLoad(context.Background()); err != nil {
+		t.Errorf("sound files: %v", err)
+	}
+	name := filepath.Join(dir, m.Files()[0].Path)
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/3] ^= 1
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := work().LoadOutput(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
+		t.Errorf("a changed byte: %v", err)
+	}
+	w := work()
+	w.Out.VerifiedBefore = map[string]bool{}
+	if err := w.VerifyBeforeLoad(context.Background()); err != nil {
+		t.Errorf("files that this process has verified are read again: %v", err)
+	}
+	if m.State != manifest.Written {
+		t.Errorf("the manifest says %s", m.State)
+	}
+}
+
+// TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
+func TestLoadOfAFamilyFolder(t *testing.T) {
+	dir := filepath.Join(writtenDir(t), "f")
+	d, err := hfiledir.Open(storage.Local, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir}}
+	if err := w.LoadFiles(context.Background(), d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
+		t.Errorf("a family's folder: %v", err)
+	}
+}
