@@ -2,24 +2,26 @@ package hfilewriter
 
 import "time"
 
-// dataBlock is a finished data block on its way into the file, with what is due behind it.
+// dataBlock is a finished data block on its way into the file, with the bloom chunks that follow it.
 type dataBlock struct {
 	kind   blockType
 	buf    []byte // headerLen free bytes, then the payload
-	stored []byte // headerLen free bytes, then the payload as stored; buf where nothing is compressed
+	stored []byte // headerLen free bytes, then the payload as stored; buf if nothing is compressed
 	key    []byte // for the index
 	chunks []readyChunk
 	last   bool // of the file
 }
 
-// readyChunk is a bloom chunk that is to stand behind a data block.
+// readyChunk is a bloom chunk to be written after a data block.
 type readyChunk struct {
 	filter *bloomWriter
 	chunk  *bloomChunk
 }
 
-// assembler puts a file together from data blocks that come in order: it gives each its place, then writes the inline
-// blocks that are due (HFileWriterImpl.writeInlineBlocks). Its first error sticks.
+// assembler builds a file from data blocks that arrive in order. After each of them it writes the inline blocks that
+// are ready, a leaf index block first (HFileWriterImpl.writeInlineBlocks). HBase's reader does not depend on that
+// order; the byte-for-byte equality with its writer does. The first error sticks: nothing is written after a failed
+// block.
 type assembler struct {
 	blocks    *blockWriter
 	index     *indexWriter
@@ -56,7 +58,7 @@ func (a *assembler) tryPut(b *dataBlock) error {
 	a.times.Compressed += int64(len(b.buf) - headerLen)
 	h, err := a.blocks.put(b.kind, &b.stored, len(b.buf)-headerLen)
 	if a.blocks.codec.kind == CompressNone {
-		b.buf = b.stored // which checksums were appended to
+		b.buf = b.stored // the checksums were appended to it
 	}
 	if err != nil {
 		return err

@@ -13,14 +13,18 @@ import (
 //	     0     8   magic: the block's type
 //	     8     4   bytes that follow the header: payload as stored, and checksums
 //	    12     4   payload before compression
-//	    16     8   offset of the previous block of this type, -1 where there is none
+//	    16     8   offset of the previous block of this type, -1 for the first
 //	    24     1   checksum type: 0 NULL, 1 CRC32, 2 CRC32C
 //	    25     4   bytes per checksum
 //	    29     4   header and payload as stored, without checksums
 //	    33     n   payload, as the codec stored it
-//	  33+n   4*k   a checksum for each stretch of bytes per checksum, counted from the header's first byte
+//	  33+n   4*k   one checksum for each "bytes per checksum" bytes, counted from the header's first byte
 //
-// blockHeader is a header as read.
+// Three fields describe one length: the first size, the last size and the number of checksums must agree. A reader
+// that trusted a single one would skip to a wrong offset and read the rest of the file as garbage, so
+// parseBlockHeader compares them before any of them is used.
+//
+// blockHeader is a parsed header.
 type blockHeader struct {
 	kind             blockType
 	onDiskSize       int // header, payload as stored, checksums
@@ -31,7 +35,7 @@ type blockHeader struct {
 	onDiskData       int // header and payload as stored
 }
 
-// put encodes the header.
+// put encodes the header into the first headerLen bytes of dst.
 func (h *blockHeader) put(dst []byte) {
 	copy(dst, blockMagics[h.kind])
 	binary.BigEndian.PutUint32(dst[headerOnDiskSizeOffset:], uint32(h.onDiskSize-headerLen))
@@ -42,8 +46,9 @@ func (h *blockHeader) put(dst []byte) {
 	binary.BigEndian.PutUint32(dst[headerOnDiskDataOffset:], uint32(h.onDiskData))
 }
 
-// parseBlockHeader decodes a header and checks that its sizes agree with each other and with room, the number of bytes
-// from the header's first to the end of the blocks.
+// parseBlockHeader decodes a header and checks that its sizes agree with each other and with limit, the number of
+// bytes from the header's first byte to the end of the blocks. Nothing is allocated by a size that was not checked
+// here: a damaged header can't ask for gigabytes.
 func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	if len(b) < headerLen || limit < headerLen {
 		return h, fmt.Errorf("%w: %d bytes are too few for a block header", ErrCorrupt, min(int64(len(b)), limit))
@@ -56,6 +61,7 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	if !ok {
 		return h, fmt.Errorf("%w: checksum type %d of a %s block is unknown", ErrCorrupt, b[headerChecksumTypeOffset], kind)
 	}
+	// Sizes are Java ints: a set top bit is a negative size. Sums are in int64, so that none of them overflows.
 	u32 := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(b[at:]))) }
 	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset), u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
 	switch {
@@ -72,12 +78,12 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 		prev: int64(binary.BigEndian.Uint64(b[headerPrevBlockOffset:])), checksum: sum, bytesPerChecksum: int(per), onDiskData: int(data)}, nil
 }
 
-// checksums is how many checksums n bytes need.
+// checksums returns how many checksums n bytes need.
 func checksums(n, perChecksum int64) int64 { return (n + perChecksum - 1) / perChecksum }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// sum is the checksum of b.
+// sum returns the checksum of b; 0 for ChecksumNull.
 func (c Checksum) sum(b []byte) uint32 {
 	switch c {
 	case ChecksumCRC32C:
@@ -88,7 +94,8 @@ func (c Checksum) sum(b []byte) uint32 {
 	return 0
 }
 
-// appendChecksums appends the checksums of a block's header and stored payload to it (ChecksumUtil.generateChecksums).
+// appendChecksums appends the checksums of block, a header and its stored payload (ChecksumUtil.generateChecksums).
+// The header must be complete by then: the first checksum covers it.
 func appendChecksums(block []byte, kind Checksum, perChecksum int) []byte {
 	for data := block; len(data) > 0; {
 		n := min(perChecksum, len(data))
@@ -98,8 +105,8 @@ func appendChecksums(block []byte, kind Checksum, perChecksum int) []byte {
 	return block
 }
 
-// verifyChecksums compares a whole block's checksums with its bytes. Those of type NULL must be zero, as HBase writes
-// them: else a flip of the type would hide any other.
+// verifyChecksums compares a block's checksums with its bytes. Checksums of type NULL must be zero, as HBase writes
+// them. Otherwise one flipped byte, the checksum type, would hide every other flip in the block.
 func (h *blockHeader) verifyChecksums(block []byte) error {
 	sums := block[h.onDiskData:h.onDiskSize]
 	for at := 0; at < h.onDiskData; at += h.bytesPerChecksum {
@@ -111,13 +118,14 @@ func (h *blockHeader) verifyChecksums(block []byte) error {
 	return nil
 }
 
-// handle is where a block stands: its offset and its whole length on disk.
+// handle locates a block: its offset, and its length on disk with header and checksums.
 type handle struct {
 	offset int64
 	size   int
 }
 
-// blockWriter compresses payloads and puts blocks one behind the other.
+// blockWriter compresses payloads and writes blocks one after another. It writes strictly forward: offset is the
+// file's length so far, and what an index entry says of a block is known only after the block was written.
 type blockWriter struct {
 	out      io.Writer
 	settings *Settings
@@ -130,14 +138,15 @@ type blockWriter struct {
 
 func newBlockWriter(out io.Writer, s *Settings) *blockWriter {
 	w := &blockWriter{out: out, settings: s, codec: newCodec(s.Compression)}
+	// Each chain begins without a predecessor.
 	for i := range w.last {
 		w.last[i] = noBlock
 	}
 	return w
 }
 
-// write compresses and puts a block whose payload stands in buf behind headerLen free bytes. buf may be appended to, and
-// is free again when write returns.
+// write compresses a block and writes it. Its payload begins after headerLen free bytes of buf. write may append to
+// buf; the caller may reuse it afterwards.
 func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
 	if w.codec.kind == CompressNone {
 		return w.put(kind, &buf, len(buf)-headerLen)
@@ -149,8 +158,11 @@ func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
 	return w.put(kind, &w.scratch, len(buf)-headerLen)
 }
 
-// put gives a block its place: its payload, rawSize bytes before compression, stands as it is to be stored behind
-// headerLen free bytes. The header is filled in and the checksums appended.
+// put writes a block whose payload is stored as it is, after headerLen free bytes: it fills in the header and appends
+// the checksums. rawSize is the payload's length before compression.
+//
+// The order matters. The header is complete before the checksums are computed, and last and offset move only after a
+// successful write: a handle that was returned always points at bytes that the output accepted.
 func (w *blockWriter) put(kind blockType, block *[]byte, rawSize int) (handle, error) {
 	data, chain := len(*block), kind.chain()
 	size := data + checksumLen*int(checksums(int64(data), int64(w.settings.BytesPerChecksum)))

@@ -7,41 +7,49 @@ import (
 	"math"
 )
 
-// A compound bloom filter (CompoundBloomFilterWriter, BloomFilterChunk): chunks of bits among the data blocks, and a meta
-// block near the file's end:
+// A compound bloom filter (CompoundBloomFilterWriter, BloomFilterChunk): chunks of bits between the data blocks, and
+// a meta block near the file's end:
 //
 //	int 3             version
 //	long              bytes of all chunks
 //	int               hash functions
 //	int 1             hash type: murmur
 //	long              keys
-//	long              keys that the chunks were made for, after folding
+//	long              capacity: keys that the chunks were made for, after folding
 //	int n             chunks
 //	vint, bytes       comparator's class name; empty for filters of rows
 //	n times: long chunk's offset, int its size on disk, vint length, first key
 //
 // A chunk's payload is its bits alone: bit i is bit i%8 of byte i/8.
+//
+// A bloom filter must never deny a key that the file holds. A get trusts it: it skips the file, and the row is lost
+// to readers although it is stored. The other way round costs only one read. So each row is added before its cell is
+// written, a chunk's bits are complete before it is folded and written, and the verifier asks for every row again.
+// Chunks are found by bisection over their first keys, which therefore must ascend.
 const (
 	bloomVersion     = 3
 	bloomMurmur      = 1
 	rowColComparator = "org.apache.hadoop.hbase.CellComparatorImpl"
 )
 
-// bloomParams is what size, error rate and folding limit give (BloomFilterUtil.createBySize).
+// bloomParams follow from size, error rate and folding limit (BloomFilterUtil.createBySize). They must be HBase's to
+// the bit: the number of bits is the modulus that a reader computes again from the chunk's size.
 type bloomParams struct {
 	bytes   int
 	hashes  int
 	maxKeys int
 }
 
-// newBloomParams computes a chunk's shape with Java's mix of floats and integers.
+// newBloomParams computes them with Java's mix of float and integer arithmetic. A formula that is better
+// mathematically would give other chunks than HBase's.
 func newBloomParams(s *Settings, kind Bloom) bloomParams {
 	errorRate := s.BloomErrorRate
-	if kind == BloomRowCol { // two keys are asked for: a row's column, and the row
+	if kind == BloomRowCol { // two keys are looked up, a row's column and the row, so each may err half as often
 		errorRate = float32(1 - math.Sqrt(float64(1-errorRate)))
 	}
 	p := float64(errorRate)
 	fold := 1 << s.BloomMaxFold
+	// The size is a multiple of 1 << fold, so that it can be halved that often.
 	size := (s.BloomBlockSize + fold - 1) / fold * fold
 	bits := int64(size) * 8
 	ideal := int64(float64(bits) * (math.Ln2 * math.Ln2 / -math.Log(p)))
@@ -56,17 +64,17 @@ type bloomWriter struct {
 	rowCol bool
 
 	chunk   *bloomChunk   // being filled; nil before its first key
-	ready   []*bloomChunk // full, to be written behind the data block at hand
+	ready   []*bloomChunk // full, to be written after the current data block
 	keys    int64
 	lastKey []byte
-	batch   bloomBatch // keys of the chunk whose bits are not yet set
+	batch   bloomBatch // keys of the current chunk whose bits are not yet set
 
-	written  []indexEntry // chunks in the file, with their first keys; these are the assembler's
+	written  []indexEntry // chunks in the file, with their first keys
 	bytes    int64
 	capacity int64
 }
 
-// bloomChunk is a bloom filter of up to maxKeys keys.
+// bloomChunk is a bloom filter of at most maxKeys keys.
 type bloomChunk struct {
 	buf      []byte // headerLen free bytes, then the bits
 	keys     int
@@ -80,7 +88,8 @@ func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
 	return &bloomWriter{params: newBloomParams(s, kind), rowCol: kind == BloomRowCol}
 }
 
-// add puts a key that differs from the last one into the filter.
+// add adds a key, which must differ from the last one. A full chunk is sealed first, so that the key belongs to the
+// new chunk and is its first key.
 func (b *bloomWriter) add(key []byte) {
 	b.seal(false)
 	if b.chunk == nil {
@@ -94,7 +103,8 @@ func (b *bloomWriter) add(key []byte) {
 	b.lastKey = append(b.lastKey[:0], key...)
 }
 
-// setBits sets those of the keys in the batch, which are all of the chunk at hand.
+// setBits sets the bits of the keys in the batch. All of them belong to the current chunk: seal calls it before the
+// chunk changes.
 func (b *bloomWriter) setBits() {
 	bits := b.chunk.bits()
 	probes, n := b.batch.probes(len(bits) * 8)
@@ -107,21 +117,22 @@ func (b *bloomWriter) setBits() {
 	}
 }
 
-// bloomBatch are keys that wait to be hashed. A hash is a long chain of steps, each of which waits for the one before; four
-// side by side take not much longer than one.
+// bloomBatch holds keys that wait to be hashed. A hash is a long chain of dependent steps; four of them interleaved
+// take little longer than one.
 type bloomBatch struct {
 	n    int
 	keys [murmurWidth][]byte // copies
 }
 
-// add takes a key, and tells whether the batch is full.
+// add adds a key, and reports whether the batch is full.
 func (q *bloomBatch) add(key []byte) bool {
 	q.keys[q.n] = append(q.keys[q.n][:0], key...)
 	q.n++
 	return q.n == len(q.keys)
 }
 
-// probes gives the places of the n keys among so many bits, and empties the batch. The keys stay until the next add.
+// probes returns the bit probes of the n keys in the batch, for filters of so many bits, and empties the batch. The
+// keys stay valid until the next add.
 func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	n, q.n = q.n, 0
 	var hashes, steps [murmurWidth]int32
@@ -134,11 +145,11 @@ func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	return probes, n
 }
 
-// bitProbe are the places of a key's bits among n (BloomFilterChunk.setHashLoc): hashes that are a step apart, each
-// the remainder of Java's signed division without its sign.
+// bitProbe yields the bits of one key in a filter of n bits (BloomFilterChunk.setHashLoc): hashes that are a step
+// apart, each the absolute value of Java's signed remainder.
 type bitProbe struct {
 	hash, step int32
-	n, mask    uint32 // mask: n-1 where n is a power of two, as that of a chunk mostly is, else 0
+	n, mask    uint32 // mask: n-1 if n is a power of two, as a chunk's mostly is; otherwise 0
 }
 
 func newBitProbe(hash, step int32, n int) bitProbe {
@@ -151,7 +162,7 @@ func newBitProbe(hash, step int32, n int) bitProbe {
 
 func (p *bitProbe) next() uint32 {
 	sign := p.hash >> 31
-	magnitude := uint32((p.hash ^ sign) - sign) // of the least number, too: its bits are those of 1<<31
+	magnitude := uint32((p.hash ^ sign) - sign) // for the smallest int too: its bits are those of 1<<31
 	p.hash += p.step
 	if p.mask != 0 {
 		return magnitude & p.mask
@@ -164,7 +175,7 @@ func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
 	return &bloomChunk{buf: make([]byte, n), maxKeys: b.params.maxKeys, firstKey: bytes.Clone(firstKey)}
 }
 
-// seal makes a chunk that is full, or the last one, ready to be written.
+// seal finishes the current chunk if it is full, or if it is the last one, and queues it to be written.
 func (b *bloomWriter) seal(last bool) {
 	if b.chunk == nil || b.chunk.keys < b.params.maxKeys && !last {
 		return
@@ -175,8 +186,9 @@ func (b *bloomWriter) seal(last bool) {
 	b.chunk = nil
 }
 
-// fold halves a chunk while its keys fit in half of it (BloomFilterChunk.compactBloom): the halves are joined by OR, so
-// that a hash modulo the new size finds its bit.
+// fold halves a chunk while its keys fit in half of it (BloomFilterChunk.compactBloom). The halves are joined by OR.
+// A probe is a hash modulo the number of bits, and x mod n/2 = (x mod n) mod n/2: each bit that was set is found
+// again at the new size.
 func (c *bloomChunk) fold() {
 	bits := c.bits()
 	for len(bits)%2 == 0 && c.maxKeys > 2*c.keys {
@@ -190,7 +202,8 @@ func (c *bloomChunk) fold() {
 	c.buf = c.buf[:headerLen+len(bits)]
 }
 
-// takeReady hands over the chunks that are to stand behind the data block at hand; last: all that there are.
+// takeReady appends the chunks to be written after the current data block to to; at the end (last) the unfinished one
+// too.
 func (b *bloomWriter) takeReady(to []readyChunk, last bool) []readyChunk {
 	b.seal(last)
 	for _, c := range b.ready {
@@ -200,7 +213,7 @@ func (b *bloomWriter) takeReady(to []readyChunk, last bool) []readyChunk {
 	return to
 }
 
-// writeChunk puts a chunk.
+// writeChunk writes a chunk and records it for the meta block, in the order of the keys.
 func (b *bloomWriter) writeChunk(blocks *blockWriter, c *bloomChunk) error {
 	n := int64(len(c.bits()))
 	h, err := blocks.write(blockBloomChunk, c.buf)
@@ -228,7 +241,7 @@ func (b *bloomWriter) appendMeta(dst []byte) []byte {
 	return appendRoot(dst, b.written)
 }
 
-// bloomMeta is a meta block as read.
+// bloomMeta is a parsed meta block.
 type bloomMeta struct {
 	bytes      int64
 	hashes     int
@@ -239,7 +252,8 @@ type bloomMeta struct {
 	chunks     []indexEntry
 }
 
-// parseBloomMeta decodes a meta block; the first keys are views of it.
+// parseBloomMeta decodes a meta block. The first keys are views of it. Limits on the counts keep a damaged block from
+// costing more than its own length: 1,000 hashes are far beyond any error rate.
 func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	c := cursor{b: payload}
 	version := c.uint32()
@@ -259,16 +273,16 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	return m, err
 }
 
-// bloomContains asks one chunk's bits for a key (BloomFilterUtil.contains).
+// bloomContains reports whether one chunk's bits have a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {
 	hash := murmur(key, 0)
 	probe := newBitProbe(hash, murmur(key, hash), len(bits)*8)
 	return bloomHas(bits, &probe, hashes)
 }
 
-// bloomHas tells whether a chunk's bits are set at a key's places.
+// bloomHas reports whether all bits of a key's probe are set.
 func bloomHas(bits []byte, probe *bitProbe, hashes int) bool {
-	if len(bits) == 0 || len(bits) > math.MaxInt32/8 { // the number of bits is an int
+	if len(bits) == 0 || len(bits) > math.MaxInt32/8 { // the number of bits is an int in Java
 		return false
 	}
 	for range hashes {
@@ -280,8 +294,9 @@ func bloomHas(bits []byte, probe *bitProbe, hashes int) bool {
 	return true
 }
 
-// appendRowColKey appends the key of a row's column in a ROWCOL filter (RowColBloomContext): a flat key without family,
-// of the latest timestamp.
+// appendRowColKey appends the key of a row's column in a ROWCOL filter (RowColBloomContext): a flat key without a
+// family, with the latest timestamp. Such keys are in the order of cells, which is not the order of their bytes:
+// chunkOf compares them as keys.
 func appendRowColKey(dst, row, qualifier []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(row)))
 	dst = append(append(append(dst, row...), 0), qualifier...)
@@ -289,8 +304,9 @@ func appendRowColKey(dst, row, qualifier []byte) []byte {
 	return append(dst, indexKeyType)
 }
 
-// murmur is MurmurHash2 as HBase computes it (org.apache.hadoop.hbase.util.MurmurHash): the bytes behind the last whole
-// word are signed.
+// murmur is MurmurHash2 as HBase computes it (org.apache.hadoop.hbase.util.MurmurHash): there, the bytes after the
+// last whole word are sign-extended. A hash with unsigned bytes would deny every key with a tail byte of 0x80 or
+// more.
 func murmur(key []byte, seed int32) int32 {
 	h := uint32(seed) ^ uint32(len(key))
 	for ; len(key) >= 4; key = key[4:] {
@@ -301,14 +317,14 @@ func murmur(key []byte, seed int32) int32 {
 
 const murmurM = 0x5bd1e995
 
-// murmurMix is what the first word of b adds.
+// murmurMix returns what the first word of b contributes.
 func murmurMix(b []byte) uint32 {
 	k := binary.LittleEndian.Uint32(b) * murmurM
 	k ^= k >> 24
 	return k * murmurM
 }
 
-// murmurEnd adds the bytes behind the last whole word.
+// murmurEnd mixes in the bytes after the last whole word.
 func murmurEnd(h uint32, rest []byte) int32 {
 	if len(rest) > 0 {
 		if len(rest) >= 3 {
@@ -326,10 +342,11 @@ func murmurEnd(h uint32, rest []byte) int32 {
 	return int32(h)
 }
 
-// murmurWidth is how many keys murmurs hashes side by side.
+// murmurWidth is how many keys murmurs hashes at a time.
 const murmurWidth = 4
 
-// murmurs replaces seeds by the hashes of keys, which are murmurWidth at most.
+// murmurs replaces the seeds by the hashes of the keys, at most murmurWidth of them. Interleaving needs keys of equal
+// length; others are hashed one by one, with the same results.
 func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
 	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
 		for i, key := range keys {

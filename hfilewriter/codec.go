@@ -19,6 +19,9 @@ import (
 //	{ int c, c bytes } …           one raw compressed slice for each sliceLen bytes of payload
 //	int 0                          only where the payload is longer than one slice
 //
+// ingest/compressed reads the same framing of whole files: a stream of any length, of chunks of any size, of which nothing else
+// is known. Here a block is in memory, its header says its length, and HBase writes slices of one size.
+//
 // An empty payload is the int 0 alone. The slices' lengths are those of the codecs' 256 KiB buffers, less what a
 // codec may add to incompressible bytes.
 const (
@@ -50,7 +53,8 @@ type codec struct {
 
 func newCodec(kind Compression) *codec { return &codec{kind: kind} }
 
-// compress appends the stored form of payload to dst.
+// compress appends the stored form of payload to dst. Slice lengths are part of HBase's bytes: the same payload cut
+// elsewhere would decompress to the same cells, but the file would not be the one that HBase writes.
 func (c *codec) compress(dst, payload []byte) ([]byte, error) {
 	switch c.kind {
 	case CompressNone:
@@ -70,6 +74,7 @@ func (c *codec) compress(dst, payload []byte) ([]byte, error) {
 		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 		rest = rest[n:]
 	}
+	// BlockCompressorStream.finish writes a final length of 0 if write had filled more than one slice.
 	if len(payload) > slice {
 		dst = append(dst, 0, 0, 0, 0)
 	}
@@ -113,7 +118,7 @@ func (c *codec) gzip(dst, payload []byte) ([]byte, error) {
 	return out.buf, nil
 }
 
-// The zstd coders are costly to make and safe for concurrent use as they are used here, so the process has one of each.
+// The zstd coders are costly to make and, used this way, safe for concurrent use, so the process has one of each.
 // Their options can't fail.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
@@ -133,8 +138,8 @@ func (w *appendWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// decompress gives the payload of stored bytes, which a header says is n bytes long, in dst's room or new room. It
-// believes n only as far as the stored bytes bear it out.
+// decompress returns the payload of stored bytes, n bytes long by the header, in dst's memory or new memory. It
+// allocates by slice, not by n: a damaged length can't claim more memory than the stored bytes can decompress to.
 func (c *codec) decompress(dst, stored []byte, n int) ([]byte, error) {
 	switch c.kind {
 	case CompressNone:
@@ -170,7 +175,7 @@ func (c *codec) decompress(dst, stored []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// decompressSlice appends a slice's bytes, which must be between 1 and most.
+// decompressSlice appends a slice's bytes, at least 1 and at most most.
 func (c *codec) decompressSlice(dst, src []byte, most int) ([]byte, error) {
 	most = min(most, codecBuffer)
 	at := len(dst)
@@ -210,7 +215,7 @@ func (c *codec) gunzip(dst, stored []byte, n int) ([]byte, error) {
 	return out.buf, nil
 }
 
-// grow makes room for n more bytes behind dst.
+// grow ensures capacity for n more bytes after dst.
 func grow(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) >= n {
 		return dst

@@ -7,37 +7,39 @@ import (
 	"bulkload/cell"
 )
 
-// columnCache is what a decoder of FAST_DIFF remembers of a table's columns. The rows of a table have mostly the same columns
-// one behind the other, and so the bytes between two values are mostly those of the row before: where they are, they need
-// not be taken apart again, and what has been checked of the key that they stand for holds again.
+// columnCache is a FAST_DIFF decoder's memory of a table's columns. Most rows of a table have the same columns in the
+// same order, so the bytes between two values are mostly those of the row before. Where they are equal, they need not
+// be parsed again, and what was checked of the key that they encode holds again.
 //
-// Only cells are learned that are Puts with the timestamp and type of the cell before, in the same row.
+// Only cells are cached that are Puts with the timestamp and type of the cell before them, in the same row. That is
+// what makes the shortcut safe: such a cell's key follows from the bytes compared, the row, and the timestamp, all of
+// which are part of the comparison. Whatever doesn't match byte for byte is decoded in full.
 type columnCache struct {
 	columns []cachedColumn
 	byName  map[string]int
-	full    bool // the table has too many columns for it
+	full    bool // the table has more columns than the cache holds
 }
 
-// cachedColumn is a qualifier, which never changes, and the ways on from it that were seen last.
+// cachedColumn is a qualifier, which never changes, and the last two transitions that were seen from it.
 type cachedColumn struct {
 	qualifier   []byte
 	transitions [2]transition
 }
 
-// transition leads from one column to the next. As long as rows have the same length and timestamp, the bytes of it are the
+// transition leads from one column to the next. As long as rows have the same length and timestamp, its bytes are the
 // same.
 type transition struct {
 	to     int  // index of the column
-	flag   byte // without what is said of the value
+	flag   byte // without the bits that describe the value
 	shared int  // leading bytes of the qualifier that are equal
 
-	qualifierAt   int    // in the keys for which the bytes were made; 0: there is no step
+	qualifierAt   int    // in the keys that the bytes were made for; 0: no transition yet
 	timestampByte byte   // last byte of the timestamp, likewise
 	keyLen        int    // of those keys
-	length        []byte // the key's length where it is not the same
+	length        []byte // the key's length, if it differs from the last key's
 	rest          []byte // common, rest of the qualifier, last byte of the timestamp
 
-	// The same as words, little-endian, to be compared at once: flag and length, and the first 16 bytes of rest.
+	// The same bytes as little-endian words, to be compared at once: flag and length, and the first 16 bytes of rest.
 	head, headMask uint64
 	words, masks   [2]uint64
 }
@@ -59,7 +61,7 @@ func (s *transition) encodeFor(qualifier []byte, qualifierAt int, stamp byte) {
 	}
 }
 
-// maskedWord is the first eight bytes as a little-endian word, and a mask of those that there are.
+// maskedWord returns the first eight bytes as a little-endian word, and a mask of those that exist.
 func maskedWord(b []byte) (word, mask uint64) {
 	for i, c := range b[:min(len(b), 8)] {
 		word |= uint64(c) << (8 * i)
@@ -68,13 +70,13 @@ func maskedWord(b []byte) (word, mask uint64) {
 	return word, mask
 }
 
-// maxCachedColumns bounds the columns remembered: a wide table has no end of qualifiers.
+// maxCachedColumns bounds the cache: a wide table may have any number of qualifiers.
 const maxCachedColumns = 1024
 
-// valueFlags say nothing of the key.
+// valueFlags describe the value, not the key.
 const valueFlags = fastDiffSameValueLen | fastDiffSameValue
 
-// column finds a qualifier's column, and makes it where there is room; -1 where there is none.
+// column returns the index of a qualifier's column, which it adds if it is new; -1 if the cache is full.
 func (l *columnCache) column(qualifier []byte, guess int) int {
 	if guess < len(l.columns) && bytes.Equal(l.columns[guess].qualifier, qualifier) {
 		return guess
@@ -83,7 +85,7 @@ func (l *columnCache) column(qualifier []byte, guess int) int {
 		return i
 	}
 	if len(l.columns) == maxCachedColumns {
-		l.full = true // what there is stays: the numbers have been told
+		l.full = true // the columns stay: their numbers are known to callers
 		return -1
 	}
 	if l.byName == nil {
@@ -95,7 +97,7 @@ func (l *columnCache) column(qualifier []byte, guess int) int {
 	return i
 }
 
-// currentColumn is the last cell's column; -1 where there is none.
+// currentColumn is the last cell's column; -1 if it has none.
 func (d *blockDecoder) currentColumn() int {
 	if d.encoding != EncodeFastDiff {
 		return -1
@@ -103,7 +105,7 @@ func (d *blockDecoder) currentColumn() int {
 	return d.column
 }
 
-// cacheRowStart begins at a cell that was decoded in full and is the first that the decoder saw of a row.
+// cacheRowStart handles the first cell of a row, which was decoded in full.
 func (d *blockDecoder) cacheRowStart() {
 	d.column = -1
 	if d.kind == byte(cell.Put) && !d.tags && !d.cache.full {
@@ -112,8 +114,8 @@ func (d *blockDecoder) cacheRowStart() {
 	}
 }
 
-// cacheTransition remembers the way to a cell of the same row that was decoded in full, whose flag and rest of the qualifier
-// were as given.
+// cacheTransition records how a cell of the same row, which was decoded in full, followed the one before. flag and
+// rest are its flag and the rest of its qualifier, before the timestamp of the cell before it.
 func (d *blockDecoder) cacheTransition(flag byte, rest []byte, before uint64) {
 	from := d.column
 	d.column = -1
@@ -131,7 +133,7 @@ func (d *blockDecoder) cacheTransition(flag byte, rest []byte, before uint64) {
 	transitions[0].encodeFor(d.cell.Qualifier, d.qualifierAt, byte(d.timestamp))
 }
 
-// nextCached decodes a cell whose key is that of a step known from the last cell's column; false where it is none.
+// nextCached decodes a cell that a known transition from the last cell's column leads to; false if there is none.
 func (d *blockDecoder) nextCached() bool {
 	if d.column < 0 {
 		return false
@@ -165,7 +167,7 @@ func (d *blockDecoder) follow(s *transition) bool {
 		at++
 		if valueLen >= 0x80 {
 			valueLen = valueLen&0x7f | int(b[at])<<7
-			if b[at] >= 0x80 { // a value of 16 KiB and more takes the long way
+			if b[at] >= 0x80 { // values of 16 KiB and more are decoded in full
 				return false
 			}
 			at++
@@ -202,7 +204,7 @@ func (d *blockDecoder) follow(s *transition) bool {
 	return true
 }
 
-// cachedRun are cells that stand behind each other in a row, each reached by a step known from the one before.
+// cachedRun holds consecutive cells of one row, each reached by a known transition from the one before.
 type cachedRun struct {
 	n                    int
 	columns              [maxCachedRun]int32
@@ -211,7 +213,7 @@ type cachedRun struct {
 	largest              int64 // length of the longest key and value together
 }
 
-// maxCachedRun bounds the cells decoded at once.
+// maxCachedRun bounds the cells decoded at a time.
 const maxCachedRun = 256
 
 func (k *cachedRun) clear() { k.n, k.keyBytes, k.valueBytes, k.largest = 0, 0, 0, 0 }
@@ -224,7 +226,7 @@ func (k *cachedRun) add(column, keyLen int, value []byte) {
 	k.largest = max(k.largest, int64(keyLen+len(value)))
 }
 
-// countCached adds the cells behind the last one that known steps lead to, as many as there is room for.
+// decodeCached appends the following cells as long as known transitions lead to them and there is space in k.
 func (d *blockDecoder) decodeCached(k *cachedRun) {
 	for d.column >= 0 {
 		d.decodeFast(k)
@@ -235,11 +237,12 @@ func (d *blockDecoder) decodeCached(k *cachedRun) {
 	}
 }
 
-// transitionWindow is how much of a step hurry looks at: flag, length of the key, length of the value, and the rest as words.
+// transitionWindow is how many bytes of a transition decodeFast may read: flag, key length, value length, and rest as
+// two words.
 const transitionWindow = 1 + 5 + 1 + 16
 
-// decodeFast does what nextCached does, comparing words, as long as cells take the first of the two steps, have short names
-// and values, and stand well within the block.
+// decodeFast does the work of nextCached by comparing words. It stops at the first cell that does not take the first
+// of the two transitions, has a long name or value, or is near the block's end.
 func (d *blockDecoder) decodeFast(k *cachedRun) {
 	b, at, value, column, stamp := d.in.b, d.in.at, d.value, d.column, byte(d.timestamp)
 	n, keyBytes, valueBytes, largest := k.n, k.keyBytes, k.valueBytes, k.largest
@@ -292,7 +295,8 @@ func (d *blockDecoder) decodeFast(k *cachedRun) {
 	}
 }
 
-// syncPrev makes the key of the last cell, which learned cells have left behind.
+// materializeKey builds the key of the last cell, which cached cells skip. The next cell that is decoded in full is a
+// difference to it: with a stale key it would get bytes of an older qualifier.
 func (d *blockDecoder) materializeKey() {
 	d.keyStale = false
 	qualifier := d.cell.Qualifier

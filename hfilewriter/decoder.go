@@ -7,7 +7,7 @@ import (
 	"bulkload/cell"
 )
 
-// blockDecoder gives back the cells of one data block after another.
+// blockDecoder decodes the cells of one data block after another.
 type blockDecoder struct {
 	encoding Encoding
 	tags     bool // the file has tags, which are skipped
@@ -16,25 +16,25 @@ type blockDecoder struct {
 	in        cursor
 	first     bool // the next cell is the block's first
 	key       []byte
-	keyBuf    []byte // the room of key where an encoding puts it together
+	keyBuf    []byte // the memory of key, for encodings that assemble it
 	value     []byte // a view of the payload
 	family    []byte // of the cells, for encodings that store it once
 	timestamp uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
 	kind      byte
 	cell      cell.Cell
-	// sameRow: the encoding says that row and family are those of the cell before, so nobody need compare them.
+	// sameRow: the encoding says that row and family are those of the cell before, so they need no comparison.
 	sameRow bool
 
 	// FAST_DIFF only.
 	cache       columnCache
-	column      int  // the last cell's in learned; -1: not known
+	column      int  // the last cell's in cache; -1: unknown
 	firstColumn int  // of the last row
 	qualifierAt int  // in the last key
-	cached      bool // the last cell was a learned one
+	cached      bool // the last cell came from the cache
 	keyStale    bool // key is not yet the last cell's
 }
 
-// begin takes a block's payload.
+// begin starts a block.
 func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 	d.in = cursor{b: payload}
 	d.first, d.key, d.value, d.family = true, nil, nil, d.family[:0]
@@ -49,7 +49,7 @@ func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 		d.in.fail("block of encoding %s in a file of encoding %s", id, d.encoding)
 	}
 	if d.encoding.storesSize() {
-		d.in.uint32() // the unencoded length: nothing here needs it
+		d.in.uint32() // the unencoded length, which nothing here needs
 	}
 	if d.encoding == EncodeRowIndexV1 {
 		d.trimRowIndex()
@@ -57,7 +57,7 @@ func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 	return d.in.err
 }
 
-// next decodes a cell; false at the end of the block or at an error.
+// next decodes a cell; false at the end of the block or on an error.
 func (d *blockDecoder) next() (bool, error) {
 	if d.in.at == len(d.in.b) || d.in.bad() {
 		return false, d.in.err
@@ -100,7 +100,7 @@ func (d *blockDecoder) nextFast() (bool, error) {
 	return true, nil
 }
 
-// finishCell makes the cell out of what was decoded.
+// finishCell assembles the cell from what was decoded.
 func (d *blockDecoder) finishCell() (bool, error) {
 	if d.mvcc {
 		d.in.vlong()
@@ -125,7 +125,8 @@ func (d *blockDecoder) finishCell() (bool, error) {
 	return true, nil
 }
 
-// nextInRow makes the next cell of the same row out of the key, whose lengths have been checked.
+// nextInRow assembles the next cell of the same row from the key, whose lengths were checked with the row's first
+// cell.
 func (d *blockDecoder) nextInRow() {
 	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
@@ -137,13 +138,13 @@ func (d *blockDecoder) nextInRow() {
 // rowLen is the length of the last key's row.
 func (d *blockDecoder) rowLen() int { return int(binary.BigEndian.Uint16(d.key)) }
 
-// setKey copies a key into room that later keys grow in.
+// setKey copies a key into memory in which later keys are assembled.
 func (d *blockDecoder) setKey(key []byte) {
 	d.keyBuf = append(d.keyBuf[:0], key...)
 	d.key = d.keyBuf
 }
 
-// resizeKey makes the key n bytes long and keeps its first bytes.
+// resizeKey makes the key n bytes long and keeps its first keep bytes.
 func (d *blockDecoder) resizeKey(n, keep int) {
 	if n > cap(d.keyBuf) {
 		bigger := make([]byte, n, 2*n)
@@ -153,14 +154,15 @@ func (d *blockDecoder) resizeKey(n, keep int) {
 	d.key = d.keyBuf[:n]
 }
 
-// skipTags passes over the tags of an encoded cell.
+// skipTags skips the tags of an encoded cell.
 func (d *blockDecoder) skipTags() {
 	if d.tags {
 		d.in.bytes(d.in.compressedInt())
 	}
 }
 
-// cursor reads the parts of a payload. Its first error sticks, and what is read after it is zero.
+// cursor reads the parts of a payload. The first error sticks, and everything read after it is zero: callers may read
+// several parts and check once.
 type cursor struct {
 	b   []byte
 	at  int
@@ -169,7 +171,7 @@ type cursor struct {
 
 func (c *cursor) bad() bool { return c.err != nil }
 
-// fail records what is wrong at the present place.
+// fail records what is wrong at the current position.
 func (c *cursor) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: at payload byte %d: %s", ErrCorrupt, c.at, fmt.Sprintf(format, args...))
@@ -224,9 +226,9 @@ func (c *cursor) uint64() uint64 {
 	return 0
 }
 
-// compressedInt reads what appendCompressedInt writes; more than an int's worth is an error.
+// compressedInt reads what appendCompressedInt writes. Anything larger than an int is an error.
 func (c *cursor) compressedInt() int {
-	if c.at < len(c.b) && c.b[c.at] < 0x80 && c.err == nil { // mostly
+	if c.at < len(c.b) && c.b[c.at] < 0x80 && c.err == nil { // the usual case
 		c.at++
 		return int(c.b[c.at-1])
 	}
@@ -247,7 +249,7 @@ func (c *cursor) compressedInt() int {
 
 // vlong reads a Hadoop vlong or vint (WritableUtils.readVLong).
 func (c *cursor) vlong() int64 {
-	if c.at < len(c.b) && c.b[c.at] == 0 && c.err == nil { // mostly
+	if c.at < len(c.b) && c.b[c.at] == 0 && c.err == nil { // the usual case
 		c.at++
 		return 0
 	}
@@ -269,8 +271,8 @@ func (c *cursor) vlong() int64 {
 	return v
 }
 
-// appendVInt appends a Hadoop vint or vlong (WritableUtils.writeVLong): one byte for -112 to 127, else a byte that tells
-// sign and length, and the bytes of the value or its complement, big-endian.
+// appendVInt appends a Hadoop vint or vlong (WritableUtils.writeVLong): one byte for -112 to 127, otherwise a byte
+// with sign and length, and then the bytes of the value or its complement, big-endian.
 func appendVInt(dst []byte, v int64) []byte {
 	if v >= -112 && v <= 127 {
 		return append(dst, byte(v))
@@ -290,7 +292,7 @@ func appendVInt(dst []byte, v int64) []byte {
 	return dst
 }
 
-// vintLen is how many bytes appendVInt takes for a length.
+// vintLen is how many bytes appendVInt appends for a length.
 func vintLen(v int) int {
 	n := 1
 	if v > 127 {

@@ -8,36 +8,36 @@ import (
 	"bulkload/cell"
 )
 
-// An encoded data block begins with the 2-byte id of its encoding; a block without encoding with its first cell.
-// PREFIX, DIFF and FAST_DIFF store next the sum of the cells' unencoded lengths, a 4-byte int
-// (BufferedDataBlockEncoder.startBlockEncoding, endBlockEncoding). Every block starts afresh: its first cell is
-// written in full.
+// An encoded data block begins with the 2-byte id of its encoding, a block without encoding with its first cell. In
+// PREFIX, DIFF and FAST_DIFF blocks the sum of the cells' unencoded lengths follows, a 4-byte int
+// (BufferedDataBlockEncoder.startBlockEncoding, endBlockEncoding). The first cell of every block is written in full,
+// because a reader enters a file at any block.
 //
-// After each cell stands its sequence id, a vlong, which is the byte 0 in every file that this package writes.
+// Each cell is followed by its sequence ID, a vlong: the byte 0 in every file that this package writes.
 const encodingIDLen = 2
 
-// blockEncoder turns the cells of one data block after another into payloads.
+// blockEncoder encodes the cells of one data block after another.
 type blockEncoder struct {
 	encoding  Encoding
 	buf       []byte // headerLen free bytes, then the payload so far
 	start     int    // of the first cell in buf
 	cells     int    // in this block
-	unencoded int    // sum of the cells' lengths in a block without encoding
+	unencoded int    // sum of the cells' lengths as a block without encoding has them
 	rows      []uint32
-	rowAt     int // of the last plain cell's key in buf
+	rowAt     int // offset in buf of the last unencoded cell's key
 	prev      previous
 }
 
-// previous is the last cell added to a file: what the next one is compared with.
+// previous is the last cell added to a file, which the next one is compared with.
 type previous struct {
 	row, family, qualifier []byte // copies
 	timestamp              int64
 	kind                   cell.Type
 	keyLen                 int
-	value                  span // in the encoder's buf; of this block only
+	value                  span // in the encoder's buf; valid in this block only
 }
 
-// span is a stretch of a buffer that may move.
+// span is a range of a buffer that may be reallocated.
 type span struct{ at, len int }
 
 func (s span) of(buf []byte) []byte { return buf[s.at : s.at+s.len] }
@@ -57,13 +57,14 @@ func (e *blockEncoder) begin() {
 	e.cells, e.unencoded, e.rows = 0, 0, e.rows[:0]
 }
 
-// storesSize tells whether the unencoded length stands behind the id.
+// storesSize reports whether the unencoded length follows the id.
 func (e Encoding) storesSize() bool {
 	return e == EncodePrefix || e == EncodeDiff || e == EncodeFastDiff
 }
 
-// full tells whether a block is to end before the next cell (HFileWriterImpl.checkBlockBoundary,
-// HFileBlock.Writer.encodedBlockSizeWritten and blockSizeWritten): neither the header nor the id nor the size counts.
+// full reports whether the block ends before the next cell (HFileWriterImpl.checkBlockBoundary,
+// HFileBlock.Writer.encodedBlockSizeWritten and blockSizeWritten). Header, id and size do not count. Where blocks end
+// decides every byte of the file, so this has to be HBase's rule exactly.
 func (e *blockEncoder) full(blockSize int) bool {
 	return e.unencoded >= blockSize || len(e.buf)-e.start+4*len(e.rows) >= blockSize
 }
@@ -78,7 +79,7 @@ func (e *blockEncoder) end() {
 	}
 }
 
-// add encodes a cell, whose lengths have been checked.
+// add encodes a cell, whose lengths were checked.
 func (e *blockEncoder) add(c *cell.Cell) {
 	keyLen := keyOverhead + len(c.Row) + len(c.Family) + len(c.Qualifier)
 	switch e.encoding {
@@ -99,13 +100,13 @@ func (e *blockEncoder) add(c *cell.Cell) {
 	e.prev.set(c, keyLen)
 }
 
-// appendValue writes the cell's value and remembers where.
+// appendValue writes the cell's value and records its position.
 func (e *blockEncoder) appendValue(value []byte) {
 	e.prev.value = span{len(e.buf), len(value)}
 	e.buf = append(e.buf, value...)
 }
 
-// set remembers a cell's key; its value was remembered as it was written.
+// set records a cell's key; its value was recorded as it was written.
 func (p *previous) set(c *cell.Cell, keyLen int) {
 	p.row = append(p.row[:0], c.Row...)
 	p.family = append(p.family[:0], c.Family...)
@@ -113,7 +114,7 @@ func (p *previous) set(c *cell.Cell, keyLen int) {
 	p.timestamp, p.kind, p.keyLen = c.Timestamp, c.Type, keyLen
 }
 
-// update remembers the key of a cell that stands at a place seen from p; what is the same is not copied again.
+// update records the key of a cell whose order relative to p is at. Parts that are equal are not copied again.
 func (p *previous) update(c *cell.Cell, at order) {
 	if at == newRow {
 		p.row = append(p.row[:0], c.Row...)
@@ -125,14 +126,14 @@ func (p *previous) update(c *cell.Cell, at order) {
 	p.timestamp, p.kind = c.Timestamp, c.Type
 }
 
-// cell is the remembered key as a cell without value.
+// cell returns the recorded key as a cell without a value.
 func (p *previous) cell() cell.Cell {
 	return cell.Cell{Row: p.row, Family: p.family, Qualifier: p.qualifier, Timestamp: p.timestamp, Type: p.kind}
 }
 
-// common is how many leading bytes of the flat keys of p and c are equal, to the end of the qualifier at most; families
-// count as equal (PrivateCellUtil.findCommonPrefixInFlatKey). Rows of different length share no byte of the row, only,
-// it may be, the first one of the length.
+// common returns how many leading bytes of the flat keys of p and c are equal, at most to the end of the qualifier;
+// families count as equal (PrivateCellUtil.findCommonPrefixInFlatKey). Rows of different length share no byte of the
+// row, and at most the first byte of the length.
 func (p *previous) common(c *cell.Cell) int {
 	if len(c.Row) != len(p.row) {
 		if len(c.Row)>>8 == len(p.row)>>8 {
@@ -152,7 +153,7 @@ func qualifierOffset(rowLen, familyLen int) int {
 	return rowLengthLen + rowLen + familyLengthLen + familyLen
 }
 
-// appendRowRest appends what follows the first common bytes of the 2-byte row length and the row
+// appendRowRest appends what follows the first common bytes of 2-byte row length and row
 // (BufferedDataBlockEncoder.writeRowKeyExcludingCommon).
 func appendRowRest(dst, row []byte, common int) []byte {
 	switch common {
@@ -177,7 +178,8 @@ func appendKey(dst []byte, c *cell.Cell) []byte {
 	return append(dst, byte(c.Type))
 }
 
-// parseKey gives the parts of a flat key as views of it.
+// parseKey returns the parts of a flat key as views of it. Each length is checked against the bytes that are left, so
+// no damaged key makes it panic.
 func parseKey(key []byte) (c cell.Cell, err error) {
 	if len(key) < keyOverhead {
 		return c, fmt.Errorf("%w: key of %d bytes", ErrCorrupt, len(key))
@@ -198,7 +200,7 @@ func parseKey(key []byte) (c cell.Cell, err error) {
 	return c, nil
 }
 
-// commonPrefix is how many leading bytes of a and b are equal.
+// commonPrefix returns how many leading bytes of a and b are equal.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -213,7 +215,7 @@ func commonPrefix(a, b []byte) int {
 	return i
 }
 
-// appendCompressedInt appends a length: seven bits a byte, low ones first, 0x80 where more follow
+// appendCompressedInt appends a length: seven bits a byte, low ones first, 0x80 set if more follow
 // (ByteBufferUtils.putCompressedInt).
 func appendCompressedInt(dst []byte, n int) []byte {
 	if n < 0x80 {

@@ -7,13 +7,13 @@ import (
 )
 
 // DIFF (DiffKeyDeltaEncoder.compressSingleKeyValue). Before the first cell of a block: byte family length, family.
-// Then of each cell:
+// Then for each cell:
 //
 //	byte flag
-//	[compressed int key length] [compressed int value length]   unless the same
+//	[compressed int key length] [compressed int value length]   unless equal
 //	compressed int common, rest of row and qualifier            as FAST_DIFF; the first cell has its row and qualifier
-//	timestamp, or what it is less than the one before: 1 to 8 bytes, low ones first, of its absolute value
-//	[byte type]                                                 unless the same
+//	timestamp, or the one before less it: 1 to 8 bytes of the absolute value, low ones first
+//	[byte type]                                                 unless equal
 //	value
 //	[compressed int tags length, tags] [vlong sequence id]
 const (
@@ -74,7 +74,7 @@ func (e *blockEncoder) addDiff(c *cell.Cell, keyLen int) {
 	e.appendValue(c.Value)
 }
 
-// storedLen is how many bytes the absolute value of v takes, 1 to 8; 8 for the smallest number, which has none.
+// storedLen is how many bytes the absolute value of v needs, 1 to 8; 8 for the smallest number, which has none.
 func storedLen(v int64) int {
 	if v < 0 {
 		v = -v
@@ -82,7 +82,7 @@ func storedLen(v int64) int {
 	return max(1, (bits.Len64(uint64(v))+7)/8)
 }
 
-// zeroKey stands for the key before a block's first cell, which shares nothing with it.
+// zeroKey is the key before a block's first cell, which shares nothing with it.
 var zeroKey [keyOverhead]byte
 
 func (d *blockDecoder) nextDiff() {

@@ -8,21 +8,21 @@ import (
 	"bulkload/cell"
 )
 
-// FAST_DIFF (FastDiffDeltaEncoder.compressSingleKeyValue) stores of a cell what differs from the one before:
+// FAST_DIFF (FastDiffDeltaEncoder.compressSingleKeyValue) stores a cell's differences from the one before:
 //
 //	byte flag
-//	[compressed int key length]     unless the same
-//	[compressed int value length]   unless the same
-//	compressed int common           leading bytes of the key that are equal, to the end of the qualifier
-//	rest of row length and row, and the whole qualifier, where the row differs; else the rest of the qualifier
+//	[compressed int key length]     unless equal
+//	[compressed int value length]   unless equal
+//	compressed int common           leading bytes of the key that are equal, at most to the end of the qualifier
+//	rest of row length and row, and the whole qualifier, if the row differs; otherwise the rest of the qualifier
 //	last 1 to 8 bytes of the timestamp
-//	[byte type]                     unless the same
-//	[value]                         unless the same
+//	[byte type]                     unless equal
+//	[value]                         unless equal
 //	[compressed int tags length, tags] [vlong sequence id]
 //
-// The first cell of a block has flag 0, common 0 and its whole key. The family stands nowhere else.
+// The first cell of a block has flag 0, common 0 and its whole key. The family is stored nowhere else.
 const (
-	fastDiffTimestamp    = 0x07 // how many leading bytes of the timestamp are the same, 7 at most
+	fastDiffTimestamp    = 0x07 // how many leading bytes of the timestamp are equal, at most 7
 	fastDiffSameKeyLen   = 0x08
 	fastDiffSameValueLen = 0x10
 	fastDiffSameType     = 0x20
@@ -83,7 +83,7 @@ func (e *blockEncoder) appendKeyRest(c *cell.Cell) {
 	e.buf = append(e.buf, c.Qualifier[common-qualifierOffset(len(c.Row), len(c.Family)):]...)
 }
 
-// nextFastDiff decodes a cell. It gives the flag, and where the row goes on the rest of the qualifier.
+// nextFastDiff decodes a cell. It returns the flag and, in the same row, the rest of the qualifier.
 func (d *blockDecoder) nextFastDiff() (flag byte, rest []byte) {
 	flag = d.in.byte()
 	keyLen, valueLen := len(d.key), len(d.value)
@@ -124,13 +124,13 @@ func (d *blockDecoder) firstFullKey(keyLen, common int) {
 		return
 	}
 	d.setKey(d.in.bytes(keyLen))
-	if len(d.key) >= keyOverhead { // else the key is refused when it is parsed
+	if len(d.key) >= keyOverhead { // otherwise the key is refused when it is parsed
 		tail := d.keyTail()
 		d.timestamp, d.kind = be64(tail[:]), tail[timestampLen]
 	}
 }
 
-// putTail writes timestamp and type into a key that will be parsed. Where the row goes on nobody looks for them there.
+// putTail writes timestamp and type into a key that will be parsed. In the same row nobody reads them there.
 func (d *blockDecoder) putTail() {
 	if !d.sameRow {
 		putBE64(d.key[len(d.key)-timestampLen-typeLen:], d.timestamp)
@@ -138,7 +138,7 @@ func (d *blockDecoder) putTail() {
 	}
 }
 
-// timestampRest reads the last bytes of a timestamp whose first ones are those of the last one.
+// timestampRest reads the last bytes of a timestamp, whose first ones are those of the last timestamp.
 func (c *cursor) timestampRest(last uint64, same int) uint64 {
 	rest := c.bytes(timestampLen - same)
 	v := last >> (8 * len(rest)) // 64 makes it 0
@@ -154,12 +154,12 @@ func (d *blockDecoder) keyTail() (tail [timestampLen + typeLen]byte) {
 	return tail
 }
 
-// nextKeyRest makes the next key of keyLen bytes out of the last one and the rest of row and qualifier, and leaves its
-// timestamp and type to be filled in; false where the input is bad.
+// nextKeyRest makes the next key, keyLen bytes long, out of the last one and the rest of row and qualifier. Its
+// timestamp and type are filled in later. It returns false if the input is bad.
 func (d *blockDecoder) nextKeyRest(keyLen, common int) bool {
 	end := keyLen - timestampLen - typeLen // of the qualifier
 	oldRowLen := d.rowLen()
-	// What is common ends with the qualifier at the latest: no encoder counts the bytes of the timestamp in.
+	// The common part ends with the qualifier at the latest: no encoder counts bytes of the timestamp.
 	if d.in.bad() || common > len(d.key)-timestampLen-typeLen || keyLen < keyOverhead || keyLen > maxKeyLen || end < common {
 		d.in.fail("key of %d bytes shares %d with one of %d", keyLen, common, len(d.key))
 		return false
@@ -177,7 +177,7 @@ func (d *blockDecoder) nextKeyRest(keyLen, common int) bool {
 	return d.nextRow(keyLen, common)
 }
 
-// nextRow makes the next key's row, family and qualifier where the row differs from the last one's.
+// nextRow makes the next key's row, family and qualifier if the row differs from the last one.
 func (d *blockDecoder) nextRow(keyLen, common int) bool {
 	end := keyLen - timestampLen - typeLen
 	var length [rowLengthLen]byte

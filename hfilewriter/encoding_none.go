@@ -28,7 +28,7 @@ func (d *blockDecoder) nextUnencoded() {
 	}
 }
 
-// ROW_INDEX_V1 (RowIndexEncoderV1) stores plain cells, then where each row begins:
+// ROW_INDEX_V1 (RowIndexEncoderV1) stores unencoded cells, then the offset of each row:
 //
 //	int n, int offset[n]   of a row's first cell, from the block's first cell
 //	int length of all cells
@@ -48,7 +48,8 @@ func (e *blockEncoder) endRowIndex() {
 	e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(cells))
 }
 
-// trimRowIndex takes the row index off a payload and leaves the cells. The index must lie behind them exactly.
+// trimRowIndex removes the row index from a payload and leaves the cells. The index must follow them exactly: HBase
+// bisects in it, and an index of another length would send gets into the middle of a cell.
 func (d *blockDecoder) trimRowIndex() {
 	b := d.in.rest()
 	if len(b) < 8 {

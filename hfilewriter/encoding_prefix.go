@@ -9,10 +9,11 @@ import (
 // PREFIX (PrefixKeyDeltaEncoder.addKV):
 //
 //	compressed int key length less common, compressed int value length, compressed int common
-//	the key from its byte common on, value
+//	the key's bytes after the first common ones, value
 //	[compressed int tags length, tags] [vlong sequence id]
 //
-// Here common counts equal bytes of timestamp and type too. The first cell of a block has common 0.
+// Unlike in DIFF and FAST_DIFF, common counts equal bytes of timestamp and type too. The first cell of a block has
+// common 0.
 func (e *blockEncoder) addPrefix(c *cell.Cell, keyLen int) {
 	common := 0
 	if e.cells > 0 {
@@ -27,7 +28,7 @@ func (e *blockEncoder) addPrefix(c *cell.Cell, keyLen int) {
 	e.appendValue(c.Value)
 }
 
-// commonToEnd is common, and where row and qualifier are the same goes on into timestamp and type.
+// commonToEnd is common, and continues into timestamp and type if row and qualifier are equal.
 func (p *previous) commonToEnd(c *cell.Cell, keyLen int) int {
 	n := p.common(c)
 	if n < keyLen-timestampLen-typeLen || len(p.qualifier) != len(c.Qualifier) {

@@ -11,9 +11,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The file info block (HFileInfo.write): "PBUF", then a length-delimited FileInfoProto, whose field 1 is repeated:
-// BytesBytesPair { bytes first = 1; bytes second = 2 }, sorted by key. Booleans are one byte, ff or 00; numbers are
-// big-endian.
+// The file info block (HFileInfo.write):
+//
+//	"PBUF"
+//	varint length, FileInfoProto: field 1, repeated, BytesBytesPair { bytes first = 1; bytes second = 2 }
+//
+// The pairs are sorted by key. Booleans are one byte, ff or 00; numbers are big-endian, 4 or 8 bytes by key.
+//
+// HBase takes more than statistics from it. A wrong LASTKEY hides the cells after it, a wrong TIMERANGE those outside
+// it, a wrong DATA_BLOCK_ENCODING makes every block unreadable, and BLOOM_FILTER_TYPE decides whether the filter is
+// asked. The verifier reads the cells by what is written here, and checkInfo (verify.go) compares the rest with them.
 const fileInfoMagic = "PBUF"
 
 // The keys of a bulk-loaded file's info (HFileInfo, HStoreFile, BloomFilterFactory).
@@ -21,10 +28,10 @@ const (
 	infoAvgKeyLen          = "hfile.AVG_KEY_LEN"             // int
 	infoAvgValueLen        = "hfile.AVG_VALUE_LEN"           // int
 	infoCreateTime         = "hfile.CREATE_TIME_TS"          // long, epoch ms
-	infoBiggestKey         = "hfile.KEY_OF_BIGGEST_CELL"     // key of the first of the largest cells
+	infoBiggestKey         = "hfile.KEY_OF_BIGGEST_CELL"     // key of the first cell among the largest
 	infoBiggestLen         = "hfile.LEN_OF_BIGGEST_CELL"     // long
 	infoLastKey            = "hfile.LASTKEY"                 // key
-	infoMaxTagsLen         = "hfile.MAX_TAGS_LEN"            // int; its presence says that cells have tags
+	infoMaxTagsLen         = "hfile.MAX_TAGS_LEN"            // int; present if cells have tags
 	infoTagsCompressed     = "hfile.TAGS_COMPRESSED"         // bool
 	infoBloomType          = "BLOOM_FILTER_TYPE"             // Bloom's name
 	infoBloomParam         = "BLOOM_FILTER_PARAM"            // int: length of the row prefix
@@ -43,14 +50,15 @@ const (
 	infoKeyValueVersionSet = 1
 )
 
-// Keys that only files which HBase itself flushed or compacted have (HStoreFile).
+// Keys that only files which HBase itself flushed or compacted have (HStoreFile). They are printed, and never
+// written: a bulk-loaded file gets its sequence ID from the region when it is loaded.
 const (
 	infoMaxFlushID = "MAX_SEQ_ID_KEY"    // long
 	infoMobCells   = "MOB_CELLS_COUNT"   // long
 	infoSkipReset  = "SKIP_RESET_SEQ_ID" // bool
 )
 
-// FileInfo is a file's own table of properties: raw values by key.
+// FileInfo is a file's table of properties: raw values by key.
 type FileInfo map[string][]byte
 
 func (f FileInfo) putInt(key string, v int64) { f[key] = binary.BigEndian.AppendUint32(nil, uint32(v)) }
@@ -64,7 +72,7 @@ func (f FileInfo) putBool(key string, v bool) {
 	}
 }
 
-// Keys lists the keys in the order in which they are stored.
+// Keys returns the keys in the order in which they are stored.
 func (f FileInfo) Keys() []string {
 	all := make([]string, 0, len(f))
 	for k := range f {
@@ -74,8 +82,8 @@ func (f FileInfo) Keys() []string {
 	return all
 }
 
-// Text prints a property for people: keys as keys, numbers, booleans and the time range as such, all else as text with
-// \xNN for bytes that are no printable ASCII. A property that this package does not know is printed as text.
+// Text formats a property for people: keys as keys, numbers, booleans and the time range as such, everything else as
+// text with \xNN for bytes that are not printable ASCII. A property that this package does not know is text.
 func (f FileInfo) Text(key string) string {
 	v := f[key]
 	switch kind := infoKinds[key]; {
@@ -93,7 +101,7 @@ func (f FileInfo) Text(key string) string {
 	return cell.Printable(v)
 }
 
-// infoKind says how a property's value is to be read.
+// infoKind is how a property's value is formatted.
 type infoKind uint8
 
 const (
@@ -113,7 +121,7 @@ var infoKinds = map[string]infoKind{
 	infoSkipReset: infoIsBool,
 }
 
-// appendTo encodes the block's payload.
+// appendTo encodes the block's payload. The keys are sorted, so equal properties give equal bytes.
 func (f FileInfo) appendTo(dst []byte) []byte {
 	var entries, pair []byte
 	for _, k := range f.Keys() {
@@ -127,7 +135,8 @@ func (f FileInfo) appendTo(dst []byte) []byte {
 	return protowire.AppendBytes(append(dst, fileInfoMagic...), entries)
 }
 
-// parseFileInfo decodes the block's payload; the values are views of it.
+// parseFileInfo decodes the block's payload. The values are views of it. Of a key that occurs twice the last value
+// counts, as in HBase's map.
 func parseFileInfo(payload []byte) (FileInfo, error) {
 	if len(payload) < len(fileInfoMagic) || string(payload[:len(fileInfoMagic)]) != fileInfoMagic {
 		return nil, fmt.Errorf("%w: file info does not begin with %s", ErrCorrupt, fileInfoMagic)
@@ -158,7 +167,7 @@ func parseFileInfo(payload []byte) (FileInfo, error) {
 	return info, err
 }
 
-// eachField visits the fields of a protobuf message: a number or bytes.
+// eachField visits the fields of a protobuf message, each a number or bytes. Fields of other wire types are skipped.
 func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

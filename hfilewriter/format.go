@@ -21,7 +21,7 @@ const (
 	checksumLen              = 4                            // of each checksum
 	trailerLen               = 4096                         // of version 3
 	trailerVersionOffset     = trailerLen - 4               // int: minor << 24 | major
-	noBlock                  = int64(-1)                    // "no such block" where an offset is wanted
+	noBlock                  = int64(-1)                    // "no such block" in an offset field
 
 	// A flat key around its row, family and qualifier: 2-byte row length, 1-byte family length, 8-byte timestamp,
 	// 1-byte type (KeyValue.KEY_INFRASTRUCTURE_SIZE).
@@ -36,19 +36,21 @@ const (
 	maxRowLen    = cell.MaxRowLen
 	maxFamilyLen = 1<<7 - 1
 	maxKeyLen    = keyOverhead + maxRowLen + maxFamilyLen + maxQualifierLen
-	// maxQualifierLen and maxValueLen keep every length of a cell within Java's int.
+	// These bounds keep every length of a cell within Java's int: HBase reads lengths as signed 4-byte numbers, and
+	// one of 2 GiB would be negative there.
 	maxQualifierLen = 1<<30 - 1
 	maxValueLen     = 1<<30 - 1
 
-	// maxBlockLen bounds what a reader believes of a block: the writer's largest block is one cell above the block
-	// size.
+	// maxBlockLen bounds the block length that a reader accepts. The writer's largest block is the block size plus
+	// one cell.
 	maxBlockLen = 1<<31 - 1 - headerLen
 
 	indexKeyTimestamp = int64(1<<63 - 1) // HConstants.LATEST_TIMESTAMP
 	indexKeyType      = 255              // KeyValue.Type.Maximum
 )
 
-// blockType names the blocks of a file, in BlockType's words.
+// blockType is the type of a block. The names are those of BlockType. The order matters: types from blockRootIndex on
+// are written after the data (the load-on-open section), all others before it; the verifier relies on that.
 type blockType uint8
 
 const (
@@ -94,7 +96,7 @@ var blockNames = [blockTypes]string{
 
 func (t blockType) String() string { return blockNames[t] }
 
-// chain is the list of previous-block offsets that blocks of a type belong to: data blocks, encoded or not, share one
+// chain returns the type under which a block's predecessor is recorded: data blocks, encoded or not, share one list
 // (BlockType.getId).
 func (t blockType) chain() blockType {
 	if t == blockEncodedData {
@@ -103,7 +105,7 @@ func (t blockType) chain() blockType {
 	return t
 }
 
-// parseBlockType knows a block by its magic.
+// parseBlockType returns the type with the given magic.
 func parseBlockType(magic []byte) (blockType, bool) {
 	for t, m := range blockMagics {
 		if string(magic) == m {

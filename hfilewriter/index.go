@@ -9,30 +9,33 @@ import (
 
 // The data index (HFileBlockIndex.BlockIndexWriter, NoOpIndexBlockEncoder). A root block:
 //
-//	n times: long block offset, int block's size on disk, vint key length, key     n stands in the trailer
-//	[long, int: the leaf block with the middle data block; int: the entry in it]   only where there are leaf blocks
+//	n times: long block offset, int block's size on disk, vint key length, key     n is in the trailer
+//	[long, int: the leaf block with the middle data block; int: the entry in it]   only if there are leaf blocks
 //
 // A leaf or intermediate block:
 //
 //	int n
-//	int at[n+1]   where each entry begins, from the end of this array; the last: where they end
+//	int at[n+1]   offset of each entry, from the end of this array; the last one: the end of the entries
 //	n times: long block offset, int block's size on disk, key
 //
-// The keys are separators: the first data block's is its first cell's key, a later one's is at most its first cell's
-// key and above the last cell's of the block before.
+// The keys are separators. The first data block's key is the key of its first cell. A later block's key is at most
+// the key of its first cell, and greater than the key of the last cell of the block before it. A search takes the
+// last entry whose key is not greater than the wanted one. So a separator that is too small hides the last cells of the
+// block before it from gets, while a scan of the whole file still shows them; one that is too great sends a search for
+// the block's first cells to the block before. expectedEntry.check (verify.go) tests both sides.
 const (
 	indexEntryLen  = 8 + 4     // long offset, int size
 	midKeyLen      = 8 + 4 + 4 // long offset, int size, int entry
-	maxIndexLevels = 16        // BlockIndexWriter.writeIndexBlocks gives up there
+	maxIndexLevels = 16        // the limit of BlockIndexWriter.writeIndexBlocks
 )
 
-// indexEntry points at a block below. In a leaf that is a data block, above it an index block.
+// indexEntry points at a block one level down: from a leaf at a data block, from a higher level at an index block.
 type indexEntry struct {
 	key   []byte
 	block handle
 }
 
-// nonRootLen is the length of a leaf or intermediate block's payload.
+// nonRootLen returns the length of a leaf or intermediate block's payload.
 func nonRootLen(entries []indexEntry) int {
 	n := 4 + 4*(len(entries)+1)
 	for _, e := range entries {
@@ -41,7 +44,7 @@ func nonRootLen(entries []indexEntry) int {
 	return n
 }
 
-// rootLen is the length of a root block's payload without a middle.
+// rootLen returns the length of a root block's payload without the record of the middle block.
 func rootLen(entries []indexEntry) int {
 	n := 0
 	for _, e := range entries {
@@ -55,6 +58,8 @@ func rootEntryLen(e indexEntry) int { return indexEntryLen + vintLen(len(e.key))
 // appendNonRoot encodes a leaf or intermediate block.
 func appendNonRoot(dst []byte, entries []indexEntry) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(entries)))
+	// The offsets are relative to the end of their array: HBase finds the i-th key by bisection without reading the
+	// entries before it.
 	at := 0
 	for _, e := range entries {
 		dst = binary.BigEndian.AppendUint32(dst, uint32(at))
@@ -68,10 +73,11 @@ func appendNonRoot(dst []byte, entries []indexEntry) []byte {
 	return dst
 }
 
-// parseNonRoot decodes a leaf or intermediate block; the keys are views of it.
+// parseNonRoot decodes a leaf or intermediate block. The keys are views of the payload.
 func parseNonRoot(payload []byte) ([]indexEntry, error) {
 	c := cursor{b: payload}
 	n := int64(c.uint32())
+	// The count is checked against the payload's length first: a damaged one can't make the slices below too large.
 	if c.bad() || n < 1 || 4*(n+1)+n*indexEntryLen > int64(len(payload)) {
 		return nil, fmt.Errorf("%w: index block of %d bytes says %d entries", ErrCorrupt, len(payload), n)
 	}
@@ -81,6 +87,7 @@ func parseNonRoot(payload []byte) ([]indexEntry, error) {
 	}
 	entries := make([]indexEntry, n)
 	for i := range entries {
+		// Entries must be contiguous. HBase trusts the offsets and this reader the order, so both must say the same.
 		if at[i] != c.at-4-4*int(n+1) {
 			c.fail("entry %d does not begin where the block says", i)
 		}
@@ -112,7 +119,8 @@ func appendRoot(dst []byte, entries []indexEntry) []byte {
 	return dst
 }
 
-// parseRoot decodes a root block of n entries, whose keys are views of it, and its middle.
+// parseRoot decodes a root block of n entries and the record of the middle block, which only files with leaf blocks
+// have. The keys are views of the payload.
 func parseRoot(payload []byte, n int64, leaves bool) (entries []indexEntry, mid *midKey, err error) {
 	c := cursor{b: payload}
 	if n < 0 || n > int64(len(payload))/(indexEntryLen+1) {
@@ -132,22 +140,25 @@ func parseRoot(payload []byte, n int64, leaves bool) (entries []indexEntry, mid 
 	return entries, mid, c.err
 }
 
-// midKey names the data block in the middle of a file, by which HBase splits a region.
+// midKey names the data block in the middle of a file. HBase splits a region at its first row.
 type midKey struct {
 	leaf  handle
 	entry int
 }
 
-// indexWriter collects the entries of data blocks and lays them out as one to many levels.
+// indexWriter collects the entries of data blocks and arranges them in one or more levels.
+//
+// Leaf blocks are written between the data blocks, as soon as they are full; everything above them after the data.
+// Which entries share a block depends on sizes only, never on time or memory, so equal cells give equal files.
 type indexWriter struct {
 	blocks     *blockWriter
-	maxSize    int // bytes of an index block
-	minEntries int // entries
+	maxSize    int // bytes of an index block: hfile.index.block.max.size
+	minEntries int // entries: hfile.index.block.min.entries
 
 	leaf      []indexEntry // not yet written
-	leafLen   int          // nonRootLen(leaf)
-	root      []indexEntry // the leaves written, as their parents see them
-	cumBlocks []int        // data blocks in the leaves up to and with each
+	leafLen   int          // always nonRootLen(leaf), kept up to date by add
+	root      []indexEntry // the leaves written so far, as entries of their parents
+	cumBlocks []int        // for each leaf: data blocks in it and in all leaves before it
 	data      int          // data blocks so far
 	raw       int64        // bytes of index payloads
 	scratch   []byte
@@ -157,15 +168,16 @@ func newIndexWriter(blocks *blockWriter, s *Settings) *indexWriter {
 	return &indexWriter{blocks: blocks, maxSize: s.IndexBlockSize, minEntries: s.IndexMinEntries, leafLen: nonRootLen(nil)}
 }
 
-// add takes a data block. The key is copied.
+// add records a data block. The key is copied, since the writer reuses it for the next block.
 func (x *indexWriter) add(key []byte, block handle) {
 	x.leaf = append(x.leaf, indexEntry{append([]byte(nil), key...), block})
+	// 4 bytes in the offset array, the rest in the entry.
 	x.leafLen += 4 + indexEntryLen + len(key)
 	x.data++
 }
 
-// writeLeaf writes a leaf that is full. last, at the end of the data: any leaf that there is, if there has been one
-// before; else its entries become the root, however many they are (BlockIndexWriter.shouldWriteBlock).
+// writeLeaf writes the leaf when it is full. At the end of the data (last) it writes any entries left if there has
+// been a leaf before; otherwise they become the root, however many they are (BlockIndexWriter.shouldWriteBlock).
 func (x *indexWriter) writeLeaf(last bool) error {
 	due := x.leafLen >= x.maxSize
 	if last {
@@ -180,12 +192,13 @@ func (x *indexWriter) writeLeaf(last bool) error {
 	}
 	x.root = append(x.root, indexEntry{x.leaf[0].key, h})
 	x.cumBlocks = append(x.cumBlocks, x.data)
+	// The leaf's slice is reused for the next one; the root keeps the first key, which add has copied.
 	clear(x.leaf)
 	x.leaf, x.leafLen = x.leaf[:0], nonRootLen(nil)
 	return nil
 }
 
-// write puts a leaf or intermediate block.
+// write writes a leaf or intermediate block.
 func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, error) {
 	x.scratch = append(x.scratch[:0], make([]byte, headerLen)...)
 	x.scratch = appendNonRoot(x.scratch, entries)
@@ -193,8 +206,9 @@ func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, error
 	return x.blocks.write(kind, x.scratch)
 }
 
-// writeRoot writes what is above the leaves and returns the root's offset, entries and the number of levels
-// (BlockIndexWriter.writeIndexBlocks).
+// writeRoot writes the levels above the leaves, and returns the root's handle, its number of entries and the number
+// of levels (BlockIndexWriter.writeIndexBlocks). While the root would be larger than maxSize, its entries go into
+// intermediate blocks, whose own entries are the next candidate for a root.
 func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) {
 	level, levels := x.leaf, 1
 	var mid []byte
@@ -214,8 +228,9 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 	return root, len(level), levels, err
 }
 
-// middle is the root's record of the middle data block (BlockIndexChunkImpl.getMidKeyMetadata).
+// middle encodes the root's record of the middle data block (BlockIndexChunkImpl.getMidKeyMetadata).
 func (x *indexWriter) middle() []byte {
+	// The leaf that holds data block k is the first one whose cumulative count is greater than k.
 	k := (x.data - 1) / 2
 	leaf, before := 0, 0
 	for x.cumBlocks[leaf] <= k {
@@ -225,9 +240,9 @@ func (x *indexWriter) middle() []byte {
 	return binary.BigEndian.AppendUint32(appendIndexEntry(nil, x.root[leaf].block), uint32(k-before))
 }
 
-// writeLevel cuts a level that is too big for a root into intermediate blocks and returns the level above
-// (BlockIndexWriter.writeIntermediateLevel). The least number of entries counts from the level's start, not the
-// block's, as in HBase.
+// writeLevel distributes the entries of a level that is too large for a root over intermediate blocks, and returns
+// the level above (BlockIndexWriter.writeIntermediateLevel). As in HBase, the minimum number of entries counts from
+// the level's start, not from the block's.
 func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err error) {
 	from, size := 0, 0
 	flush := func(to int) error {
@@ -250,8 +265,13 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 	return above, err
 }
 
-// appendSeparator appends the index key of a data block: left is the last cell of the block before, right the block's
-// first. A shorter key between the two is made where there is one (HFileWriterImpl.getMidpoint, HBase 2.5 and later).
+// appendSeparator appends the index key of a data block. left is the last cell of the block before it, right its own
+// first cell. If there is a shorter key between the two, that one is used (HFileWriterImpl.getMidpoint, HBase 2.5 and
+// later).
+//
+// It must hold that left < separator <= right. A row that is greater than left.Row and at most right.Row, with the
+// latest timestamp and the type Maximum, sorts before every cell of its own row: so even where it equals right.Row it
+// is not greater than right.
 func appendSeparator(dst []byte, left, right *cell.Cell) []byte {
 	between := cell.Cell{Timestamp: indexKeyTimestamp, Type: indexKeyType}
 	var room [64]byte
@@ -266,15 +286,17 @@ func appendSeparator(dst []byte, left, right *cell.Cell) []byte {
 	return appendKey(dst, right)
 }
 
-// appendBetween appends the shortest bytes above l and at most r, where l is before r; false where they are equal
-// (HFileWriterImpl.getMinimumMidpointArray).
+// appendBetween appends the shortest byte string that is greater than l and at most r, where l sorts before r; false
+// if the two are equal (HFileWriterImpl.getMinimumMidpointArray).
 func appendBetween(dst, l, r []byte) ([]byte, bool) {
 	n := commonPrefix(l, r)
 	if n == len(l) {
 		if n == len(r) {
 			return nil, false
 		}
+		// l is a prefix of r: l and a zero byte is the least string greater than l.
 		return append(append(dst, l...), 0), true
 	}
+	// At the first difference l[n] < r[n], so l[n]+1 does not overflow and is at most r[n].
 	return append(append(dst, l[:n]...), l[n]+1), true
 }

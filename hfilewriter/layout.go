@@ -16,9 +16,9 @@ type Block struct {
 	Offset   int64
 	Stored   int64  // bytes on disk, with header and checksums
 	Raw      int64  // bytes of the payload before compression
-	Prev     int64  // offset of the block of its type before it, -1 for the first
+	Prev     int64  // offset of the previous block of its type, -1 for the first
 	Entries  int64  // cells of a data block, entries of an index block, chunks of a bloom meta, pairs of the file info
-	Rows     int64  // rows that begin in a data block or go on in it
+	Rows     int64  // rows that begin in a data block or continue in it
 	FirstKey []byte // of a data or index block: a flat key; of a bloom chunk: its first key
 }
 
@@ -33,19 +33,19 @@ type BlockType struct {
 	Largest  int64
 }
 
-// Ratio is how many bytes before compression a stored byte stands for.
+// Ratio is the number of bytes before compression for each stored byte.
 func (t *BlockType) Ratio() float64 { return float64(t.Raw) / float64(max(t.Stored, 1)) }
 
-// BloomLoad tells how full a bloom filter is.
+// BloomLoad describes how full a bloom filter is.
 type BloomLoad struct {
 	Kind           string
 	Chunks         int
 	Hashes         int
 	Keys           int64
-	Capacity       int64   // keys that the chunks were made for
+	Capacity       int64   // keys that the chunks were made for, after folding
 	Bytes          int64   // of all chunks
 	BitsSet        int64   //
-	FalsePositives float64 // expected share of absent keys that it lets pass
+	FalsePositives float64 // expected share of absent keys that pass
 }
 
 // Layout describes a file for people and for programs.
@@ -57,21 +57,21 @@ type Layout struct {
 	Checksum     string
 	Cells        int64
 	Rows         int64
-	UnencodedLen int64 // bytes of the cells without any encoding, where the blocks tell it; else 0
+	UnencodedLen int64 // bytes of the cells without any encoding, if the blocks say it; otherwise 0
 	IndexLevels  int64
 	Types        []BlockType // in order of first appearance
-	Bloom        *BloomLoad  // nil where there is none
+	Bloom        *BloomLoad  // nil if there is none
 	Trailer      []Field
 }
 
-// Field is a number that the trailer tells, under HBase's name.
+// Field is a number from the trailer, under HBase's name.
 type Field struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
 }
 
-// Layout walks over all blocks and describes them. visit, which may be nil, sees each block; its FirstKey is valid during
-// the call. Damage is ErrCorrupt; Verify finds more of it.
+// Layout walks over all blocks and describes them. visit, which may be nil, gets each block; its FirstKey is valid
+// during the call. Damage is ErrCorrupt; Verify finds more of it.
 func (r *Reader) Layout(visit func(*Block) error) (*Layout, error) {
 	l := &layouter{r: r, src: newSource(r), dec: r.decoder, layout: Layout{Size: r.size, Version: fmt.Sprintf("%d.%d", majorVersion, r.minor),
 		Compression: r.trailer.compression.String(), Encoding: r.decoder.encoding.String(), Cells: r.trailer.cells, IndexLevels: r.trailer.indexLevels}}
@@ -166,7 +166,7 @@ func (l *layouter) cells(b *block, d *Block) error {
 	}
 }
 
-// chunk counts the bits of a chunk of the general bloom filter.
+// chunk counts the bits that are set in a chunk of the general bloom filter.
 func (l *layouter) chunk(b *block, d *Block) {
 	m := l.r.bloom
 	if m == nil || l.chunks == len(m.chunks) || m.chunks[l.chunks].block.offset != b.offset {
@@ -193,8 +193,8 @@ func (l *layouter) count(d *Block) {
 	l.layout.Types = append(l.layout.Types, BlockType{d.Type, 1, d.Stored, d.Raw, d.Entries, d.Raw, d.Raw})
 }
 
-// finish fills in what is known at the end. The expected share of false positives follows from the bits that are set: a
-// key passes where all of its hashes meet one.
+// finish fills in what is known at the end. The expected share of false positives follows from the set bits: a key
+// passes if all of its hashes meet one.
 func (l *layouter) finish() {
 	names := [...]string{"file_info_offset", "load_on_open_data_offset", "uncompressed_data_index_size", "total_uncompressed_bytes", "data_index_count",
 		"meta_index_count", "entry_count", "num_data_index_levels", "first_data_block_offset", "last_data_block_offset"}
@@ -208,8 +208,8 @@ func (l *layouter) finish() {
 	}
 }
 
-// DescribeKey prints a flat key as row/family:qualifier/timestamp/type, bytes that are no printable ASCII as \xNN; the
-// keys that separate blocks have no family or no qualifier. What is no flat key is printed in hex.
+// DescribeKey formats a flat key as row/family:qualifier/timestamp/type, with \xNN for bytes that are not printable
+// ASCII. Keys that separate blocks have no family or no qualifier. Anything that is no flat key is formatted in hex.
 func DescribeKey(key []byte) string {
 	c, err := parseKey(key)
 	if err != nil {
@@ -218,7 +218,7 @@ func DescribeKey(key []byte) string {
 	return describe(&c)
 }
 
-// describe prints a cell's key, as DescribeKey does.
+// describe formats a cell's key as DescribeKey does.
 func describe(c *cell.Cell) string {
 	when := fmt.Sprint(c.Timestamp)
 	if c.Timestamp == indexKeyTimestamp {

@@ -12,14 +12,13 @@ import (
 	"bulkload/cell"
 )
 
-// ErrCorrupt marks errors of a file that is not a sound HFile. They name the block and its offset.
+// ErrCorrupt marks errors of a file that is not a sound HFile. The text names the block and its offset.
 var ErrCorrupt = errors.New("corrupt HFile")
 
 // ErrUnsupported marks an HFile that may be sound, and has something that this package can't read.
 var ErrUnsupported = errors.New("not supported")
 
-// Reader reads an HFile: what Open loaded, and blocks as they are asked for. It is safe for concurrent use as far as its
-// io.ReaderAt is.
+// Reader reads an HFile: what Open loaded, and blocks on demand. It is safe for concurrent use if its io.ReaderAt is.
 type Reader struct {
 	in      io.ReaderAt
 	size    int64
@@ -27,16 +26,16 @@ type Reader struct {
 	info    FileInfo
 	root    []indexEntry
 	mid     *midKey
-	bloom   *bloomMeta // nil where there is none
+	bloom   *bloomMeta // nil if there is none
 	deletes *bloomMeta
-	decoder blockDecoder // a model to copy: the file's encoding, tags and sequence ids
+	decoder blockDecoder // copied for each use: it holds the file's encoding, tags and sequence ids
 	kind    Bloom
 	prefix  int
 	minor   int // version
 }
 
-// Open reads a file's trailer and what stands between its last data and the trailer: index root, file info, bloom
-// metas. size is the file's length in bytes. A file that is none or damaged is ErrCorrupt.
+// Open reads a file's trailer and the load-on-open section between the data and the trailer: index root, file info,
+// bloom metas. size is the file's length in bytes. A damaged file, or one that is no HFile, gives ErrCorrupt.
 func Open(in io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{in: in, size: size}
 	tail, err := r.loadTrailer()
@@ -55,11 +54,11 @@ func Open(in io.ReaderAt, size int64) (*Reader, error) {
 // end is where the blocks end and the trailer begins.
 func (r *Reader) end() int64 { return r.size - trailerLen }
 
-// tailLen is how much of a file's end is read with its trailer: mostly all that Open wants, since each jump within a file
-// on HDFS is a connection to a DataNode.
+// tailLen is how much of a file's end is read together with its trailer. Mostly that is all that Open needs, and each
+// jump within a file on HDFS costs a connection to a DataNode.
 const tailLen = 128 << 10
 
-// loadTrailer reads the trailer, and gives what of the file's end it has read before it.
+// loadTrailer reads the trailer, and returns the bytes before it that were read along.
 func (r *Reader) loadTrailer() (tail []byte, err error) {
 	if r.size < trailerLen {
 		return nil, fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
@@ -87,8 +86,8 @@ func (r *Reader) loadTrailer() (tail []byte, err error) {
 	return tail, nil
 }
 
-// loadOnOpen reads the blocks behind the data (HFileInfo.initMetaAndIndex): data root, meta root, file info, then bloom
-// metas. tail is what stands before the trailer, as far as it has been read.
+// loadOnOpen reads the blocks after the data (HFileInfo.initMetaAndIndex): data root, meta root, file info, then
+// bloom metas. tail holds the bytes before the trailer, as far as they were read.
 func (r *Reader) loadOnOpen(tail []byte) error {
 	src := newSource(r)
 	src.window, src.at = tail, r.end()-int64(len(tail))
@@ -112,7 +111,7 @@ func (r *Reader) loadOnOpen(tail []byte) error {
 	return nil
 }
 
-// loadBlock parses the i-th block behind the data.
+// loadBlock parses the i-th block after the data.
 func (r *Reader) loadBlock(i int, b *block) (err error) {
 	payload := bytes.Clone(b.payload)
 	switch {
@@ -128,7 +127,7 @@ func (r *Reader) loadBlock(i int, b *block) (err error) {
 	return err
 }
 
-// applyInfo takes from the file info how the cells are stored.
+// applyInfo reads from the file info how the cells are stored.
 func (r *Reader) applyInfo() error {
 	if name, ok := r.info[infoEncoding]; ok {
 		encoding, err := ParseEncoding(string(name))
@@ -162,7 +161,7 @@ func (r *Reader) applyInfo() error {
 func (r *Reader) applyBloom() error {
 	name, ok := r.info[infoBloomType]
 	if !ok || r.bloom == nil {
-		r.bloom = nil // as HBase: a filter of unknown kind is not used
+		r.bloom = nil // as HBase does: a filter of unknown kind is not used
 		return nil
 	}
 	kind, err := ParseBloom(string(name))
@@ -180,13 +179,13 @@ func (r *Reader) applyBloom() error {
 	return nil
 }
 
-// Cells is the number of cells that the trailer tells.
+// Cells is the trailer's number of cells.
 func (r *Reader) Cells() int64 { return r.trailer.cells }
 
-// Info is the file's table of properties. It is not to be changed.
+// Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }
 
-// FirstRow is the file's first row; nil in a file without cells. HBase takes it from the index root, too.
+// FirstRow is the file's first row; nil in a file without cells. Like HBase, it comes from the index root.
 func (r *Reader) FirstRow() []byte {
 	if len(r.root) == 0 {
 		return nil
@@ -201,19 +200,20 @@ func (r *Reader) LastRow() []byte {
 	return c.Row
 }
 
-// Settings are those the file was written with, as far as a file tells: the numbers are not known.
+// Settings returns the settings that the file was written with, as far as a file records them: the numbers are
+// unknown.
 func (r *Reader) Settings() Settings {
 	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
-// MayContainRow asks the bloom filter whether the file can hold a row; true where there is no filter of rows.
+// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows.
 func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	key := row
 	switch {
 	case r.bloom == nil || r.kind == BloomRowCol:
 		return true, nil
 	case r.kind == BloomRowPrefix:
-		if len(row) < r.prefix { // HBase, too, asks only with a whole prefix
+		if len(row) < r.prefix { // HBase asks only with a whole prefix, too
 			return true, nil
 		}
 		key = row[:r.prefix]
@@ -229,8 +229,8 @@ func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	return bloomContains(bits, key, r.bloom.hashes), nil
 }
 
-// chunkOf is the chunk that would hold a key, -1 where the key is before the first. Keys of columns are in the order of
-// cells, which is not that of their bytes.
+// chunkOf returns the chunk that would hold a key, -1 if the key is before the first. Keys of columns are in the
+// order of cells, which is not that of their bytes.
 func (m *bloomMeta) chunkOf(key []byte) int {
 	compare := bytes.Compare
 	if m.comparator != "" {
@@ -243,22 +243,22 @@ func (m *bloomMeta) chunkOf(key []byte) int {
 	return i - 1
 }
 
-// compareFlatKeys orders flat keys as cells; one that is none stands before all others.
+// compareFlatKeys orders flat keys as cells. A malformed key sorts before all others.
 func compareFlatKeys(a, b []byte) int {
 	x, _ := parseKey(a)
 	y, _ := parseKey(b)
 	return cell.Compare(&x, &y)
 }
 
-// block is a block as read; its payload is valid until the source reads on.
+// block is a parsed block. Its payload is valid until the source reads again.
 type block struct {
 	blockHeader
 	offset  int64
 	payload []byte
 }
 
-// source reads blocks through a window of the file, so that blocks read one after the other cost few reads. It belongs
-// to one goroutine.
+// source reads blocks through a window of the file, so that consecutive blocks need few reads. It belongs to one
+// goroutine.
 type source struct {
 	r      *Reader
 	codec  *codec
@@ -315,7 +315,7 @@ func (s *source) readBlock(offset int64) (b block, err error) {
 	return b, err
 }
 
-// bytes gives n bytes of the file, of which some may be in the window.
+// bytes returns n bytes of the file. Those that are in the window already are not read again.
 func (s *source) bytes(offset int64, n int) ([]byte, error) {
 	from := offset - s.at
 	if from < 0 || from > int64(len(s.window)) {
@@ -335,7 +335,7 @@ func (s *source) bytes(offset int64, n int) ([]byte, error) {
 	return s.window[from : from+int64(n)], nil
 }
 
-// expect reads the block at a handle, which must be of one of the kinds.
+// expect reads the block at a handle and checks that it is of one of the kinds and as long as the handle says.
 func (s *source) expect(h handle, kinds ...blockType) (block, error) {
 	b, err := s.read(h.offset)
 	if err != nil {
@@ -358,7 +358,7 @@ func (s *source) bloomChunk(m *bloomMeta, i int) ([]byte, error) {
 	return b.payload, nil
 }
 
-// readAt fills b or fails; a file that ends early is corrupt.
+// readAt fills b or fails. A file that ends early is corrupt.
 func readAt(in io.ReaderAt, b []byte, offset int64) error {
 	n, err := in.ReadAt(b, offset)
 	if n == len(b) {

@@ -11,14 +11,13 @@ import (
 	"bulkload/values"
 )
 
-// Columns is the fixed order of the columns of a family's rows, for AppendRow. It is immutable and safe for concurrent
-// use.
+// Columns is the fixed order of a family's columns, for AppendRow. It is immutable and safe for concurrent use.
 type Columns struct {
 	family     []byte
 	qualifiers [][]byte
 }
 
-// NewColumns takes a family and its qualifiers in HBase's order: strictly ascending. Both are copied.
+// NewColumns copies a family and its qualifiers, which must be in HBase's order: strictly ascending.
 func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 	if len(family) > maxFamilyLen {
 		return nil, fmt.Errorf("%w: family of %d bytes; HBase accepts at most %d", ErrLength, len(family), maxFamilyLen)
@@ -36,8 +35,9 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 	return c, nil
 }
 
-// AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. It gives the same bytes as Append of each cell would, faster: what a row's cells share is compared and
-// prepared once. A row without any value adds nothing. The row and the values are not kept.
+// AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. The bytes are those of Append
+// for each cell, and it is faster: what the cells of a row share is compared and prepared once. A row without any
+// value adds nothing. The row and the values are not retained.
 func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []values.Value) error {
 	if w.err != nil {
 		return w.err
@@ -54,8 +54,10 @@ func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values
 	return err
 }
 
-// AppendPacked is AppendRow for values that sortentry.AppendValue packed, one after the other, with more after them or not. It
-// gives the number of cells added, and what follows the columns' values. Damaged ones are sortentry.ErrDamaged. Bytes between the length and the capacity of packed may be read, too, though they change nothing.
+// AppendPacked is AppendRow for values that sortentry.AppendValue packed one after another; more bytes may follow
+// them. It returns the number of cells added and the bytes after the columns' values. Damaged values are
+// sortentry.ErrDamaged. Bytes between the length and the capacity of packed may be read too, though they change
+// nothing.
 func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) (cells int, rest []byte, err error) {
 	if w.err != nil {
 		return 0, nil, w.err
@@ -85,7 +87,7 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	return w.appendByTemplate(&next, i, packed)
 }
 
-// skipEmpty goes on from column i to the next one that has a value.
+// skipEmpty advances from column i to the next one that has a value.
 func skipEmpty(columns *Columns, i int, packed []byte) (int, []byte, error) {
 	for ; i < len(columns.qualifiers); i++ {
 		if len(packed) == 0 {
@@ -117,8 +119,8 @@ func (w *Writer) appendRest(next *cell.Cell, columns *Columns, i int, packed []b
 	return packed, nil
 }
 
-// appendByTemplate adds the cells behind column i, whose cell was the last one added. A cell that begins a block, or whose
-// column before has no cell, takes the way of Append.
+// appendByTemplate adds the cells after column i, whose cell was added last. A cell that begins a block, or follows a
+// column without a cell, is added as Append does.
 func (w *Writer) appendByTemplate(next *cell.Cell, i int, packed []byte) (rest []byte, err error) {
 	p, e, blockSize := &w.template, &w.enc, w.settings.BlockSize
 	for last := i; ; {
@@ -158,8 +160,8 @@ func (w *Writer) appendByTemplate(next *cell.Cell, i int, packed []byte) (rest [
 	}
 }
 
-// rowTemplate is what of a cell depends neither on the row's bytes nor on the value, where the cell before it is the one of
-// the column before, in the same row.
+// rowTemplate is the part of cells that depends neither on the row's bytes nor on the value, given that the cell
+// before is that of the column before, in the same row.
 type rowTemplate struct {
 	columns   *Columns
 	rowLen    int
@@ -168,21 +170,21 @@ type rowTemplate struct {
 	buf       []byte
 }
 
-// cellTemplate is one column of a plan.
+// cellTemplate is one column of a template.
 type cellTemplate struct {
 	qualifier []byte
 	keyLen    int
-	flag      byte   // FAST_DIFF: what is known to be the same
-	length    []byte // FAST_DIFF: the key's length, where it is not the same
+	flag      byte   // FAST_DIFF: the bits that are known beforehand: what is equal
+	length    []byte // FAST_DIFF: the key's length, if it differs
 	rest      []byte // FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
 
-	// FAST_DIFF: the same as words, little-endian: flag and length, and the first 16 bytes of rest.
+	// FAST_DIFF: the same bytes as little-endian words: flag and length, and the first 16 bytes of rest.
 	head  uint64
 	words [2]uint64
 }
 
-// prepare makes the plan fit rows of a length and timestamp, which are mostly those of the row before; false where the
-// encoding has no planned form.
+// prepare adapts the template to rows of this length and timestamp, mostly those of the row before; false if the
+// encoding has no templates.
 func (p *rowTemplate) prepare(encoding Encoding, columns *Columns, rowLen int, timestamp int64) bool {
 	if encoding != EncodeFastDiff && encoding != EncodeNone {
 		return false
@@ -206,12 +208,12 @@ func (p *rowTemplate) prepare(encoding Encoding, columns *Columns, rowLen int, t
 	return true
 }
 
-// setTimestamp puts another timestamp into a plan, as rows come that have one each.
+// setTimestamp changes the template's timestamp, for input whose rows have one each.
 func (p *rowTemplate) setTimestamp(encoding Encoding, timestamp int64) {
 	p.timestamp = timestamp
 	for i := range p.cells {
 		switch rest := p.cells[i].rest; {
-		case len(rest) == 0: // the first column has none in FAST_DIFF
+		case len(rest) == 0: // FAST_DIFF has no template for the first column
 		case encoding == EncodeNone:
 			binary.BigEndian.PutUint64(rest[len(rest)-1-timestampLen:], uint64(timestamp))
 		default:
@@ -225,10 +227,10 @@ func (p *rowTemplate) setTimestamp(encoding Encoding, timestamp int64) {
 	}
 }
 
-// prepareFastDiff prepares the cell of column i behind that of column i-1.
+// prepareFastDiff prepares the cell of column i after that of column i-1.
 func (c *cellTemplate) prepareFastDiff(p *rowTemplate, columns *Columns, i int) {
 	before := columns.qualifiers[i-1]
-	c.flag = fastDiffTimestamp | fastDiffSameType // all eight bytes are the same; seven is what the flag can say
+	c.flag = fastDiffTimestamp | fastDiffSameType // all eight bytes are equal, but the flag can only say seven
 	if len(c.qualifier) == len(before) {
 		c.flag |= fastDiffSameKeyLen
 	} else {
@@ -244,14 +246,14 @@ func (c *cellTemplate) prepareFastDiff(p *rowTemplate, columns *Columns, i int) 
 	}
 }
 
-// store copies bytes into the plan's room, so that a plan's bytes lie together.
+// store copies bytes into the template's buffer, so that all its bytes are close to each other.
 func (p *rowTemplate) store(b []byte) []byte {
 	at := len(p.buf)
 	p.buf = append(p.buf, b...)
 	return p.buf[at:len(p.buf):len(p.buf)]
 }
 
-// addTemplateFastDiff is addFastDiff for a planned cell.
+// addTemplateFastDiff is addFastDiff by a template.
 func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	flag, flagAt := c.flag, len(e.buf)
 	buf := append(append(e.buf, flag), c.length...)
@@ -275,13 +277,14 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// templateWindow is how much room appendFast writes into, besides the value: flag and length as a word, the value's length,
-// the rest and a short value as two words each.
+// templateWindow is how many bytes appendFast may write besides the value: flag and length as a word, the value's
+// length, and rest and a short value as two words each. It may write past a cell's end; the next cell overwrites
+// that.
 const templateWindow = 8 + 1 + 16 + 16
 
-// appendFast does what addTemplateFastDiff does for the cells behind column i, writing words instead of bytes, as long as
-// there is a value for each column, names and values are short, and the block has room. It gives the last column added, and
-// the values behind it.
+// appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
+// long as each column has a value, names and values are short, and the block has space. It returns the last column
+// added and the values after it.
 func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSize int, s *stats) (last int, rest []byte) {
 	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
 	var keyBytes, valueBytes int
@@ -328,7 +331,7 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 	return i, packed
 }
 
-// copyShort copies v, which is mostly short, into dst, which has at least 16 bytes; those behind it may change, too.
+// copyShort copies v, mostly short, into dst, which has at least 16 bytes. Bytes after the copy may change too.
 func copyShort(dst, v []byte) {
 	if len(v) > 16 || cap(v) < 16 {
 		copy(dst, v)
@@ -347,7 +350,7 @@ func equalShort(a, b []byte, n int) bool {
 	return bytes.Equal(a[:n], b[:n])
 }
 
-// addTemplateUnencoded is addUnencoded for a planned cell.
+// addTemplateUnencoded is addUnencoded by a template.
 func (e *blockEncoder) addTemplateUnencoded(c *cellTemplate, next *cell.Cell, value []byte) {
 	at := len(e.buf)
 	size := cellOverhead + c.keyLen + len(value) + mvccLen
@@ -355,7 +358,7 @@ func (e *blockEncoder) addTemplateUnencoded(c *cellTemplate, next *cell.Cell, va
 	b := e.buf[at:]
 	binary.BigEndian.PutUint32(b, uint32(c.keyLen))
 	binary.BigEndian.PutUint32(b[4:], uint32(len(value)))
-	// Two-byte row length, row, one-byte family length and family are those of the cell before: copied from there.
+	// Row length, row, family length and family are those of the cell before: copied from there.
 	n := cellOverhead + copy(b[cellOverhead:], e.buf[e.rowAt:e.rowAt+qualifierOffset(len(next.Row), len(next.Family))])
 	n += copy(b[n:], c.rest)
 	e.prev.value = span{at + n, len(value)}
@@ -366,13 +369,14 @@ func (e *blockEncoder) addTemplateUnencoded(c *cellTemplate, next *cell.Cell, va
 	e.unencoded += size
 }
 
-// syncPrev brings up to date what Append compares with and a planned cell of column i did not.
+// syncPrev updates what Append compares with, which cells by template skip. Column i is the last one added. Without
+// it the next difference would be to an older cell, and the block could not be decoded.
 func (e *blockEncoder) syncPrev(p *rowTemplate, i int) {
 	e.prev.qualifier = append(e.prev.qualifier[:0], p.cells[i].qualifier...)
 	e.prev.keyLen = p.cells[i].keyLen
 }
 
-// addTemplateUnencoded is add for a Put whose timestamp has been counted.
+// addTemplate is add for a Put whose timestamp was counted.
 func (s *stats) addTemplate(c *cellTemplate, next *cell.Cell, value []byte) {
 	s.cells++
 	s.keyBytes += int64(c.keyLen)

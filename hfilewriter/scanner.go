@@ -8,27 +8,27 @@ import (
 	"bulkload/cell"
 )
 
-// Scanner walks over cells in order. It belongs to one goroutine.
+// Scanner iterates over cells in order. It belongs to one goroutine.
 type Scanner struct {
 	r       *Reader
 	src     *source
 	dec     blockDecoder
 	next    int64 // offset of the next block
-	block   int64 // offset of the present one
+	block   int64 // offset of the current one
 	loaded  bool  // a block is being decoded
 	from    []byte
-	skip    bool // cells before from
+	skip    bool // skip cells before from
 	started bool
 	err     error
 }
 
-// Seek reads from the first cell whose row is not before row; nil: from the file's first cell. Errors come from the
-// Scanner's Err.
+// Seek returns a Scanner from the first cell whose row is not before row; nil: from the file's first cell. Errors are
+// reported by the Scanner's Err.
 func (r *Reader) Seek(row []byte) *Scanner {
 	return &Scanner{r: r, src: newSource(r), dec: r.decoder, from: row, skip: row != nil}
 }
 
-// Next goes to the next cell; false at the end of the file or at an error.
+// Next advances to the next cell; false at the end of the file or on an error.
 func (s *Scanner) Next() bool {
 	if !s.started {
 		s.started = true
@@ -55,10 +55,10 @@ func (s *Scanner) Next() bool {
 	return false
 }
 
-// Cell is the present cell, valid until the next call of Next.
+// Cell is the current cell, valid until the next call of Next.
 func (s *Scanner) Cell() *cell.Cell { return &s.dec.cell }
 
-// Err is what ended the scan too early; nil where the file was read to its end.
+// Err is the error that ended the scan early; nil if the file was read to its end.
 func (s *Scanner) Err() error { return s.err }
 
 func (s *Scanner) fail(err error) { s.err = fmt.Errorf("scan HFile: %w", err) }
@@ -81,7 +81,7 @@ func (s *Scanner) start() {
 	s.next = h.offset
 }
 
-// nextBlock loads the next data block, passing over the blocks between; false at the end.
+// nextBlock loads the next data block, skipping other blocks; false at the end.
 func (s *Scanner) nextBlock() bool {
 	for s.err == nil && s.next <= s.r.trailer.lastDataBlockOffset && s.next < s.r.trailer.loadOnOpenOffset {
 		b, err := s.src.read(s.next)
@@ -103,7 +103,7 @@ func (s *Scanner) nextBlock() bool {
 	return false
 }
 
-// dataBlockOf descends the index to the data block in which a row's first cell is, or would be.
+// dataBlockOf descends the index to the data block that holds a row's first cell, or would hold it.
 func (r *Reader) dataBlockOf(src *source, row []byte) (handle, error) {
 	entries := r.root
 	for level := r.trailer.indexLevels; ; level-- {
@@ -121,7 +121,7 @@ func (r *Reader) dataBlockOf(src *source, row []byte) (handle, error) {
 	}
 }
 
-// lastNotAfter is the last entry whose key is not after a row's first possible key; the first one where all are.
+// lastNotAfter returns the last entry whose key is not after a row's first possible key; the first entry if all are.
 func lastNotAfter(entries []indexEntry, row []byte) (indexEntry, error) {
 	want := seekKey(row)
 	var bad error

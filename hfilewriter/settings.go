@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Compression is a codec. Its number is the one that a trailer stores (Compression.Algorithm's ordinal).
+// Compression is a codec. Its number is what a trailer stores (Compression.Algorithm's ordinal).
 type Compression uint8
 
-// The codecs that this package writes and reads, in the framing of HBase's own codec classes.
+// The codecs that this package writes and reads, with the framing of HBase's own codec classes.
 const (
 	CompressGZ     Compression = 1
 	CompressNone   Compression = 2
@@ -47,7 +47,7 @@ type Checksum uint8
 const (
 	ChecksumCRC32C Checksum = iota
 	ChecksumCRC32
-	ChecksumNull // four zero bytes in a checksum's place
+	ChecksumNull // four zero bytes for each checksum
 )
 
 // code is the number that a block header stores for the type: 2, 1, 0; parseChecksumCode reads it back.
@@ -64,20 +64,20 @@ var (
 	checksumNames    = map[Checksum]string{ChecksumNull: "NULL", ChecksumCRC32: "CRC32", ChecksumCRC32C: "CRC32C"}
 )
 
-// ParseCompression takes HBase's name, in any case: NONE, SNAPPY, GZ, LZ4, ZSTD.
+// ParseCompression parses HBase's name, in any case: NONE, SNAPPY, GZ, LZ4, ZSTD.
 func ParseCompression(name string) (Compression, error) {
 	return parseName("compression", name, compressionNames)
 }
 
-// ParseEncoding takes HBase's name, in any case: NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1.
+// ParseEncoding parses HBase's name, in any case: NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1.
 func ParseEncoding(name string) (Encoding, error) {
 	return parseName("data block encoding", name, encodingNames)
 }
 
-// ParseBloom takes HBase's name, in any case: NONE, ROW, ROWCOL, ROWPREFIX_FIXED_LENGTH.
+// ParseBloom parses HBase's name, in any case: NONE, ROW, ROWCOL, ROWPREFIX_FIXED_LENGTH.
 func ParseBloom(name string) (Bloom, error) { return parseName("bloom type", name, bloomNames) }
 
-// ParseChecksum takes HBase's name, in any case: CRC32C, CRC32, NULL.
+// ParseChecksum parses HBase's name, in any case: CRC32C, CRC32, NULL.
 func ParseChecksum(name string) (Checksum, error) {
 	return parseName("checksum type", name, checksumNames)
 }
@@ -108,7 +108,7 @@ func nameOf[T ~uint8](v T, names map[T]string) string {
 	return fmt.Sprintf("unknown(%d)", uint8(v))
 }
 
-// Settings are what a column family and a cluster's configuration ask of a file. Of the numbers, 0 means HBase's
+// Settings are what a column family and a cluster's configuration ask of a file. For numbers, 0 means HBase's
 // default.
 type Settings struct {
 	Compression Compression // the zero value is not a codec: name one
@@ -127,14 +127,14 @@ type Settings struct {
 	BytesPerChecksum int      // hbase.hstore.bytes.per.checksum, default 16,384
 }
 
-// Provenance holds the values of the file info that HBase takes from clocks and task names.
+// Provenance holds the properties of the file info that HBase takes from clocks and task names.
 type Provenance struct {
 	Created int64  // hfile.CREATE_TIME_TS, epoch ms
 	Loaded  int64  // BULKLOAD_TIMESTAMP, epoch ms
 	Task    string // BULKLOAD_SOURCE_TASK
 }
 
-// WithDefaults fills in HBase's defaults and refuses what can't be written.
+// withDefaults fills in HBase's defaults and refuses what can't be written.
 func (s Settings) withDefaults() (Settings, error) {
 	setDefault(&s.BlockSize, 64<<10)
 	setDefault(&s.IndexBlockSize, 128<<10)

@@ -9,38 +9,50 @@ import (
 
 // The trailer, the file's last 4,096 bytes (FixedFileTrailer.serialize):
 //
-//	`TRABLK"$`, length-delimited FileTrailerProto, zeros, int minor version << 24 | major version
+//	offset   size
+//	     0      8   `TRABLK"$`
+//	     8      …   FileTrailerProto, preceded by its length as a varint
+//	     …      …   zeros
+//	  4092      4   int: minor version << 24 | major version
 //
-// Its fields are written in order of their numbers, zeros too. Sizes and offsets are in bytes.
+// The fixed length lets a reader find it by the file's size alone. The version comes last for the same reason: it
+// says how long the trailer is. Fields are written in order of their numbers, zeros too. Sizes and offsets are in
+// bytes. The comments are the fields' numbers.
+//
+// A trailer is written last, so a file that ends with one was written to its end. No offset in it is
+// trusted: a block is parsed only where one fits in the file, and the verifier compares all of them with the blocks.
 type trailer struct {
-	fileInfoOffset       int64       // 1: of the block's header
-	loadOnOpenOffset     int64       // 2: of the data index root's header
+	fileInfoOffset       int64       // 1: offset of the file info block's header
+	loadOnOpenOffset     int64       // 2: offset of the data index root's header
 	rawIndexSize         int64       // 3: payloads of leaf, intermediate and root index blocks, before compression
-	totalRawBytes        int64       // 4: blocks before compression with headers, and the trailer; no data root, no intermediates
+	totalRawBytes        int64       // 4: blocks before compression with headers, and the trailer; without data root and intermediate blocks
 	dataIndexCount       int64       // 5: entries in the data index root
 	metaIndexCount       int64       // 6: meta blocks
-	cells                int64       // 7
+	cells                int64       // 7: cells in the file
 	indexLevels          int64       // 8: 1 is a root alone
 	firstDataBlockOffset int64       // 9
 	lastDataBlockOffset  int64       // 10
-	comparator           string      // 11
-	compression          Compression // 12
-	encrypted            bool        // 13: a key; never written
+	comparator           string      // 11: Java class of the cells' order
+	compression          Compression // 12: Compression.Algorithm's ordinal
+	encrypted            bool        // 13: whether there is an encryption key; never written
 }
 
-// storedComparator is what every HBase from 1 to 3 stores for a user's table (FixedFileTrailer.getHBase1CompatibleName).
+// storedComparator is what every HBase from 1 to 3 stores for a user's table
+// (FixedFileTrailer.getHBase1CompatibleName). HBase 2 maps the old name to its own class; a region of HBase 1 could
+// not open a file with the new one.
 const storedComparator = "org.apache.hadoop.hbase.KeyValue$KVComparator"
 
-// numbers are the fields 1 to 10, in order.
+// numbers returns the fields 1 to 10, in order: encoding, parsing and Layout share it, so that they can't differ.
 func (t *trailer) numbers() [10]*int64 {
 	return [10]*int64{&t.fileInfoOffset, &t.loadOnOpenOffset, &t.rawIndexSize, &t.totalRawBytes, &t.dataIndexCount,
 		&t.metaIndexCount, &t.cells, &t.indexLevels, &t.firstDataBlockOffset, &t.lastDataBlockOffset}
 }
 
-// appendTo encodes the trailer.
+// appendTo encodes the trailer, always trailerLen bytes.
 func (t *trailer) appendTo(dst []byte) []byte {
 	start := len(dst)
 	var m []byte
+	// Zero values too: HBase's writer sets all of its fields.
 	for i, v := range t.numbers() {
 		m = protowire.AppendTag(m, protowire.Number(i+1), protowire.VarintType)
 		m = protowire.AppendVarint(m, uint64(*v))
@@ -54,7 +66,8 @@ func (t *trailer) appendTo(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, minorVersion<<24|majorVersion)
 }
 
-// parseTrailer decodes a file's last 4,096 bytes.
+// parseTrailer decodes a file's last 4,096 bytes. The version is checked first: in any other file the rest means
+// nothing.
 func parseTrailer(b []byte) (*trailer, error) {
 	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
 	if major := version & 0xffffff; major != majorVersion {
@@ -69,6 +82,8 @@ func parseTrailer(b []byte) (*trailer, error) {
 	}
 	t := &trailer{compression: CompressNone}
 	numbers := t.numbers()
+	// Without field 12 a file is not compressed. Unknown fields are skipped, as protobuf demands: a later HBase may
+	// add some.
 	err := eachField(m, func(number protowire.Number, v uint64, bytes []byte) error {
 		switch {
 		case number >= 1 && int(number) <= len(numbers):

@@ -8,30 +8,33 @@ import (
 	"bulkload/cell"
 )
 
-// Report is what Verify found in a sound file.
+// Report is what Verify counted in a sound file.
 type Report struct {
 	Blocks int64
 	Cells  int64
 	Rows   int64
 }
 
-// CellBatch is what Verify shows at a time: a cell, and those behind it in its row that have columns which were shown before.
-// It is valid during the call.
+// CellBatch is what Verify shows at a time: a cell, and the cells of its row after it whose columns were shown
+// before. It is valid during the call.
 type CellBatch struct {
 	Cell   *cell.Cell
-	Column int // a number that stands for the cell's qualifier throughout the file, and counts from 0; -1: there is none
+	Column int // a number for the cell's qualifier, the same throughout the file, from 0; -1: none
 
-	// The cells behind it, which have its row, family, timestamp and type: their columns' numbers and their values.
+	// The cells after it, with its row, family, timestamp and type: their columns' numbers and their values.
 	Columns []int32
 	Values  [][]byte
 
 	cache *columnCache
 }
 
-// Verify reads a whole file and checks everything that can be checked from itself: each block's header, sizes,
-// previous-block chain and checksums, cell order, index entries against blocks, that the bloom filter denies no row or
-// column, the file info and the trailer's counts. visit, which may be nil, sees all cells in order. The first fault is an
-// error, ErrCorrupt unless reading or visit failed.
+// Verify reads a whole file and checks everything that can be checked from the file itself: each block's header,
+// sizes, previous-block chain and checksums; the order of cells; index entries against blocks; that the bloom filter
+// denies no row or column; the file info; and the trailer's counts. visit, which may be nil, sees all cells in order.
+// The first fault is returned, as ErrCorrupt unless reading or visit failed.
+//
+// The rule for every check: what a reader of HBase trusts without looking must be compared here with the bytes that
+// were read. A check that compares a stored number only with another stored number proves nothing.
 func (r *Reader) Verify(visit func(*CellBatch) error) (*Report, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
@@ -44,14 +47,14 @@ func (r *Reader) Verify(visit func(*CellBatch) error) (*Report, error) {
 	return &v.report, nil
 }
 
-// verifier walks over a file's blocks in order.
+// verifier iterates over a file's blocks in order.
 type verifier struct {
 	r      *Reader
 	src    *source
 	dec    blockDecoder
 	visit  func(*CellBatch) error
 	cell   cell.Cell
-	cached cachedRun // the cells behind it
+	cached cachedRun // the cells after it
 	shown  CellBatch
 	report Report
 
@@ -61,19 +64,19 @@ type verifier struct {
 	roots               int
 
 	stats          stats
-	prev           previous        // stale, save in what is common to a row, where ahead is not nil
-	lastQualifier  []byte          // the last cell's qualifier, where it was a known one
-	unindexedData  []expectedEntry // data blocks not yet named by a leaf
-	unindexedIndex []indexEntry    // leaf or intermediate blocks not yet named by a block above
+	prev           previous        // stale, except for what a row's cells share, while lastQualifier is not nil
+	lastQualifier  []byte          // the last cell's qualifier, if it came from the column cache
+	unindexedData  []expectedEntry // data blocks that no leaf has named yet
+	unindexedIndex []indexEntry    // leaf or intermediate blocks that no block above has named yet
 	bloomSrc       *source
-	chunk          int // of the bloom filter, in bits
+	chunk          int // of the bloom filter, whose bits are loaded
 	bits           []byte
-	batch          bloomBatch // keys to be looked up in them
-	denied         error      // that one of them is missing there
+	batch          bloomBatch // keys to be looked up in bits
+	denied         error      // one of them is missing there
 	bloomKey       []byte
 }
 
-// expectedEntry is what an index entry for a data block must agree with.
+// expectedEntry is what the index entry of a data block must match.
 type expectedEntry struct {
 	block       handle
 	before, key []byte // the last key of the block before; the block's first key
@@ -152,7 +155,7 @@ func (v *verifier) cells(b *block) error {
 		if !ok {
 			break
 		}
-		v.cell = v.dec.cell // a copy, since countCached moves on
+		v.cell = v.dec.cell // a copy, since countCached advances the decoder
 		if first {
 			v.expectEntry(b, &v.cell)
 			first = false
@@ -171,7 +174,7 @@ func (v *verifier) cells(b *block) error {
 	return nil
 }
 
-// expectEntry remembers a data block until an index block names it.
+// expectEntry records a data block until an index block names it.
 func (v *verifier) expectEntry(b *block, first *cell.Cell) {
 	d := expectedEntry{block: handle{b.offset, b.onDiskSize}, key: appendKey(nil, first)}
 	if v.stats.cells > 0 {
@@ -181,7 +184,7 @@ func (v *verifier) expectEntry(b *block, first *cell.Cell) {
 	v.unindexedData = append(v.unindexedData, d)
 }
 
-// materializeKey brings the last cell up to date.
+// syncPrev completes the last cell's key, which cached cells skip.
 func (v *verifier) syncPrev() {
 	if v.lastQualifier != nil {
 		v.prev.qualifier = append(v.prev.qualifier[:0], v.lastQualifier...)
@@ -189,12 +192,13 @@ func (v *verifier) syncPrev() {
 	}
 }
 
-// visitBatch checks a cell, takes those behind it that stand there as cells of these columns did when they were checked in
-// full (in order, in a row that the bloom filter knows, with the same timestamp), and shows them.
+// visitBatch checks a cell and shows it with those after it that come from the column cache. Such cells were checked
+// in full when they were seen first: they are in order, and in a row that the bloom filter has, with the same
+// timestamp. A ROWCOL filter must have each column of each row, so there every cell is checked.
 func (v *verifier) visitBatch(c *cell.Cell) error {
 	column := v.dec.currentColumn()
 	v.cached.clear()
-	if v.r.kind == BloomRowCol { // which must know each column
+	if v.r.kind == BloomRowCol { // it must have each column
 		if err := v.checkCell(c); err != nil {
 			return err
 		}
@@ -211,17 +215,17 @@ func (v *verifier) visitBatch(c *cell.Cell) error {
 	return v.visit(&v.shown)
 }
 
-// checkOrCount checks a cell, in full where the decoder does not know it.
+// checkOrCount checks a cell in full unless it came from the column cache.
 func (v *verifier) checkOrCount(c *cell.Cell) error {
 	if !v.dec.cached {
 		return v.checkCell(c)
 	}
 	v.stats.addPut(c)
-	v.lastQualifier = c.Qualifier // which the decoder keeps
+	v.lastQualifier = c.Qualifier // which the cache retains
 	return nil
 }
 
-// countCached takes the cells behind c that need no look at their keys.
+// countCached counts the cells after c that need no check of their keys.
 func (v *verifier) countCached(c *cell.Cell) {
 	k := &v.cached
 	v.dec.decodeCached(k)
@@ -242,7 +246,7 @@ func (v *verifier) countCached(c *cell.Cell) {
 	}
 }
 
-// checkCell checks a cell by itself and beside the one before.
+// checkCell checks a cell by itself and against the one before.
 func (v *verifier) checkCell(c *cell.Cell) error {
 	v.syncPrev()
 	at := v.orderOf(c)
@@ -266,7 +270,7 @@ func (v *verifier) checkCell(c *cell.Cell) error {
 	return nil
 }
 
-// orderOf places a cell behind the last one; of another family than the rest, it is out of order.
+// orderOf returns a cell's order relative to the last one. A cell of another family is out of order.
 func (v *verifier) orderOf(c *cell.Cell) order {
 	switch {
 	case v.dec.sameRow:
@@ -277,7 +281,7 @@ func (v *verifier) orderOf(c *cell.Cell) order {
 	return orderAfter(&v.prev, c, v.stats.cells == 0)
 }
 
-// checkBloom makes sure that the bloom filter knows the cell.
+// checkBloom checks that the bloom filter has the cell. Keys are collected and looked up in batches.
 func (v *verifier) checkBloom(c *cell.Cell, at order) error {
 	key := c.Row
 	switch {
@@ -298,7 +302,7 @@ func (v *verifier) checkBloom(c *cell.Cell, at order) error {
 	return nil
 }
 
-// checkBatch looks the keys of the batch up in the chunk at hand, whose they are all.
+// checkBatch looks the batch's keys up in the current chunk, to which all of them belong.
 func (v *verifier) checkBatch() error {
 	probes, n := v.batch.probes(len(v.bits) * 8)
 	for i := range probes[:n] {
@@ -309,13 +313,13 @@ func (v *verifier) checkBatch() error {
 	return nil
 }
 
-// denyKey is the error of a key that the bloom filter does not know. The key may be of a cell some way back.
+// denyKey is the error of a key that the bloom filter does not have. The key may be that of an earlier cell.
 func (v *verifier) denyKey(key []byte) error {
 	v.denied = fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
 	return v.denied
 }
 
-// bloomOrder makes sure that chunks of rows are in order, since they are looked for by bisection.
+// bloomOrder checks that the chunks' first keys ascend: readers bisect over them.
 func (v *verifier) bloomOrder() error {
 	if v.r.bloom == nil || v.r.kind == BloomRowCol || len(v.r.bloom.chunks) == 0 {
 		return nil
@@ -328,7 +332,8 @@ func (v *verifier) bloomOrder() error {
 	return nil
 }
 
-// bloomChunk makes the chunk for a key the one at hand. Rows ascend, and mostly stay below the first key of the next one.
+// bloomChunk makes the key's chunk the current one. Rows ascend, and are mostly before the first key of the next
+// chunk. The batch is looked up before the chunk changes, since its keys belong to the old one.
 func (v *verifier) bloomChunk(key []byte) error {
 	chunks := v.r.bloom.chunks
 	if v.chunk >= 0 && v.r.kind != BloomRowCol && (v.chunk+1 == len(chunks) || bytes.Compare(key, chunks[v.chunk+1].key) < 0) {
@@ -352,14 +357,15 @@ func (v *verifier) bloomChunk(key []byte) error {
 	return nil
 }
 
-// nonRoot checks a leaf against the data blocks since the last one, and an intermediate block against the level below.
+// nonRoot checks a leaf against the data blocks since the last leaf, and an intermediate block against the level
+// below.
 func (v *verifier) nonRoot(b *block) error {
 	v.rawIndex += int64(b.rawSize)
 	entries, err := parseNonRoot(b.payload)
 	if err != nil {
 		return err
 	}
-	// Where the data ended before a first leaf was due, intermediate blocks name data blocks.
+	// If the data ended before the first leaf was full, intermediate blocks name data blocks.
 	if err := v.matchIndex(entries, b.kind == blockLeafIndex || len(v.unindexedData) > 0); err != nil {
 		return err
 	}
@@ -367,7 +373,7 @@ func (v *verifier) nonRoot(b *block) error {
 	return nil
 }
 
-// root checks the data index root; the meta index root behind it must be empty.
+// root checks the data index root. The meta index root after it must be empty.
 func (v *verifier) root(b *block) error {
 	v.roots++
 	if v.roots > 1 {
@@ -386,8 +392,8 @@ func (v *verifier) root(b *block) error {
 	return nil
 }
 
-// matchIndex checks an index block's entries against the first of the blocks that wait to be named: data blocks or index
-// blocks.
+// matchIndex compares an index block's entries with the first blocks that no index names yet: data blocks or index
+// blocks. Each block must be named once, in order: one left out is invisible to gets.
 func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
 	if waiting := len(v.unindexedIndex) + len(v.unindexedData); data && len(entries) > len(v.unindexedData) || !data && len(entries) > len(v.unindexedIndex) {
 		return fmt.Errorf("%w: %d entries for %d blocks", ErrCorrupt, len(entries), waiting)
@@ -411,7 +417,8 @@ func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
 	return nil
 }
 
-// check compares a data block with its index entry: the place, and a key above the block before and not above its first.
+// check compares a data block with its index entry: its offset and size, and a key greater than the last of the block
+// before and at most the block's first.
 func (d *expectedEntry) check(e indexEntry) error {
 	if d.block != e.block {
 		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt, e.block.offset, e.block.size, d.block.offset, d.block.size)
@@ -444,8 +451,8 @@ func (d *expectedEntry) check(e indexEntry) error {
 func (v *verifier) checkTrailer() error {
 	t := v.r.trailer
 	for _, c := range []struct {
-		what      string
-		told, was int64
+		what            string
+		stored, counted int64
 	}{
 		{"cells", t.cells, v.stats.cells},
 		{"offset of the first data block", t.firstDataBlockOffset, v.firstData},
@@ -454,14 +461,14 @@ func (v *verifier) checkTrailer() error {
 		{"bytes before compression", t.totalRawBytes, v.rawTotal + trailerLen},
 		{"offset of the file info", t.fileInfoOffset, v.chains[blockFileInfo]},
 	} {
-		if c.told != c.was {
-			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.told, c.what, c.was)
+		if c.stored != c.counted {
+			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.stored, c.what, c.counted)
 		}
 	}
 	return nil
 }
 
-// checkInfo compares the file info with what was read. What a foreign writer left out is not missed.
+// checkInfo compares the file info with what was read. Properties that a foreign writer omits are not required.
 func (v *verifier) checkInfo() error {
 	s, f := &v.stats, v.r.info
 	if s.cells == 0 {
@@ -488,10 +495,10 @@ func (v *verifier) checkInfo() error {
 	return v.checkTimeRange()
 }
 
-// checkTimeRange must cover all cells, or reads by time lose some.
+// checkTimeRange checks that the time range covers all cells: a read by time skips a file whose range does not match.
 func (v *verifier) checkTimeRange() error {
 	got, ok := v.r.info[infoTimeRange]
-	if !ok || len(got) != 16 { // an older HBase's form is a protobuf
+	if !ok || len(got) != 16 { // older versions of HBase store a protobuf
 		return nil
 	}
 	low, high := int64(binary.BigEndian.Uint64(got)), int64(binary.BigEndian.Uint64(got[8:]))

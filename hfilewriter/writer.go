@@ -11,13 +11,13 @@ import (
 	"bulkload/cell"
 )
 
-// ErrOrder marks a cell that was given after a cell it must stand before.
+// ErrOrder marks a cell that was added after one that must follow it.
 var ErrOrder = errors.New("cells out of order")
 
 // ErrLength marks a cell with a row, family, qualifier or value that is longer than HBase accepts, or an empty row.
 var ErrLength = errors.New("length out of range")
 
-// Writer writes one HFile. Its first error sticks: every later call returns it. It belongs to one goroutine.
+// Writer writes one HFile. The first error sticks: every later call returns it. It belongs to one goroutine.
 type Writer struct {
 	settings   Settings
 	provenance Provenance
@@ -25,9 +25,9 @@ type Writer struct {
 	enc      blockEncoder
 	indexKey []byte       // of the block being filled
 	bloom    *bloomWriter // nil for BloomNone
-	deletes  *bloomWriter // rows of delete-family cells; nil beside BloomRowCol
+	deletes  *bloomWriter // rows of delete-family cells; nil if Bloom is BloomRowCol
 	file     assembler
-	block    dataBlock // the one that is finished next
+	block    dataBlock // reused for each finished block
 
 	firstRow []byte
 	stats    stats
@@ -37,7 +37,7 @@ type Writer struct {
 	err      error
 }
 
-// stats are what the file info tells of the cells.
+// stats are the counts that go into the file info.
 type stats struct {
 	cells, keyBytes, valueBytes int64
 	biggest                     int64 // key and value bytes of the largest cell
@@ -49,7 +49,7 @@ type stats struct {
 
 var errClosed = errors.New("HFile writer is closed")
 
-// NewWriter begins an HFile, which goes to out as it is written, in blocks. The Settings must name a compression.
+// NewWriter begins an HFile, which is written to out block by block. The Settings must name a compression.
 func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -70,8 +70,11 @@ func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error
 	return w, nil
 }
 
-// Append adds a cell. It must not sort before the last one (ErrOrder); a cell with the very same key is kept, too. All
-// cells of a file are of one family. The cell's bytes are not kept.
+// Append adds a cell. It must not sort before the last one (ErrOrder); a cell with an equal key is added too. All
+// cells of a file are of one family. The cell's bytes are not retained.
+//
+// HBase's readers bisect, so a cell out of order would be stored and never found: the order is checked for every
+// cell, whatever the caller promises.
 func (w *Writer) Append(c *cell.Cell) error {
 	if w.err != nil {
 		return w.err
@@ -104,19 +107,19 @@ func (w *Writer) check(c *cell.Cell) error {
 	return nil
 }
 
-// order is where a cell stands, seen from the one before it.
+// order is a cell's order relative to the one before it.
 type order int
 
 const (
-	outOfOrder order = iota // out of order
-	sameCell                // the very same key
+	outOfOrder order = iota // it sorts before it
+	sameCell                // an equal key
 	sameColumn
 	sameRow
 	newRow
 )
 
-// orderAfter places a cell behind the last one, p (CellComparatorImpl.compare): rows and qualifiers ascend, timestamps
-// and types descend.
+// orderAfter returns the order of a cell relative to p, the last one (CellComparatorImpl.compare): rows and
+// qualifiers ascend, timestamps and types descend.
 func orderAfter(p *previous, c *cell.Cell, first bool) order {
 	if first {
 		return newRow
@@ -127,7 +130,7 @@ func orderAfter(p *previous, c *cell.Cell, first bool) order {
 	return orderInRow(p, c)
 }
 
-// orderInRow places a cell behind the last one, which is of the same row.
+// orderInRow returns the order of a cell relative to the last one, which is of the same row.
 func orderInRow(p *previous, c *cell.Cell) order {
 	if at := commonPrefix(p.qualifier, c.Qualifier); at < len(c.Qualifier) || at < len(p.qualifier) {
 		return ascends(p.qualifier, c.Qualifier, at, sameRow)
@@ -141,7 +144,7 @@ func orderInRow(p *previous, c *cell.Cell) order {
 	return sameColumn
 }
 
-// ascends is then where b sorts after a, from which it differs at byte at.
+// ascends returns then if b sorts after a, from which it differs first at byte at.
 func ascends(a, b []byte, at int, then order) order {
 	if at == len(a) || at < len(b) && a[at] < b[at] {
 		return then
@@ -149,8 +152,10 @@ func ascends(a, b []byte, at int, then order) order {
 	return outOfOrder
 }
 
-// appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append, HFileWriterImpl.append):
-// blooms before the block's end, so that a chunk that this cell fills goes behind the block before it.
+// appendOrdered adds a checked cell. The order of the steps is HBase's (StoreFileWriter.append,
+// HFileWriterImpl.append): the bloom filter is updated before the block is ended, so a chunk that this cell completes
+// is written after the block before it. A block never ends between equal keys: a seek to such a key goes to the last
+// block that may hold it and would miss the cells in the block before.
 func (w *Writer) appendOrdered(c *cell.Cell, at order) error {
 	w.addToBlooms(c, at)
 	if w.enc.cells > 0 && at != sameCell && w.enc.full(w.settings.BlockSize) {
@@ -166,7 +171,7 @@ func (w *Writer) appendOrdered(c *cell.Cell, at order) error {
 	return nil
 }
 
-// beginBlock starts a data block with the cell, which settles its index key.
+// beginBlock starts a data block with the cell, which determines its index key.
 func (w *Writer) beginBlock(c *cell.Cell) {
 	w.enc.begin()
 	if w.stats.cells == 0 {
@@ -178,8 +183,8 @@ func (w *Writer) beginBlock(c *cell.Cell) {
 	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
-// finishBlock puts the data block at hand into the file, with the bloom chunks that are due after it. The encoder lends its
-// buffer, which may have grown when it comes back.
+// finishBlock writes the current data block and the bloom chunks that are ready. The encoder lends its buffer, which
+// may be reallocated.
 func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
 	b := &w.block
@@ -201,7 +206,7 @@ func (w *Writer) finishBlock(last bool) error {
 	return err
 }
 
-// addToBlooms gives the cell's row or column to the filters when it is a new one.
+// addToBlooms adds the cell's row or column to the filters if it is new.
 func (w *Writer) addToBlooms(c *cell.Cell, at order) {
 	if w.bloom != nil {
 		w.addToBloom(c, at)
@@ -246,12 +251,12 @@ func (s *stats) add(c *cell.Cell) {
 	switch c.Type {
 	case cell.Put:
 		s.earliestPut = min(s.earliestPut, c.Timestamp)
-	case cell.DeleteColumn, cell.DeleteFamily: // they hide everything back to the beginning (TimeRangeTracker)
+	case cell.DeleteColumn, cell.DeleteFamily: // they hide everything from the beginning of time (TimeRangeTracker)
 		s.minTime = min(s.minTime, 0)
 	}
 }
 
-// addPut counts a Put whose timestamp has been counted.
+// addPut counts a Put whose timestamp was counted.
 func (s *stats) addPut(c *cell.Cell) {
 	s.addSizes(c, int64(keyOverhead+len(c.Row)+len(c.Family)+len(c.Qualifier)))
 }
@@ -266,21 +271,22 @@ func (s *stats) addSizes(c *cell.Cell, keyLen int64) {
 	}
 }
 
-// RawSize is the sum of the cells' KeyValue lengths so far, in bytes: what HFileOutputFormat2 counts to roll files.
+// RawSize is the sum of the cells' KeyValue lengths so far, in bytes. HFileOutputFormat2 counts the same to roll
+// files.
 func (w *Writer) RawSize() int64 {
 	return w.stats.keyBytes + w.stats.valueBytes + cellOverhead*w.stats.cells
 }
 
-// Times says what took how long in a file, measured block by block.
+// Times is how long the parts of writing a file took, measured block by block.
 type Times struct {
 	Compress   time.Duration
 	Compressed int64 // bytes of blocks before compression
 }
 
-// Times is to be asked for after Close.
+// Times is valid after Close.
 func (w *Writer) Times() Times { return w.file.times }
 
-// Summary says what a finished file holds.
+// Summary describes a finished file.
 type Summary struct {
 	Cells    int64
 	Bytes    int64 // the file's length
@@ -289,7 +295,7 @@ type Summary struct {
 	LastRow  []byte
 }
 
-// Close writes what stands behind the data. It does not close the io.Writer. A file without cells is an error: HBase
+// Close writes everything after the data. It does not close the io.Writer. A file without cells is an error: HBase
 // refuses to load one.
 func (w *Writer) Close() (*Summary, error) {
 	if w.err == nil && w.stats.cells == 0 {
@@ -308,7 +314,8 @@ func (w *Writer) Close() (*Summary, error) {
 	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
 }
 
-// finish writes what stands behind the data (HFileWriterImpl.close).
+// finish writes everything after the data (HFileWriterImpl.close). The trailer comes last: without it a file is not
+// an HFile, so one that was cut short can't be loaded by mistake.
 func (w *Writer) finish() error {
 	root, entries, levels, err := w.file.index.writeRoot()
 	if err != nil {
@@ -354,13 +361,13 @@ func (w *Writer) writeBloomMetas() error {
 	return nil
 }
 
-// writeLoadOnOpen writes a block behind the data index.
+// writeLoadOnOpen writes a block after the data index.
 func (w *Writer) writeLoadOnOpen(kind blockType, payload []byte) (handle, error) {
 	return w.file.blocks.write(kind, append(make([]byte, headerLen), payload...))
 }
 
-// fileInfo makes the file's properties (HFileWriterImpl.finishFileInfo, StoreFileWriter.appendTrackedTimestampsToMetadata
-// and HFileOutputFormat2's close).
+// fileInfo builds the file's properties (HFileWriterImpl.finishFileInfo,
+// StoreFileWriter.appendTrackedTimestampsToMetadata and HFileOutputFormat2's close).
 func (w *Writer) fileInfo() FileInfo {
 	f, s := FileInfo{}, &w.stats
 	last := w.enc.prev.cell()

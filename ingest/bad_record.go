@@ -49,3 +49,11 @@ func (b *BadRecord) Error() string {
 	}
 	return s.String()
 }
+
+// CountReason is the reason of a record that has n columns and should have others.
+func CountReason(n, want int) string {
+	if n == 1 {
+		return fmt.Sprintf("1 column, want %d", want)
+	}
+	return fmt.Sprintf("%d columns, want %d", n, want)
+}

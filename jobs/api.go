@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/retention"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 )
@@ -42,6 +43,9 @@ var KindOf = failure.KindOf
 
 // Later is failure.Later.
 const Later = failure.Later
+
+// NotYet is failure.NotYet.
+const NotYet = failure.NotYet
 
 // Refused is failure.Refused.
 const Refused = failure.Refused
@@ -82,6 +86,15 @@ type Progress = progress.Progress
 // Options is options.Options.
 type Options = options.Options
 
+// Wait is options.Wait.
+type Wait = options.Wait
+
+// DefaultSettle is options.DefaultSettle.
+const DefaultSettle = options.DefaultSettle
+
+// Reload is options.Reload.
+const Reload = options.Reload
+
 // Outcome is outcome.Outcome.
 type Outcome = outcome.Outcome
 
@@ -111,6 +124,21 @@ var Read = jobfile.Read
 
 // ReadOptions is jobfile.ReadOptions.
 type ReadOptions = jobfile.ReadOptions
+
+// List is retention.List.
+var List = retention.List
+
+// Clean is retention.Clean.
+var Clean = retention.Clean
+
+// CleanRules are retention.Rules.
+type CleanRules = retention.Rules
+
+// CleanReport is retention.Report.
+type CleanReport = retention.Report
+
+// CleanKept is retention.Kept.
+const CleanKept = retention.Kept
 
 // VerifyDir is verify.Dir.
 var VerifyDir = verify.Dir

@@ -20,26 +20,11 @@ import (
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
 	r := &jobRun{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for i, out := range j.Feeds() {
-		if !out.Load {
-			return cause
-		}
-		w := newOutputRun(&output.Dir{Job: out, Options: o, Site: s})
+	if loaded, err := r.loadedBefore(); err != nil || !loaded {
+		return errors.Join(cause, err)
+	}
+	for i, w := range r.places {
 		w.report = summary.output(i)
-		r.places = append(r.places, w)
-		if w.out.FS, w.out.Path, err = s.Resolve(out.Output, out.Dir); err != nil {
-			return err
-		}
-		if r.ledger == nil {
-			if r.ledger, err = loading.OpenLedger(s); err != nil {
-				return err
-			}
-		}
-		w.loader.Ledger = r.ledger
-		loaded, err := w.loader.WasLoaded()
-		if err != nil || !loaded {
-			return errors.Join(cause, err)
-		}
 	}
 	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
@@ -53,6 +38,42 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	o.Sayf("%v; it was loaded before, and the table serves it", cause)
 	summary.settle()
 	return nil
+}
+
+// loadedBefore tells whether the manifests or the ledger say of all outputs that they were loaded. It opens the outputs
+// without locking them.
+func (r *jobRun) loadedBefore() (bool, error) {
+	for _, out := range r.job.Feeds() {
+		if !out.Load {
+			return false, nil
+		}
+		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site})
+		r.places = append(r.places, w)
+		var err error
+		if w.out.FS, w.out.Path, err = r.site.Resolve(out.Output, out.Dir); err != nil {
+			return false, err
+		}
+		if r.ledger == nil {
+			if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+				return false, err
+			}
+		}
+		w.loader.Ledger = r.ledger
+		if loaded, err := w.loader.WasLoaded(); err != nil || !loaded {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// mayBeArchived tells whether a run whose input is gone may have nothing to do.
+func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o.NoLoad && !o.Force }
+
+// wasLoaded is loadedBefore for a run that has opened no output yet. It is false where that can't be found out.
+func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
+	r := &jobRun{job: j, options: o, site: s}
+	loaded, err := r.loadedBefore()
+	return errors.Join(err, r.close()) == nil && loaded
 }
 
 // checkLoadedWithoutInput asks whether the table serves what was loaded, and reports it.

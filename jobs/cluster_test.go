@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,6 +36,9 @@ type live struct {
 	dir   string
 	table string
 	out   string // in HDFS
+
+	who        jobfile.Kerberos  // who logs in, on a cluster with Kerberos
+	properties map[string]string // beside those of the site files
 }
 
 // newLive copies jobs/examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
@@ -104,10 +108,13 @@ func (l *live) job(t *testing.T, date string) *jobfile.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
+	j.HBase.Kerberos = l.who
 	return j
 }
 
-func (l *live) options() options.Options { return options.Options{Conf: l.ConfDir()} }
+func (l *live) options() options.Options {
+	return options.Options{Conf: l.ConfDir(), Properties: maps.Clone(l.properties)}
+}
 
 // expected are the cells that Java computes for a night, a line each.
 func (l *live) expected(t *testing.T, date string) []string {

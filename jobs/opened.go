@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/loading"
@@ -38,7 +39,7 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 	if r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		return r, err
 	}
-	if r.source, err = source.Open(j, r.site); err != nil {
+	if err = r.findInput(ctx); err != nil {
 		return r, err
 	}
 	if j.Connects(!o.NoLoad) {
@@ -66,6 +67,28 @@ func openRun(ctx context.Context, j *jobfile.Job, o options.Options, lost func(e
 		}
 	}
 	return r, nil
+}
+
+// findInput finds the input, and waits for it where that is asked for; not for an input that was loaded and is archived.
+func (r *jobRun) findInput(ctx context.Context) (err error) {
+	j, o := r.job, r.options
+	r.source, err = source.Open(j, r.site)
+	if o.Wait.For <= 0 {
+		return err
+	}
+	var missing *source.MissingError
+	if errors.As(err, &missing) && mayBeArchived(j, o) && wasLoaded(j, o, r.site) {
+		return err
+	}
+	if r.source != nil {
+		err = errors.Join(err, r.source.Close())
+		r.source = nil
+	}
+	if kind := failure.KindOf(err); err != nil && kind != failure.NotYet && kind != failure.Later {
+		return err
+	}
+	r.source, err = source.Await(ctx, j, r.site, o)
+	return err
 }
 
 // close gives everything back.

@@ -15,7 +15,7 @@ func TestKeyFindingsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, code := range []string{keys.FindingMonotonic, keys.FindingCycle, keys.FindingRandomSalt, keys.FindingOpenSalt, keys.FindingLateSalt,
-		keys.FindingNoSeparator, keys.FindingOpenPrefix, keys.FindingUnusedQuery, keys.FindingTurnedUnfixed, keys.FindingUnpadded,
+		keys.FindingNoSeparator, keys.FindingOpenPrefix, keys.FindingUnusedQuery, keys.FindingReversedUnfixed, keys.FindingUnpadded,
 		keys.FindingComplement, keys.FindingSignedBinary, keys.FindingConstant} {
 		if !strings.Contains(string(page), "\n| `key-"+code+"` | ") {
 			t.Errorf("docs/plan.md does not explain key-%s", code)

@@ -50,7 +50,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	switch {
 	case err == nil:
 		err = errors.Join(r.explain(running, r.runUntilServed(running, summary)), r.close())
-	case errors.As(err, &missing) && j.Load && !o.NoLoad && !o.Force:
+	case errors.As(err, &missing) && mayBeArchived(j, o):
 		err = loadedWithoutInput(running, j, o, r.site, summary, err)
 	}
 	switch cause := context.Cause(running); {
@@ -111,10 +111,10 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 		if err == nil && !finished && w.out.Blank() {
 			finished, err = w.loader.LoadedElsewhere(ctx)
 		} else if err == nil && finished {
-			err = w.out.MarkSuccess()
+			err = errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.job.Input, w.out.Manifest.Books.Read))
 		}
 		if err != nil {
-			return r.named(w, err)
+			return r.named(w, r.inputFirst(ctx, err))
 		}
 		if finished {
 			w.reportWritten()
@@ -136,6 +136,19 @@ func (r *jobRun) run(ctx context.Context, summary *Summary) error {
 	}
 	summary.settle()
 	return nil
+}
+
+// inputFirst puts what is wrong with the input before the refusal of an output that holds another run: a job file that was
+// edited and does not fit its input has made another run, too, and that is not what is to be mended.
+func (r *jobRun) inputFirst(ctx context.Context, err error) error {
+	var another *output.AnotherRunError
+	if !errors.As(err, &another) {
+		return err
+	}
+	if wrong := sorting.TryInput(ctx, r.source, r.options); wrong != nil {
+		return fmt.Errorf("%w\nbesides, %v", wrong, err)
+	}
+	return err
 }
 
 // reportWritten reports an output whose files are written, in case another one fails.

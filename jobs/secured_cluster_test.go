@@ -24,39 +24,38 @@ import (
 // secret is live on that cluster, with what is said of it.
 type secret struct {
 	*live
-	who  jobfile.Kerberos
 	mu   sync.Mutex
 	said strings.Builder
 }
 
 func newSecret(t *testing.T) *secret {
 	t.Helper()
-	c := testcluster.UseSecured(t)
+	return secretOn(t, testcluster.UseSecured(t))
+}
+
+// secretOn is loader on a cluster with Kerberos, with a keytab and a table of its own. Each connection has another protection.
+func secretOn(t *testing.T, c *testcluster.Cluster) *secret {
+	t.Helper()
 	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
 	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
-	s := &secret{live: liveOn(t, c), who: jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}}
+	s := &secret{live: liveOn(t, c)}
+	s.who = jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}
+	s.properties = map[string]string{"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}
 	s.table = c.UniqueTable(t)
 	s.retarget(t)
 	return s
 }
 
-// options ask for another protection on each way.
 func (s *secret) options() options.Options {
-	return options.Options{Conf: s.ConfDir(), Say: s.say, Properties: map[string]string{
-		"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}}
+	o := s.live.options()
+	o.Say = s.say
+	return o
 }
 
 func (s *secret) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said.WriteString(text + "\n")
-}
-
-func (s *secret) job(t *testing.T, date string) *jobfile.Job {
-	t.Helper()
-	j := s.live.job(t, date)
-	j.HBase.Kerberos = s.who
-	return j
 }
 
 // create makes the example's table and grants permissions to loader.

@@ -15,7 +15,7 @@ func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
 }
 
 // append is Append with what is remembered of the record before, a step each; nil where nothing is.
-func (e *Expr) append(dst []byte, fields []values.Value, last []remembered) ([]byte, error) {
+func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)
 	if err == nil {
 		err = checkLength(len(out) - len(dst))
@@ -34,7 +34,7 @@ func checkLength(n int) error {
 }
 
 // evaluate appends what steps make of a record.
-func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []remembered) ([]byte, error) {
+func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
 	}

@@ -5,43 +5,44 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/lex"
 	"bulkload/values"
 )
 
-// wants is what a function takes: what it is called, and which contents it can never make anything of.
-type wants struct {
+// accepts is what a function takes: what it is called, and which contents it can never make anything of.
+type accepts struct {
 	name    string
 	refused []content
 }
 
 var (
-	wantsAny   = wants{}
-	wantsText  = wants{"text", []content{contentBytes}}
-	wantsWhole = wants{"whole numbers", []content{contentText, contentFloat, contentBoolean, contentMoment, contentBytes,
+	wantsAny   = accepts{}
+	wantsText  = accepts{"text", []content{contentBytes}}
+	wantsWhole = accepts{"whole numbers", []content{contentText, contentFloat, contentBoolean, contentMoment, contentBytes,
 		contentHex}}
-	wantsMoment = wants{"a date", []content{contentFloat, contentBoolean, contentBytes, contentHex}}
-	wantsHex    = wants{"hex text", []content{contentNumber, contentFloat, contentBoolean, contentMoment, contentBytes}}
+	wantsMoment = accepts{"a date", []content{contentFloat, contentBoolean, contentBytes, contentHex}}
+	wantsHex    = accepts{"hex text", []content{contentNumber, contentFloat, contentBoolean, contentMoment, contentBytes}}
 )
 
-// natureOf is what is known of a term.
-func (e *Expr) natureOf(t *term) nature {
+// propsOf is what is known of a term.
+func (e *Expr) propsOf(t *term) props {
 	switch {
 	case t.call != nil && !t.call.takesValue:
-		return t.call.nature(t.call, nature{})
+		return t.call.props(t.call, props{})
 	case t.call != nil:
-		return t.call.nature(t.call, e.natureOfValue(t.call))
+		return t.call.props(t.call, e.propsOfValue(t.call))
 	case t.column >= 0:
-		return natureOfColumn(e.columns[t.column])
+		return propsOfColumn(e.columns[t.column])
 	}
-	return natureOfLiteral()
+	return propsOfLiteral()
 }
 
-func (e *Expr) natureOfValue(c *call) nature {
-	all := make([]nature, len(c.value))
+func (e *Expr) propsOfValue(c *call) props {
+	all := make([]props, len(c.value))
 	for i := range c.value {
-		all[i] = e.natureOf(&c.value[i])
+		all[i] = e.propsOf(&c.value[i])
 	}
-	return natureOfSum(all)
+	return propsOfSum(all)
 }
 
 // check refuses functions of what they can't take.
@@ -62,16 +63,16 @@ func (e *Expr) check(terms []term) error {
 }
 
 func (e *Expr) checkCall(c *call) error {
-	n := e.natureOfValue(c)
-	at := &lexer{text: e.text}
+	n := e.propsOfValue(c)
+	at := &lex.Lexer{Text: e.text}
 	if problem := e.constantProblem(c); problem != "" {
-		return at.fail(c.value[0].start, "%s can't use %s: %s", c.name, e.textOfValue(c), problem)
+		return at.Fail(c.value[0].start, "%s can't use %s: %s", c.name, e.textOfValue(c), problem)
 	}
-	if slices.Contains(c.wants.refused, n.content) {
-		return at.fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.wants.name, e.whatItIs(c, n), c.instead(n.content))
+	if slices.Contains(c.accepts.refused, n.content) {
+		return at.Fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
 	}
 	if c.name == "desc" && n.moment && n.most > c.base() {
-		return at.fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
+		return at.Fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
 			c.base(), e.textOfValue(c), digits(n.most), secondsInstead(n.most))
 	}
 	return nil
@@ -81,7 +82,7 @@ func (e *Expr) checkCall(c *call) error {
 func (e *Expr) constantProblem(c *call) string {
 	var p part
 	p.addCall(c, "", e)
-	if len(p.columns) > 0 || p.everything {
+	if len(p.columns) > 0 || p.wholeRecord {
 		return ""
 	}
 	_, err := e.evaluate(p.steps, nil, make([]values.Value, len(e.columns)), nil)
@@ -102,7 +103,7 @@ func (e *Expr) textOfValue(c *call) string {
 	return e.text[c.value[0].start:c.value[len(c.value)-1].end]
 }
 
-func (e *Expr) whatItIs(c *call, n nature) string {
+func (e *Expr) whatItIs(c *call, n props) string {
 	if len(c.value) == 1 && c.value[0].column >= 0 {
 		column := e.columns[c.value[0].column]
 		return fmt.Sprintf("column %s is declared %s", column.Name, column.Kind)

@@ -39,20 +39,20 @@ type step struct {
 
 // part is a term of the sum that is the key.
 type part struct {
-	start, end int // in the text
-	steps      []step
-	columns    []int // in order of first use
-	everything bool  // rests on all columns of the record
-	width      Width
-	nature     nature
-	term       *term
+	start, end  int // in the text
+	steps       []step
+	columns     []int // in order of first use
+	wholeRecord bool  // rests on all columns of the record
+	width       Width
+	props       props
+	term        *term
 }
 
 // compile turns a term into steps.
 func (e *Expr) compile(t *term) part {
 	p := part{start: t.start, end: t.end, term: t}
 	p.width = p.add(t, e)
-	p.nature = e.natureOf(t)
+	p.props = e.propsOf(t)
 	return p
 }
 
@@ -77,14 +77,14 @@ func (p *part) addCall(c *call, text string, e *Expr) Width {
 		w, s := c.shape(c, Width{})
 		s.kind, s.column, s.text = stepRecordSalt, -1, text
 		p.steps = append(p.steps, s)
-		p.everything = true
+		p.wholeRecord = true
 		return w
 	}
 	if len(c.value) == 1 && c.value[0].column >= 0 {
 		column := c.value[0].column
 		p.use(column)
 		w := p.addFunction(c, stepColumnFunction, column, text, columnWidth(e.columns[column]))
-		p.steps[len(p.steps)-1].of(e.columns[column])
+		p.steps[len(p.steps)-1].inherit(e.columns[column])
 		return w
 	}
 	p.steps = append(p.steps, step{kind: stepMark})
@@ -103,8 +103,8 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 	return w
 }
 
-// of takes from a column how its dates are written, where the function doesn't say so.
-func (s *step) of(c Column) {
+// inherit takes from a column how its dates are written, where the function doesn't say so.
+func (s *step) inherit(c Column) {
 	s.unit, s.typed = c.Unit, c.Kind
 	if s.zone == nil {
 		s.zone = c.Zone

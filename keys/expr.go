@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
+	"bulkload/internal/lex"
 	"bulkload/values"
 )
 
@@ -47,31 +48,22 @@ func (w Width) Fixed() bool { return w.Min == w.Max }
 // function is given a column that was declared as something else than it takes.
 func Parse(text string, columns []Column) (*Expr, error) {
 	columns = slices.Clone(columns)
-	p := &parser{lexer: lexer{text: text}, columns: columns}
+	p := &parser{lexer: lexer{lex.Lexer{Text: text}}, columns: columns}
 	terms, err := p.whole()
 	if err != nil {
-		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+		return nil, fmt.Errorf("row key %s: %w", lex.Shown(text), err)
 	}
 	e := &Expr{text: text, columns: columns}
 	if err := e.check(terms); err != nil {
-		return nil, fmt.Errorf("row key %s: %w", quoted(text), err)
+		return nil, fmt.Errorf("row key %s: %w", lex.Shown(text), err)
 	}
 	for i := range terms {
 		e.addPart(e.compile(&terms[i]))
 	}
 	if w := e.Width(); w.Min > cell.MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d", quoted(text), w.Min, cell.MaxRowLen)
+		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d", lex.Shown(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
-}
-
-// quoted keeps an expression readable in an error whatever is in it.
-func quoted(text string) string {
-	const most = 200
-	if len(text) > most {
-		return fmt.Sprintf("%q…", text[:most])
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 func (e *Expr) addPart(p part) {
@@ -92,7 +84,7 @@ func (e *Expr) Width() Width {
 // front of it, in order; nil where the key does not begin with one.
 func (e *Expr) Salts() [][]byte {
 	front, parts := e.front()
-	if len(parts) == 0 || !parts[0].nature.spread.salt {
+	if len(parts) == 0 || !parts[0].props.spread.salt {
 		return nil
 	}
 	return parts[0].values(front)
@@ -116,7 +108,7 @@ func (e *Expr) front() (text []byte, behind []part) {
 
 // values lists all values of a salt or a remainder, behind front.
 func (p *part) values(front []byte) [][]byte {
-	all := make([][]byte, p.nature.spread.count)
+	all := make([][]byte, p.props.spread.count)
 	width := len(front) + p.width.Max
 	text := make([]byte, 0, len(all)*width)
 	for i := range all {
@@ -166,7 +158,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 		c := findColumn(e.columns, name)
 		if c < 0 {
 			p := parser{columns: e.columns}
-			return nil, fmt.Errorf("query column %s is not an input column%s", name, p.meantColumn(name))
+			return nil, fmt.Errorf("query column %s is not an input column%s", name, p.suggestColumn(name))
 		}
 		known[c] = true
 	}
@@ -174,7 +166,7 @@ func (e *Expr) known(query []string) ([]bool, error) {
 }
 
 func (p *part) determined(known []bool) bool {
-	if p.everything && slices.Contains(known, false) {
+	if p.wholeRecord && slices.Contains(known, false) {
 		return false
 	}
 	return !slices.ContainsFunc(p.columns, func(c int) bool { return !known[c] })

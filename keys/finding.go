@@ -18,25 +18,25 @@ type Finding struct {
 
 // The codes of the findings.
 const (
-	FindingMonotonic     = "monotonic"      // new rows all go to the table's last region, or to its first
-	FindingCycle         = "cycle"          // a date without its year comes again
-	FindingRandomSalt    = "random-salt"    // each read takes a scan for every salt
-	FindingOpenSalt      = "open-salt"      // the query doesn't determine a salt
-	FindingLateSalt      = "late-salt"      // a salt behind something else spreads nothing
-	FindingNoSeparator   = "no-separator"   // parts of unfixed width stand side by side
-	FindingOpenPrefix    = "open-prefix"    // other values' rows lie below the query's prefix
-	FindingUnusedQuery   = "unused-query"   // a query column is not in the prefix
-	FindingTurnedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
-	FindingUnpadded      = "unpadded"       // numbers of varying width don't sort by size
-	FindingComplement    = "complement"     // desc from a number that values may be greater than
-	FindingSignedBinary  = "signed-binary"  // negative numbers sort behind the positive ones
-	FindingConstant      = "constant"       // the key is the same in every record
+	FindingMonotonic       = "monotonic"      // new rows all go to the table's last region, or to its first
+	FindingCycle           = "cycle"          // a date without its year comes again
+	FindingRandomSalt      = "random-salt"    // each read takes a scan for every salt
+	FindingOpenSalt        = "open-salt"      // the query doesn't determine a salt
+	FindingLateSalt        = "late-salt"      // a salt behind something else spreads nothing
+	FindingNoSeparator     = "no-separator"   // parts of unfixed width stand side by side
+	FindingOpenPrefix      = "open-prefix"    // other values' rows lie below the query's prefix
+	FindingUnusedQuery     = "unused-query"   // a query column is not in the prefix
+	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
+	FindingUnpadded        = "unpadded"       // numbers of varying width don't sort by size
+	FindingComplement      = "complement"     // desc from a number that values may be greater than
+	FindingSignedBinary    = "signed-binary"  // negative numbers sort behind the positive ones
+	FindingConstant        = "constant"       // the key is the same in every record
 )
 
 // FindingCodes lists the codes of all findings that there may be.
 func FindingCodes() []string {
 	return []string{FindingMonotonic, FindingCycle, FindingRandomSalt, FindingOpenSalt, FindingLateSalt, FindingNoSeparator, FindingOpenPrefix,
-		FindingUnusedQuery, FindingTurnedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
+		FindingUnusedQuery, FindingReversedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
 }
 
 // Findings lists what there is to say of the key, part by part; query are the columns that a reader has, nil where that
@@ -77,7 +77,7 @@ func (f *findings) first() {
 	}
 	p := &f.expr.parts[i]
 	const spread = "put a salt or a hash of what readers have in front, or turn the digits round with reverse(x, width)"
-	switch n := p.nature; {
+	switch n := p.props; {
 	case n.cycle > 0:
 		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates come again after %s, and with them the keys: rows of the period before "+
 			"are mixed with the new ones, or overwritten; and what belongs to one date goes to one region", cycleText(n)),
@@ -94,7 +94,7 @@ func (f *findings) first() {
 	}
 }
 
-func cycleText(n nature) string {
+func cycleText(n props) string {
 	if d := n.cycle.Hours() / 24; d >= 1 {
 		return fmt.Sprintf("%.0f days", d)
 	}
@@ -104,9 +104,9 @@ func cycleText(n nature) string {
 // part looks at a part and at what stands before it.
 func (f *findings) part(i int) {
 	p := &f.expr.parts[i]
-	n := p.nature
+	n := p.props
 	switch {
-	case p.everything && n.spread.salt:
+	case p.wholeRecord && n.spread.salt:
 		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count),
 			"salt(x, n) of a column that readers have takes one")
 	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
@@ -144,7 +144,7 @@ func (f *findings) query(columns []string) {
 	}
 	if q.scans > 1 {
 		i := slices.Index(q.open, true)
-		if p := &f.expr.parts[i]; !p.everything {
+		if p := &f.expr.parts[i]; !p.wholeRecord {
 			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it: a query takes %d scans", q.scans),
 				"make it of a column that readers have")
 		}
@@ -161,7 +161,7 @@ func (f *findings) query(columns []string) {
 func (f *findings) unused(q *Query, columns []string) {
 	for _, name := range columns {
 		c := findColumn(f.expr.columns, name)
-		if slices.ContainsFunc(q.parts, func(p part) bool { return p.everything || slices.Contains(p.columns, c) }) {
+		if slices.ContainsFunc(q.parts, func(p part) bool { return p.wholeRecord || slices.Contains(p.columns, c) }) {
 			continue
 		}
 		f.add(FindingUnusedQuery, true, f.expr.text[q.parts[0].start:q.parts[len(q.parts)-1].end], q.parts[0].start,

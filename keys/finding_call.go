@@ -10,7 +10,7 @@ func (f *findings) calls(t *term) {
 	for i := range t.call.value {
 		f.calls(&t.call.value[i])
 	}
-	n := f.expr.natureOfValue(t.call)
+	n := f.expr.propsOfValue(t.call)
 	switch c := t.call; c.name {
 	case "reverse", "rotate":
 		f.turned(t)
@@ -30,20 +30,20 @@ func (f *findings) addCall(code string, warning bool, t *term, reason, remedy st
 
 func (f *findings) turned(t *term) {
 	c := t.call
-	if !f.expr.turnsUnfixed(c) {
+	if !f.expr.reversesUnfixed(c) {
 		return
 	}
 	remedy := fmt.Sprintf("declare the width of its column in columns_map, or %s(pad(x, width))", c.name)
 	if c.name == "reverse" {
 		remedy = "reverse(x, width) fills up with zeros first; or declare the width of its column in columns_map"
 	}
-	f.addCall(FindingTurnedUnfixed, true, t,
+	f.addCall(FindingReversedUnfixed, true, t,
 		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)",
 			f.expr.textOfValue(c)), remedy)
 }
 
-// turnsUnfixed tells whether a function turns a value round that may have several widths.
-func (e *Expr) turnsUnfixed(c *call) bool {
+// reversesUnfixed tells whether a function turns a value round that may have several widths.
+func (e *Expr) reversesUnfixed(c *call) bool {
 	switch {
 	case c.name == "reverse" && len(c.numbers) > 0: // which fills up first
 		return false
@@ -53,16 +53,16 @@ func (e *Expr) turnsUnfixed(c *call) bool {
 	return false
 }
 
-// turnedColumns appends the columns that a term hands to such functions as they are.
-func (e *Expr) turnedColumns(t *term, columns []int) []int {
+// reversedColumns appends the columns that a term hands to such functions as they are.
+func (e *Expr) reversedColumns(t *term, columns []int) []int {
 	if t.call == nil || !t.call.takesValue {
 		return columns
 	}
-	if value := t.call.value; e.turnsUnfixed(t.call) && len(value) == 1 && value[0].column >= 0 {
+	if value := t.call.value; e.reversesUnfixed(t.call) && len(value) == 1 && value[0].column >= 0 {
 		return append(columns, value[0].column)
 	}
 	for i := range t.call.value {
-		columns = e.turnedColumns(&t.call.value[i], columns)
+		columns = e.reversedColumns(&t.call.value[i], columns)
 	}
 	return columns
 }
@@ -76,7 +76,7 @@ func (e *Expr) widthOfValue(c *call) Width {
 	return w
 }
 
-func (f *findings) complement(t *term, n nature) {
+func (f *findings) complement(t *term, n props) {
 	base := t.call.base()
 	switch {
 	case n.most > base:

@@ -119,7 +119,7 @@ func TestTurned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.Parts()[0].Turned; !slices.Equal(got, want) {
+		if got := e.Parts()[0].Reversed; !slices.Equal(got, want) {
 			t.Errorf("%s turns columns %v, want %v", text, got, want)
 		}
 	}

@@ -19,10 +19,10 @@ type function struct {
 	required   int // arguments that must be written, of all
 	apply      applier
 	// shape says how wide the result is, with w of the value and what else the step needs.
-	shape func(c *call, w Width) (Width, step)
-	wants wants // of the value
-	// nature says what is known of the result, with n of the value.
-	nature func(c *call, n nature) nature
+	shape   func(c *call, w Width) (Width, step)
+	accepts accepts // of the value
+	// props says what is known of the result, with n of the value.
+	props func(c *call, n props) props
 }
 
 type paramKind int
@@ -56,25 +56,25 @@ var (
 
 // functions is the vocabulary; the tables of docs/keys.md follow it.
 var functions = []*function{
-	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt, wantsText, natureSalt},
-	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5, wantsAny, natureHash},
-	{"md5_bytes", "md5_bytes(x)", true, nil, 1, applyMD5Bytes, shapeBytes(16), wantsAny, natureHashBytes},
-	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt, wantsWhole, natureMod},
-	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt, wantsAny, natureSalt},
-	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt, wantsWhole, natureSalt},
-	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse, wantsText, natureTurned},
-	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame, wantsText, natureTurned},
-	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc, wantsWhole, natureDesc},
-	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad, wantsText, naturePad},
-	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr, wantsText, natureSubstr},
-	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame, wantsText, natureUpper},
-	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame, wantsText, natureLower},
-	{"date", "date(x, 'layout') or date(x, 'layout', 'zone')", true, []param{dateLayout, timeZone}, 2, applyDate, shapeDate, wantsMoment, natureDate},
-	{"millis", "millis(x) or millis(x, 'zone')", true, []param{timeZone}, 1, applyMillis, shapeClock(13), wantsMoment, natureClock(mostMillis)},
-	{"seconds", "seconds(x) or seconds(x, 'zone')", true, []param{timeZone}, 1, applySeconds, shapeClock(10), wantsMoment, natureClock(mostSeconds)},
-	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8), wantsWhole, natureBinary},
-	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4), wantsWhole, natureBinary},
-	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, natureUnhex},
+	{"salt", "salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeSalt, wantsText, propsSalt},
+	{"md5", "md5(x) or md5(x, digits)", true, []param{md5Digits}, 1, applyMD5, shapeMD5, wantsAny, propsHash},
+	{"md5_bytes", "md5_bytes(x)", true, nil, 1, applyMD5Bytes, shapeBytes(16), wantsAny, propsHashBytes},
+	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt, wantsWhole, propsMod},
+	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt, wantsAny, propsSalt},
+	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt, wantsWhole, propsSalt},
+	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse, wantsText, propsReversed},
+	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame, wantsText, propsReversed},
+	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc, wantsWhole, propsDesc},
+	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad, wantsText, propsPad},
+	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr, wantsText, propsSubstr},
+	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame, wantsText, propsUpper},
+	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame, wantsText, propsLower},
+	{"date", "date(x, 'layout') or date(x, 'layout', 'zone')", true, []param{dateLayout, timeZone}, 2, applyDate, shapeDate, wantsMoment, propsDate},
+	{"millis", "millis(x) or millis(x, 'zone')", true, []param{timeZone}, 1, applyMillis, shapeClock(13), wantsMoment, propsClock(mostMillis)},
+	{"seconds", "seconds(x) or seconds(x, 'zone')", true, []param{timeZone}, 1, applySeconds, shapeClock(10), wantsMoment, propsClock(mostSeconds)},
+	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8), wantsWhole, propsBinary},
+	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4), wantsWhole, propsBinary},
+	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, propsUnhex},
 }
 
 // arguments is how many a call may have.

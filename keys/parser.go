@@ -95,7 +95,7 @@ func (p *parser) term() (term, error) {
 	}
 	column := findColumn(p.columns, t.value)
 	if column < 0 {
-		return term{}, p.fail(t.start, "unknown column %s%s", t.value, p.meantColumn(t.value))
+		return term{}, p.Fail(t.start, "unknown column %s%s", t.value, p.suggestColumn(t.value))
 	}
 	return term{t.start, t.end, nil, column, nil}, nil
 }
@@ -104,10 +104,10 @@ func (p *parser) term() (term, error) {
 func (p *parser) call(name token) (term, error) {
 	f := findFunction(name.value)
 	if f == nil {
-		return term{}, p.fail(name.start, "unknown function %s%s", name.value, Meant(name.value, functionNames()))
+		return term{}, p.Fail(name.start, "unknown function %s%s", name.value, Suggest(name.value, functionNames()))
 	}
 	if p.depth++; p.depth > maxDepth {
-		return term{}, p.fail(name.start, "calls are nested deeper than %d", maxDepth)
+		return term{}, p.Fail(name.start, "calls are nested deeper than %d", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	c := &call{function: f}
@@ -128,7 +128,7 @@ func (p *parser) call(name token) (term, error) {
 		return term{}, p.unexpected(c.afterArguments())
 	}
 	if c.given < f.required {
-		return term{}, p.fail(p.ahead.start, "%s has too few arguments: it is written %s", f.name, f.usage)
+		return term{}, p.Fail(p.ahead.start, "%s has too few arguments: it is written %s", f.name, f.usage)
 	}
 	return term{name.start, end, nil, -1, c}, p.advance()
 }
@@ -160,7 +160,7 @@ func (p *parser) number(c *call, param param) error {
 	}
 	n, err := strconv.ParseInt(p.ahead.value, 10, 64)
 	if err != nil || n < param.min || n > param.max {
-		return p.fail(p.ahead.start, "%s is outside %d to %d: %s", p.ahead.value, param.min, param.max, c.usage)
+		return p.Fail(p.ahead.start, "%s is outside %d to %d: %s", p.ahead.value, param.min, param.max, c.usage)
 	}
 	c.numbers = append(c.numbers, n)
 	return p.advance()
@@ -171,7 +171,7 @@ func (p *parser) character(c *call) error {
 		return p.unexpected("a character in quotes: " + c.usage)
 	}
 	if v := p.ahead.value; len(v) != 1 || v[0] == 0 || v[0] >= utf8.RuneSelf {
-		return p.fail(p.ahead.start, "expected one ASCII character: %s", c.usage)
+		return p.Fail(p.ahead.start, "expected one ASCII character: %s", c.usage)
 	}
 	c.character = p.ahead.value[0]
 	return p.advance()
@@ -183,7 +183,7 @@ func (p *parser) layout(c *call) error {
 	}
 	layout, err := parseLayout(p.ahead.value)
 	if err != nil {
-		return p.fail(p.ahead.start, "%v", err)
+		return p.Fail(p.ahead.start, "%v", err)
 	}
 	c.layout = layout
 	return p.advance()
@@ -195,7 +195,7 @@ func (p *parser) zone(c *call) error {
 	}
 	zone, err := values.Location(p.ahead.value)
 	if err != nil || p.ahead.value == "" { // in words of its own, since a name is in quotes here
-		return p.fail(p.ahead.start, "%q is not a time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
+		return p.Fail(p.ahead.start, "%q is not a time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
 	}
 	if c.zone = zone; zone == nil {
 		c.zone = time.UTC
@@ -213,12 +213,12 @@ func (c *call) afterArguments() string {
 func (p *parser) unexpected(wanted string) error {
 	found := "the end"
 	if p.ahead.kind != tokenEnd {
-		found = p.text[p.ahead.start:p.ahead.end]
+		found = p.Text[p.ahead.start:p.ahead.end]
 	}
-	return p.fail(p.ahead.start, "expected %s, found %s", wanted, found)
+	return p.Fail(p.ahead.start, "expected %s, found %s", wanted, found)
 }
 
-func (p *parser) meantColumn(name string) string {
+func (p *parser) suggestColumn(name string) string {
 	names := make([]string, len(p.columns))
 	for i := range p.columns {
 		names[i] = p.columns[i].Name
@@ -226,7 +226,7 @@ func (p *parser) meantColumn(name string) string {
 	if f := findFunction(name); f != nil {
 		return fmt.Sprintf("; the function is written %s", f.usage)
 	}
-	return Meant(name, names)
+	return Suggest(name, names)
 }
 
 func findColumn(columns []Column, name string) int {

@@ -7,7 +7,7 @@ type Part struct {
 	Text     string        // as it was written
 	Position int           // where it begins in the expression, in characters from 1
 	Columns  []int         // that it rests on, in order of first use
-	Turned   []int         // columns whose values it turns round as they are (reverse, rotate), though they have no fixed width
+	Reversed []int         // columns whose values it turns round as they are (reverse, rotate), though they have no fixed width
 	Record   bool          // it rests on every column of the record: random_salt
 	Literal  bool          // it is the same in every key
 	Width    Width         // in bytes
@@ -34,9 +34,9 @@ func (e *Expr) Parts() []Part {
 	for i := range e.parts {
 		p := &e.parts[i]
 		parts[i] = Part{
-			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Turned: e.turnedColumns(p.term, nil), Record: p.everything,
-			Literal: p.literal(), Width: p.width, Values: p.nature.spread.count, Even: p.nature.spread.known(),
-			Order: p.nature.order, Moment: p.nature.moment, Cycle: p.nature.cycle,
+			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Reversed: e.reversedColumns(p.term, nil), Record: p.wholeRecord,
+			Literal: p.literal(), Width: p.width, Values: p.props.spread.count, Even: p.props.spread.known(),
+			Order: p.props.order, Moment: p.props.moment, Cycle: p.props.cycle,
 		}
 	}
 	return parts
@@ -45,4 +45,4 @@ func (e *Expr) Parts() []Part {
 func (e *Expr) textOf(p *part) string { return e.text[p.start:p.end] }
 
 // literal tells whether the part is the same in every key.
-func (p *part) literal() bool { return len(p.columns) == 0 && !p.everything }
+func (p *part) literal() bool { return len(p.columns) == 0 && !p.wholeRecord }

@@ -32,10 +32,10 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 		p := &e.parts[i]
 		open[i] = !p.determined(known)
 		if open[i] {
-			if p.nature.spread.count == 0 || scans > MaxScans {
+			if p.props.spread.count == 0 || scans > MaxScans {
 				break
 			}
-			scans *= int(min(p.nature.spread.count, MaxScans+1))
+			scans *= int(min(p.props.spread.count, MaxScans+1))
 		} else if !p.literal() || scans == q.scans { // behind an open salt a literal tells nothing
 			q.parts, q.open, q.scans = e.parts[:i+1], open[:i+1], scans
 		}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// spread says how the values of a part lie: evenly over the texts of width characters of an alphabet, or over the first
+// distribution says how the values of a part lie: evenly over the texts of width characters of an alphabet, or over the first
 // count of them. The zero value: nobody knows.
-type spread struct {
+type distribution struct {
 	alphabet string // ascending
 	width    int    // leading characters that are even
 	count    int64  // 0: every text of that width
@@ -28,14 +28,14 @@ var allBytes = func() string {
 }()
 
 // ofHash is the spread, unless it is that of a salt or a remainder: these are known by their own digits only.
-func (s spread) ofHash() spread {
+func (s distribution) ofHash() distribution {
 	if s.count > 0 {
-		return spread{}
+		return distribution{}
 	}
 	return s
 }
 
-func (s *spread) known() bool { return s.width > 0 }
+func (s *distribution) known() bool { return s.width > 0 }
 
 // MaxSplits bounds what Splits makes.
 const MaxSplits = 1 << 16
@@ -49,10 +49,10 @@ func (e *Expr) Splits(n int) ([][]byte, error) {
 		return nil, fmt.Errorf("%d regions are asked for; 1 to %d can be suggested", n, MaxSplits)
 	}
 	front, parts := e.front()
-	if len(parts) == 0 || !parts[0].nature.spread.known() {
+	if len(parts) == 0 || !parts[0].props.spread.known() {
 		return nil, e.notEven(parts)
 	}
-	if s := parts[0].nature.spread; s.salt && s.count > MaxSplits {
+	if s := parts[0].props.spread; s.salt && s.count > MaxSplits {
 		return nil, fmt.Errorf("%s has %d values, and each must begin a region; %d are possible", e.textOf(&parts[0]), s.count, MaxSplits)
 	}
 	return splitsOf(parts, front, n), nil
@@ -67,10 +67,10 @@ func (e *Expr) notEven(parts []part) error {
 
 // splitsOf are the boundaries of n regions of the keys that begin with front, without front itself.
 func splitsOf(parts []part, front []byte, n int) [][]byte {
-	if len(parts) == 0 || n == 1 && !parts[0].nature.spread.salt {
+	if len(parts) == 0 || n == 1 && !parts[0].props.spread.salt {
 		return nil
 	}
-	s := &parts[0].nature.spread
+	s := &parts[0].props.spread
 	width, values := s.leading(int64(n))
 	if !s.salt && int64(n) <= values {
 		return s.steps(front, width, values, int64(n))
@@ -83,7 +83,7 @@ func splitsOf(parts []part, front []byte, n int) [][]byte {
 		if i > 0 {
 			out = append(out, value)
 		}
-		if within > 1 && fits && len(parts) > 1 && parts[1].nature.spread.even() {
+		if within > 1 && fits && len(parts) > 1 && parts[1].props.spread.even() {
 			out = append(out, splitsOf(parts[1:], value, within)...)
 		}
 	}
@@ -91,11 +91,11 @@ func splitsOf(parts []part, front []byte, n int) [][]byte {
 }
 
 // even tells whether a part can cut what stands before it.
-func (s *spread) even() bool { return s.known() && !s.salt }
+func (s *distribution) even() bool { return s.known() && !s.salt }
 
 // leading is how many leading characters to use for n regions, and how many values they have: so many that no region is
 // larger than another by more than a 64th, where there are so many.
-func (s *spread) leading(n int64) (width int, values int64) {
+func (s *distribution) leading(n int64) (width int, values int64) {
 	if s.count > 0 {
 		return s.width, s.count
 	}
@@ -108,7 +108,7 @@ func (s *spread) leading(n int64) (width int, values int64) {
 	return width, values
 }
 
-func (s *spread) steps(front []byte, width int, values, n int64) [][]byte {
+func (s *distribution) steps(front []byte, width int, values, n int64) [][]byte {
 	var out [][]byte
 	for i := int64(1); i < n; i++ {
 		out = append(out, s.text(front, width, i*values/n))
@@ -117,7 +117,7 @@ func (s *spread) steps(front []byte, width int, values, n int64) [][]byte {
 }
 
 // text is front and the i-th text of width characters.
-func (s *spread) text(front []byte, width int, i int64) []byte {
+func (s *distribution) text(front []byte, width int, i int64) []byte {
 	base := int64(len(s.alphabet))
 	out := append(make([]byte, 0, len(front)+width), front...)
 	out = append(out, strings.Repeat(s.alphabet[:1], width)...)

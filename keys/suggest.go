@@ -7,10 +7,10 @@ import (
 	"bulkload/internal/editdistance"
 )
 
-// Meant suggests the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It is
+// Suggest suggests the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It is
 // empty where none is near.
-func Meant(name string, known []string) string {
-	if len(name) > longestMeant {
+func Suggest(name string, known []string) string {
+	if len(name) > maxSuggestLen {
 		return ""
 	}
 	best, least := "", len([]rune(name))/3+2
@@ -25,5 +25,5 @@ func Meant(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// longestMeant bounds the names for which a known one is looked for.
-const longestMeant = 200
+// maxSuggestLen bounds the names for which a known one is looked for.
+const maxSuggestLen = 200

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -335,13 +336,16 @@ func (l *loading) checkStaging(table *Table) error {
 		}
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
+	info, err := l.fs.Stat(folder)
+	if errors.Is(err, fs.ErrPermission) {
+		return errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
+	}
+	if err != nil {
+		return errcode.LoadStaging.Errorf("look at staging folder: %w", err)
+	}
 	tracker := fileTracker(table)
 	if tracker == "" {
 		return nil
-	}
-	info, err := l.fs.Stat(folder)
-	if err != nil {
-		return errcode.LoadStaging.Errorf("look at staging folder: %w", err)
 	}
 	if info.Owner != l.cluster.user {
 		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",

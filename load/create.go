@@ -51,6 +51,10 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family, sp
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateTable(ctx, schema, splits, nonce)
 	})
+	if hbase.IsRemote(err, "AccessDeniedException") {
+		return fmt.Errorf("%w: %s may make no table in namespace %s: grant '%s', 'C', '@%s' in the HBase shell (%w)",
+			ErrRefused, c.user, id.Namespace, c.user, id.Namespace, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -376,7 +377,7 @@ func TestSecuredLoad(t *testing.T) {
 			defer fsys.RemoveAll(name)
 			var files []HFile
 			for _, rows := range [][]string{{"row0001", "row0002"}, {"row1500", "row1501", "row1502"}} {
-				files = append(files, putFile(t, real, fsys, name, rows))
+				files = append(files, putFile(t, real, fsys, name, rows, 0))
 			}
 			described, err := c.Table(t.Context(), table)
 			if err != nil {
@@ -399,8 +400,8 @@ func TestSecuredLoad(t *testing.T) {
 	}
 }
 
-// putFile writes an HFile with HBase's writer and copies it to HDFS as its owner.
-func putFile(t *testing.T, real *testcluster.Cluster, fsys storage.FS, dir string, rows []string) HFile {
+// putFile writes an HFile with HBase's writer and copies it to HDFS as its owner. The mode is as for storage.FS.
+func putFile(t *testing.T, real *testcluster.Cluster, fsys storage.FS, dir string, rows []string, mode fs.FileMode) HFile {
 	t.Helper()
 	var cells strings.Builder
 	for _, row := range rows {
@@ -419,7 +420,7 @@ func putFile(t *testing.T, real *testcluster.Cluster, fsys storage.FS, dir strin
 	if err := fsys.MkdirAll(dir+"/f", 0); err != nil {
 		t.Fatal(err)
 	}
-	w, err := fsys.Create(name, 0)
+	w, err := fsys.Create(name, mode)
 	if err != nil {
 		t.Fatal(err)
 	}

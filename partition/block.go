@@ -22,7 +22,7 @@ const (
 	entryOverhead  = 2 * (binary.MaxVarintLen16 + binary.MaxVarintLen64) // at most, of an entry in a block
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // spilledRun is a sorted run in a store.
 type spilledRun struct {

@@ -156,8 +156,8 @@ func (p *clockParser) fraction(c *Clock) {
 	}
 }
 
-// mostOffset is that of java.time.ZoneOffset, in seconds.
-const mostOffset = 18 * 3600
+// maxOffset is that of java.time.ZoneOffset, in seconds.
+const maxOffset = 18 * 3600
 
 // zone reads Z or an offset, where there is one.
 func (p *clockParser) zone(c *Clock) {
@@ -180,7 +180,7 @@ func (p *clockParser) zone(c *Clock) {
 		minute = p.number(2)
 	}
 	offset := int32(hour*3600 + minute*60)
-	if minute > 59 || offset > mostOffset {
+	if minute > 59 || offset > maxOffset {
 		p.ok = false
 	}
 	c.Offset = sign * offset

@@ -36,6 +36,8 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
+	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
 	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
 	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`
@@ -76,8 +78,30 @@ func (s *session) options() jobs.Options {
 type runCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
-	Force  bool `help:"Begins anew, whether the run there is finished or not."`
-	NoLoad bool `help:"Stops before the load."`
+	Force      bool           `help:"Begins anew, whether the run there is finished or not."`
+	NoLoad     bool           `help:"Stops before the load."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What becomes of a finished run whose input has changed: it is refused (fail, the default), or the input is written and loaded anew."`
+	Wait       time.Duration  `placeholder:"TIME" help:"Waits so long, such as 2h, for an input that is not there yet."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must not change before --wait takes them for complete, where the job has no require_success (default 1m)."`
+}
+
+// waiting is how long a run waits for its input.
+func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
+	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
+	if c.WaitSettle != nil {
+		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
+			wait.Settle = -1 // 0 is the default
+		}
+	}
+	switch {
+	case c.Wait < 0:
+		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
+	case c.Wait == 0 && c.WaitSettle != nil:
+		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
+		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+	}
+	return wait, nil
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -87,6 +111,12 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	o := s.options()
 	o.Force, o.NoLoad = c.Force, c.NoLoad
+	if c.OnChange == "reload" {
+		o.OnChange = jobs.Reload
+	}
+	if o.Wait, err = c.waiting(job.Input.RequireSuccess); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	summary, err := jobs.Run(ctx, job, o)
 	s.endBar()

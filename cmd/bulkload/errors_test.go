@@ -43,7 +43,7 @@ func (e *pageEntry) matches(message string) bool {
 }
 
 var (
-	pageSection = regexp.MustCompile("(?m)^### (BL-[A-Z0-9-]+) \\(exit code ([0-9]+)\\)$")
+	pageSection = regexp.MustCompile(`(?m)^### (BL-[A-Z0-9-]+) \(exit code ([0-9]+)\)$`)
 	pageText    = regexp.MustCompile("(?m)^> (.*)$")
 )
 
@@ -200,7 +200,7 @@ func eachSource(t *testing.T, visit func(path string, source []byte)) {
 }
 
 // libraryTexts are texts of errors that the libraries of flags and of YAML make.
-var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "… must be one of … but got …"}
+var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "permission denied", "… must be one of … but got …"}
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
 

@@ -13,7 +13,8 @@ const (
 	exitInterrupted = 4
 	exitRefused     = 5
 	exitDiffers     = 6
-	exitLater       = 75
+	exitNotYet      = 66 // EX_NOINPUT of sysexits.h
+	exitLater       = 75 // EX_TEMPFAIL
 )
 
 const exitHelp = `Exit codes:
@@ -22,8 +23,9 @@ const exitHelp = `Exit codes:
   2   the command line or the job file is wrong
   3   more rejects than max_rejects
   4   interrupted; the same command goes on
-  5   a person must act first: table, family, input or permission missing, foreign or changed content, rows gone
+  5   a person must act first: table, family or permission missing, foreign or changed content, rows gone
   6   a difference or a damaged file was found
+  66  the input is not there yet, or not all of it
   75  try again later: locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
 
 // exitCode is the one place that gives failures their codes.
@@ -42,6 +44,8 @@ func exitCode(err error) int {
 		return exitRefused
 	case jobs.Differs:
 		return exitDiffers
+	case jobs.NotYet:
+		return exitNotYet
 	case jobs.Later:
 		return exitLater
 	default:

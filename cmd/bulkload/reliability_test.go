@@ -30,6 +30,7 @@ var faultFiles = []string{
 	"jobs/jobfile/identity_test.go",
 	"jobs/journal/journal_test.go",
 	"jobs/journal_golden_test.go",
+	"jobs/late_test.go",
 	"jobs/ledger/ledger_test.go",
 	"jobs/ledger_cluster_test.go",
 	"jobs/dirlock/lock_test.go",

@@ -107,7 +107,7 @@ func (s *screen) end() {
 
 func (s *screen) wipe() {
 	if s.drawn {
-		fmt.Fprint(s.out, "\r\x1b[K")
+		fmt.Fprintf(s.out, "\r\x1b[K")
 	}
 	s.drawn = false
 }

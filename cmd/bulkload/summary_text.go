@@ -190,10 +190,12 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	switch {
 	case !s.Load.Wanted:
 		line(w, "load", "not asked for")
+	case status == jobs.StatusEmpty || s.Books.Written == 0:
+		line(w, "load", "nothing was loaded: there are no rows")
 	case status == jobs.StatusNothing:
 		line(w, "load", "done before")
-	case status == jobs.StatusEmpty || len(s.Files) == 0:
-		line(w, "load", "nothing to load: there are no rows")
+	case len(s.Files) == 0:
+		line(w, "load", "nothing to load: there are no cells")
 	default:
 		writeLoaded(w, s.Load)
 	}

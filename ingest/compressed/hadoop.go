@@ -14,7 +14,8 @@ import (
 // blocks reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream): blocks, each with the length
 // of its text as four bytes, big-endian, then chunks until the text is complete, each with the length of its data before
 // it. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it takes files
-// that were put one behind another, and takes none that is cut short.
+// that were put one behind another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block, which
+// is in memory, with a length known from its header.
 type blocks struct {
 	in     *bufio.Reader
 	left   int64 // of the file

@@ -132,14 +132,6 @@ func (r *reader) delimiterHint() string {
 	return ""
 }
 
-func (r *reader) countReason() string {
-	plural := "s"
-	if r.count == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%d column%s, want %d", r.count, plural, len(r.spans))
-}
-
 // endless is nil for the end of a file.
 func endless(err error) error {
 	if errors.Is(err, io.EOF) {

@@ -123,7 +123,8 @@ func loneCR(line []byte) string {
 	return `; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`
 }
 
-// otherDelimiter asks whether a delimiter is meant that stands in a line of one value; "" where there is none.
+// otherDelimiter asks whether a delimiter is meant that is in a line of one value; "" where there is none. It can't count as
+// delimited.Reader.otherField does: the others may be in a quoted value.
 func (r *reader) otherDelimiter(line []byte) string {
 	for _, d := range []string{",", ";", "|", "\t", "\x01"} {
 		if strings.Contains(string(line), d) && d[0] != r.form.Delimiter {

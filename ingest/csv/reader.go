@@ -126,7 +126,7 @@ func (r *reader) next() (*ingest.Record, error) {
 	}
 	r.begun(raw)
 	if r.count != len(r.spans) {
-		b := r.bad(errcode.RejectColumns, "", r.countReason())
+		b := r.bad(errcode.RejectColumns, "", ingest.CountReason(r.count, len(r.spans)))
 		if b.Hint = r.delimiterHint(); b.Hint != "" {
 			b.Code = errcode.RejectDelimiter
 		}

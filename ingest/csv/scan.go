@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"bulkload/ingest"
 	"bulkload/ingest/charset"
 )
 
@@ -35,14 +36,6 @@ const (
 	misquoted                // a quote stands where none can
 	unclosed                 // a quote is open at the end of the file, or at the separator of rejects
 )
-
-// Eight bytes at a time: a byte looked for becomes 0x80, all others 0.
-const (
-	ones  = 0x0101010101010101
-	lower = 0x7f7f7f7f7f7f7f7f
-)
-
-func zeros(x uint64) uint64 { return ^((x&lower + lower) | x | lower) }
 
 // scan reads the record at the start of b; atEnd says that b reaches the end of the file. end is where its line break
 // stands, or len(b); with misquoted it is where the quote stands.
@@ -80,12 +73,12 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 	if s.rejects {
 		stop = separator
 	}
-	quotes, stops := ones*uint64(s.quote), ones*uint64(stop)
+	quotes, stops := ingest.EveryByte*uint64(s.quote), ingest.EveryByte*uint64(stop)
 	for at := from; ; {
 		i := at
 		for ; i+8 <= len(b); i += 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
-			if marks := zeros(x^quotes) | zeros(x^stops); marks != 0 {
+			if marks := ingest.ZeroBytes(x^quotes) | ingest.ZeroBytes(x^stops); marks != 0 {
 				i += bits.TrailingZeros64(marks) / 8
 				break
 			}
@@ -136,12 +129,12 @@ func (s *scanner) behind(b []byte, at int) int {
 
 // bare finds where the value at b[start] ends that is not quoted, or the quote in it.
 func (s *scanner) bare(b []byte, start int) int {
-	delimiters, quotes, breaks := ones*uint64(s.delimiter), ones*uint64(s.quote), uint64(ones*'\n')
+	delimiters, quotes, breaks := ingest.EveryByte*uint64(s.delimiter), ingest.EveryByte*uint64(s.quote), uint64(ingest.EveryByte*'\n')
 	for at := start; ; {
 		i := at
 		for ; i+8 <= len(b); i += 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
-			if marks := zeros(x^delimiters) | zeros(x^quotes) | zeros(x^breaks); marks != 0 {
+			if marks := ingest.ZeroBytes(x^delimiters) | ingest.ZeroBytes(x^quotes) | ingest.ZeroBytes(x^breaks); marks != 0 {
 				i += bits.TrailingZeros64(marks) / 8
 				break
 			}

@@ -16,7 +16,8 @@ const (
 	maxRecord = 32 << 20
 )
 
-// text is a window of a file: buf[pos:fill] has been read from it and not been delivered.
+// text is a window of a file: buf[pos:fill] has been read from it and not been delivered. It reads a stream from its start to
+// its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends with a split.
 type text struct {
 	in   *compressed.Reader
 	path string

@@ -3,9 +3,9 @@ package delimited
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 
+	"bulkload/ingest"
 	"bulkload/values"
 )
 
@@ -50,21 +50,15 @@ func (d *Form) isNull(column int, value []byte) bool {
 	return false
 }
 
-// Eight bytes at a time: a delimiter's byte becomes 0x80 in marks, all others 0.
-const (
-	ones  = 0x0101010101010101
-	lower = 0x7f7f7f7f7f7f7f7f
-)
-
 // cutByte cuts raw into exactly len(fields) fields; false where it has more or fewer. Fields are a few bytes long, so
 // looking for one delimiter after the other costs more than marking all those in a word at once.
 func cutByte(fields []values.Value, raw []byte, delim byte) bool {
-	pattern := ones * uint64(delim)
+	pattern := ingest.EveryByte * uint64(delim)
 	last := len(fields) - 1
 	n, start, at := 0, 0, 0
 	for ; at+8 <= len(raw); at += 8 {
 		x := binary.LittleEndian.Uint64(raw[at:]) ^ pattern
-		for marks := ^((x&lower + lower) | x | lower); marks != 0; marks &= marks - 1 {
+		for marks := ingest.ZeroBytes(x); marks != 0; marks &= marks - 1 {
 			if n >= last {
 				return false
 			}
@@ -110,12 +104,4 @@ func (d *Form) columns(raw []byte) int {
 		return 1
 	}
 	return bytes.Count(raw, d.FieldDelimiter) + 1
-}
-
-func (d *Form) countReason(n int) string {
-	plural := "s"
-	if n == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%d column%s, want %d", n, plural, len(d.Columns))
 }

@@ -51,7 +51,7 @@ func (r *Reader) driftHint(rest []byte) string {
 	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 }
 
-// otherField looks in the first record, which has no field delimiter, for what may be the real one: what would give as many
+// otherField counts, since a delimiter of delimited text is never quoted; csv.reader.otherDelimiter can only ask. It looks in the first record, which has no field delimiter, for what may be the real one: what would give as many
 // columns as there are, else what is there and likely.
 func (r *Reader) otherField() string {
 	text, _ := r.form.Charset.Append(nil, r.rec.Raw)

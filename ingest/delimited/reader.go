@@ -27,6 +27,9 @@ const (
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Reader reads the records of one split. It is not safe for concurrent use.
+//
+// Each form has a window of its own on its file (here, csv's text, parquet's stream), since they read in other ways: this one
+// reads a plain file at offsets, ends with its split but for the rest of one record, and sees how each record is begun.
 type Reader struct {
 	form  *Form
 	file  storage.File
@@ -310,7 +313,7 @@ func (r *Reader) readAt(p []byte, at int64) error {
 
 // bad describes the record in rec, whose number of columns is wrong.
 func (r *Reader) bad() *ingest.BadRecord {
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: r.form.countReason(r.columns(r.rec.Raw)), Code: errcode.RejectColumns}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(r.columns(r.rec.Raw), len(r.form.Columns)), Code: errcode.RejectColumns}
 	if !r.hinted && !r.good && r.split.Start == 0 {
 		r.hinted = true
 		if b.Hint = r.hint(); strings.Contains(b.Hint, "delimiter") {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"bulkload/ingest"
 )
 
 // validUTF8 is utf8.Valid for text that is mixed of ASCII and characters of three bytes, as Chinese is: it goes back to
@@ -33,7 +35,7 @@ func validUTF8(b []byte) bool {
 	return utf8.Valid(b)
 }
 
-const highBits = 0x80 * ones
+const highBits = 0x80 * ingest.EveryByte
 
 // wideRune is 3 where a character of three bytes begins the word, little-endian, and certainly a valid one: its first byte
 // is neither E0, of which some are longer than they need be, nor ED, of which some are surrogates. Else 0.

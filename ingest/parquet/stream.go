@@ -15,7 +15,8 @@ const (
 	maxHeader = 16 << 20
 )
 
-// stream reads one column chunk of a file, from its first byte to its last.
+// stream reads one column chunk of a file, from its first byte to its last. Unlike the windows of the forms of text it knows how
+// much there is, and the bytes of a page go past its buffer.
 type stream struct {
 	file    storage.File
 	buf     []byte

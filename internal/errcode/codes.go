@@ -70,6 +70,7 @@ const (
 
 	// The input.
 	InputMissing       Code = "BL-INPUT-MISSING"
+	InputPattern       Code = "BL-INPUT-PATTERN"
 	InputUnfinished    Code = "BL-INPUT-UNFINISHED"
 	InputEmpty         Code = "BL-INPUT-EMPTY"
 	InputRows          Code = "BL-INPUT-ROWS"
@@ -104,6 +105,7 @@ const (
 
 	// Disks.
 	DiskSpace    Code = "BL-DISK-SPACE"
+	Permission   Code = "BL-PERMISSION"
 	DiskFull     Code = "BL-DISK-FULL"
 	WorkDir      Code = "BL-WORKDIR"
 	SpillDamaged Code = "BL-SPILL-DAMAGED"
@@ -113,6 +115,8 @@ const (
 	OutputChanged     Code = "BL-OUTPUT-CHANGED"
 	OutputLacks       Code = "BL-OUTPUT-LACKS"
 	OutputOther       Code = "BL-OUTPUT-OTHER"
+	OutputNone        Code = "BL-OUTPUT-NONE"
+	InputDiffers      Code = "BL-INPUT-DIFFERS"
 	OutputSettings    Code = "BL-OUTPUT-SETTINGS"
 	OutputUnfinished  Code = "BL-OUTPUT-UNFINISHED"
 	OutputMoved       Code = "BL-OUTPUT-MOVED"
@@ -186,6 +190,7 @@ const (
 	OtherInterrupted Code = "BL-OTHER-4"
 	OtherRefused     Code = "BL-OTHER-5"
 	OtherDiffers     Code = "BL-OTHER-6"
+	OtherNotYet      Code = "BL-OTHER-66"
 	OtherLater       Code = "BL-OTHER-75"
 )
 
@@ -262,14 +267,15 @@ var table = []Entry{
 	{HDFSErasure, Refused, "The path is erasure-coded."},
 	{FileSystem, Refused, "The URI's file system is not supported."},
 	// The input.
-	{InputMissing, Refused, "The input does not exist."},
-	{InputUnfinished, Refused, "The export is not finished."},
+	{InputMissing, NotYet, "The input does not exist."},
+	{InputPattern, Refused, "The input's path has braces, which are not a pattern."},
+	{InputUnfinished, NotYet, "The export is not finished."},
 	{InputEmpty, Refused, "The input has no records and input.empty is fail."},
 	{InputRows, Refused, "The number of records is not what input.expect_rows says."},
 	{InputPlace, Refused, "Input and output are inside each other."},
 	{InputFile, Refused, "An input file is a pipe, a device or a broken link."},
 	{InputChanged, Failed, "An input file changed while it was read."},
-	{InputNew, Later, "A new file came into the input while it was listed."},
+	{InputNew, NotYet, "A new file came into the input while it was listed."},
 	{InputFormat, Refused, "The input is in another format than the job file says."},
 	{InputPacked, Refused, "The file's name and its compression do not agree."},
 	{InputDamaged, Failed, "A compressed input file is damaged or cut short."},
@@ -295,6 +301,7 @@ var table = []Entry{
 	{RejectFilter, Rejects, "The filter can't judge a record."},
 	// Disks.
 	{DiskSpace, Refused, "The disks have too little space for the run."},
+	{Permission, Refused, "The user may not read or write a local file."},
 	{DiskFull, Failed, "A disk is full."},
 	{WorkDir, Refused, "--work-dir can't be used."},
 	{SpillDamaged, Failed, "Sorted runs on the disk are not what was written."},
@@ -302,7 +309,9 @@ var table = []Entry{
 	{OutputForeign, Refused, "The output holds files that this run did not write."},
 	{OutputChanged, Refused, "Files of the output were changed."},
 	{OutputLacks, Refused, "Files of the output are missing."},
-	{OutputOther, Refused, "The output holds another run: the job or the input has changed."},
+	{OutputOther, Refused, "The output holds another run: the job has changed."},
+	{OutputNone, Refused, "The directory has no output of bulkload."},
+	{InputDiffers, Refused, "The input has changed after it was written or loaded."},
 	{OutputSettings, Refused, "The output was written with other settings."},
 	{OutputUnfinished, Refused, "The run of the output is not finished."},
 	{OutputMoved, Refused, "HBase has moved the output's files away."},
@@ -370,5 +379,6 @@ var table = []Entry{
 	{OtherInterrupted, Interrupted, "An error without a code of its own."},
 	{OtherRefused, Refused, "An error without a code of its own."},
 	{OtherDiffers, Differs, "An error without a code of its own."},
+	{OtherNotYet, NotYet, "An error without a code of its own."},
 	{OtherLater, Later, "An error without a code of its own."},
 }

@@ -57,7 +57,7 @@ const (
 	checksumSize = 4
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // errBare refuses a replica without checksums, where another one may have them.
 var errBare = errors.New("the replica has no checksums (dfs.checksum.type NULL)")

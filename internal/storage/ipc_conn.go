@@ -30,8 +30,9 @@ type nameNodeConn struct {
 	mu       sync.Mutex
 	defaults map[int32]bool // calls that ask for the servers' defaults
 
-	encrypts func(bool) // is called with whether the DataNodes want encryption
-	in, rest []byte     // the frame in hand, and what of it is to be read
+	encrypts func(bool)         // is called with whether the DataNodes want encryption
+	refuses  func(*remoteError) // is called with refusals of calls
+	in, rest []byte             // the frame in hand, and what of it is to be read
 }
 
 // newNameNodeConn puts a NameNode's connection into the library's form. With secured, the login is over.
@@ -157,6 +158,9 @@ func (c *nameNodeConn) next() error {
 	}
 	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer to no call
 		return c.refused(r.refusal)
+	}
+	if r.refusal != nil && c.refuses != nil {
+		c.refuses(r.refusal)
 	}
 	c.rest = frame
 	c.clearEncryption(r)

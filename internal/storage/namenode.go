@@ -25,6 +25,7 @@ type rpcClient struct {
 	active   int              // of addresses: the one that answered last
 	idle     *callConn        // for the next call of ours; nil where there is none
 	closed   bool             // none is kept any more
+	denials  []denial         // of the library's calls, the newest last
 }
 
 // connect is the library's dialer.
@@ -45,6 +46,7 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 		defer n.mu.Unlock()
 		n.encrypts = yes
 	}
+	wrapped.refuses = n.remember
 	return wrapped, nil
 }
 

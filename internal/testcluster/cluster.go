@@ -195,7 +195,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 			}
 		}
 		if stage == stageBlocks {
-			if err := c.openRoot(ctx); err != nil {
+			if err := c.openRoot(); err != nil {
 				return err
 			}
 		}

@@ -3,10 +3,12 @@ package testcluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"bulkload/internal/testcluster/kdc"
 )
@@ -21,6 +23,8 @@ type Kerberos struct {
 	Encrypt  bool   `json:"encrypt"`  // dfs.encrypt.data.transfer
 	// Life is the longest life of loader's tickets, in kadmin's words; "" is 24 hours.
 	Life string `json:"life"`
+	// TokenLife is how long HDFS's delegation tokens last without a renewal, in milliseconds; 0 is 24 hours.
+	TokenLife int `json:"token_life"`
 }
 
 const (
@@ -77,13 +81,18 @@ func (c *Cluster) loginServices(ctx context.Context) error {
 	return nil
 }
 
-// openRoot lets everybody make folders in HDFS's root, so that HBase makes its own.
-func (c *Cluster) openRoot(ctx context.Context) error {
+// openRoot lets everybody make folders in HDFS's root, so that HBase makes its own, and in /user.
+func (c *Cluster) openRoot() error {
 	if c.Kerberos == nil {
 		return nil
 	}
-	_, err := c.Java(ctx, "org.apache.hadoop.fs.FsShell", "-chmod", "1777", "/")
-	return err
+	superuser := newOracle(c.ConfDir(), c.classes, c.jars, "hdfs")
+	var errs []error
+	for _, command := range []string{"-mkdir /user", "-chmod 1777 / /user"} {
+		_, err := superuser.Run(append([]string{"fs"}, strings.Fields(command)...)...)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, superuser.Close())...)
 }
 
 func (c *Cluster) kdcRoles() []role {
@@ -135,6 +144,9 @@ func (c *Cluster) secureHDFS() []property {
 	}
 	if c.Kerberos.AES {
 		p = append(p, property{"dfs.encrypt.data.transfer.cipher.suites", "AES/CTR/NoPadding"})
+	}
+	if c.Kerberos.TokenLife > 0 {
+		p = append(p, property{"dfs.namenode.delegation.token.renew-interval", fmt.Sprint(c.Kerberos.TokenLife)})
 	}
 	return append(p,
 		property{"dfs.block.access.token.enable", "true"},

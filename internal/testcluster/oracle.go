@@ -35,9 +35,10 @@ type Oracle struct {
 // oracleJVMs is how many JVMs an oracle may have: most commands wait for a cluster.
 const oracleJVMs = 3
 
-func newOracle(conf, classes, jars string) *Oracle {
+// newOracle acts for a service where the cluster has Kerberos.
+func newOracle(conf, classes, jars, service string) *Oracle {
 	return &Oracle{
-		jvm:   toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, "hbase"),
+		jvm:   toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, service),
 		turns: make(chan struct{}, oracleJVMs),
 	}
 }

@@ -87,7 +87,7 @@ func sharedOracle(conf, classes, jars string) *Oracle {
 	}
 	key := [2]string{conf, classes}
 	if oracles.of[key] == nil {
-		oracles.of[key] = newOracle(conf, classes, jars)
+		oracles.of[key] = newOracle(conf, classes, jars, "hbase")
 	}
 	return oracles.of[key]
 }

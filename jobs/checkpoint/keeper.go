@@ -307,10 +307,18 @@ func (k *Keeper) make() (err error) {
 }
 
 // RemoveOld deletes what runs have left that nobody has gone on with for long.
-func RemoveOld(work string) {
+func RemoveOld(work string) { RemoveOlder(work, KeepFor, false) }
+
+// RemoveOlder deletes what runs have left in a work folder ("": the system's temporary one) and nobody has gone on with for an
+// age: sorted runs and rejects. It gives the folders that it deleted, or would delete in a dry run. Those of others, and of runs
+// under way, stay.
+func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string) {
+	if work == "" {
+		work = os.TempDir()
+	}
 	entries, err := os.ReadDir(work)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, e := range entries {
 		dir := filepath.Join(work, e.Name())
@@ -320,18 +328,28 @@ func RemoveOld(work string) {
 		if info, err := os.Lstat(dir); err != nil || partition.Private(info) != nil {
 			continue // another's, and the work folder may be open to all
 		}
-		info, err := os.Stat(filepath.Join(dir, JournalName))
+		touched := filepath.Join(dir, JournalName)
+		info, err := os.Stat(touched)
 		if errors.Is(err, fs.ErrNotExist) {
+			touched = dir
 			info, err = os.Stat(dir)
 		}
-		if err != nil || time.Since(info.ModTime()) < KeepFor {
+		if err != nil || time.Since(info.ModTime()) < age {
 			continue
 		}
 		if lock, err := partition.LockFolder(dir); err == nil {
-			_ = os.RemoveAll(dir)
+			if dryRun {
+				err = os.Chtimes(touched, time.Time{}, info.ModTime()) // which the lock may have changed
+			} else {
+				err = os.RemoveAll(dir)
+			}
+			if err == nil {
+				deleted = append(deleted, dir)
+			}
 			_ = lock.Close()
 		}
 	}
+	return deleted
 }
 
 // Add records a checkpoint.

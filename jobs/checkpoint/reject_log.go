@@ -30,7 +30,7 @@ type RejectLog struct {
 
 const rejectBuffer = 1 << 20
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // rejectSpan is a part of a log, with whole rejects.
 type rejectSpan struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 
 	"bulkload/hfilewriter"
@@ -55,6 +56,7 @@ func TextOf(err error) string {
 var others = map[Kind]errcode.Code{
 	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects, Interrupted: errcode.OtherInterrupted,
 	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater,
+	NotYet: errcode.OtherNotYet,
 }
 
 // sentinel is the code of errors that a package below marks by one of its own errors.
@@ -78,6 +80,7 @@ func sentinels() []sentinel {
 	return []sentinel{
 		is(errcode.Stopped, context.Canceled),
 		is(errcode.DiskFull, syscall.ENOSPC, syscall.EDQUOT),
+		is(errcode.Permission, fs.ErrPermission),
 		is(errcode.SpillDamaged, partition.ErrDamaged, partition.ErrKept),
 		is(errcode.HDFSBlockCorrupt, storage.ErrChecksum),
 		is(errcode.HFileCorrupt, hfilewriter.ErrCorrupt),

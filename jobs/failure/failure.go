@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest/charset"
@@ -25,6 +26,7 @@ const (
 	Refused     = errcode.Refused
 	Differs     = errcode.Differs
 	Later       = errcode.Later
+	NotYet      = errcode.NotYet
 )
 
 // kindError gives an error its kind.
@@ -50,6 +52,9 @@ func Differsf(format string, args ...any) error { return kindf(Differs, format, 
 
 // Laterf is an error that may be gone at another try.
 func Laterf(format string, args ...any) error { return kindf(Later, format, args...) }
+
+// NotYetf is an input that is not there yet.
+func NotYetf(format string, args ...any) error { return kindf(NotYet, format, args...) }
 
 // Damagedf is Differsf where a file is damaged; an error of reading it keeps its own kind.
 func Damagedf(format string, args ...any) error {
@@ -85,7 +90,7 @@ func KindOf(err error) Kind {
 		return found
 	})
 	var marked *charset.MarkError
-	if !found && (errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrRefused) || errors.As(err, &marked)) {
+	if !found && (errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrRefused) || errors.Is(err, fs.ErrPermission) || errors.As(err, &marked)) {
 		return Refused
 	}
 	return kind

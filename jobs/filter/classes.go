@@ -16,7 +16,7 @@ func (p *parser) comparison(left side, operator token, matches [3]bool) (node, e
 		return nil, err
 	}
 	if left.column < 0 && right.column < 0 {
-		return nil, p.fail(left.start, "neither side of %s is a column", operator.value)
+		return nil, p.Fail(left.start, "neither side of %s is a column", operator.value)
 	}
 	n, err := p.compare(left, right)
 	if err != nil {
@@ -24,7 +24,7 @@ func (p *parser) comparison(left side, operator token, matches [3]bool) (node, e
 	}
 	n.matches, n.unordered = matches, matches == operatorsHold["!="]
 	if n.class == classBoolean && matches[0] != matches[2] {
-		return nil, p.fail(operator.start, "true and false are compared with = and !=, not with %s", operator.value)
+		return nil, p.Fail(operator.start, "true and false are compared with = and !=, not with %s", operator.value)
 	}
 	return n, nil
 }
@@ -44,7 +44,7 @@ func (p *parser) list(left side) (node, error) {
 			return nil, err
 		}
 		if value.column >= 0 {
-			return nil, p.fail(value.start, "in (…) takes values, and %s is a column", value.value)
+			return nil, p.Fail(value.start, "in (…) takes values, and %s is a column", value.value)
 		}
 		c, err := p.compare(left, value)
 		if err != nil {
@@ -52,7 +52,7 @@ func (p *parser) list(left side) (node, error) {
 		}
 		c.matches = operatorsHold["="]
 		if len(n.any) > 0 && c.class != n.class {
-			return nil, p.fail(value.start, "the values in (…) are not of one type")
+			return nil, p.Fail(value.start, "the values in (…) are not of one type")
 		}
 		n.class, n.any = c.class, append(n.any, *c)
 		n.texts[value.value] = true
@@ -85,9 +85,9 @@ func (p *parser) classOf(left, right side) (class, error) {
 		}
 	}
 	if hint := p.textAsNumber(left, right); hint != "" {
-		return 0, p.fail(right.start, "%s", hint)
+		return 0, p.Fail(right.start, "%s", hint)
 	}
-	return 0, p.fail(right.start, "%s is %s, and %s is %s: they can't be compared; the types of columns are declared in columns_map",
+	return 0, p.Fail(right.start, "%s is %s, and %s is %s: they can't be compared; the types of columns are declared in columns_map",
 		left.value, p.typeText(left), right.value, p.typeText(right))
 }
 
@@ -157,7 +157,7 @@ func (p *parser) operandOf(s, other side, c class) (operand, error) {
 		o.truth, problem = values.ParseBoolean(o.text)
 	}
 	if problem != "" {
-		return o, p.fail(s.start, "%s is of type %v, and %s is %s", other.value, p.columns[other.column].Type.Kind, s.value, problem)
+		return o, p.Fail(s.start, "%s is of type %v, and %s is %s", other.value, p.columns[other.column].Type.Kind, s.value, problem)
 	}
 	return o, nil
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"bulkload/internal/lex"
 	"bulkload/keys"
 	"bulkload/values"
 )
@@ -20,25 +20,12 @@ func Parse(text string, columns []Column) (*Expr, error) {
 			return nil, fmt.Errorf("filter: column %s: %w", c.Name, err)
 		}
 	}
-	p := &parser{lexer: lexer{text: text}, columns: slices.Clone(columns)}
+	p := &parser{lexer: lexer{lex.Lexer{Text: text}}, columns: slices.Clone(columns)}
 	root, err := p.whole()
 	if err != nil {
-		return nil, fmt.Errorf("filter %s: %w", quoted(text), err)
+		return nil, fmt.Errorf("filter %s: %w", lex.Shown(text), err)
 	}
 	return &Expr{text, p.columns, root}, nil
-}
-
-// quoted keeps a filter readable in an error whatever is in it.
-func quoted(text string) string {
-	const most = 200
-	if len(text) > most {
-		end := most
-		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		return fmt.Sprintf("%q…", text[:end])
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 // parser reads a filter by recursive descent, one token ahead.
@@ -71,9 +58,9 @@ func (p *parser) expect(word string) error {
 
 func (p *parser) unexpected(want string) error {
 	if p.ahead.kind == tokenEnd {
-		return p.fail(p.ahead.start, "the filter ends where %s is expected", want)
+		return p.Fail(p.ahead.start, "the filter ends where %s is expected", want)
 	}
-	return p.fail(p.ahead.start, "found %q where %s is expected", p.ahead.value, want)
+	return p.Fail(p.ahead.start, "found %q where %s is expected", p.ahead.value, want)
 }
 
 // whole parses the text to its end.
@@ -123,7 +110,7 @@ func (p *parser) chain(word string, part func() (node, error)) ([]node, error) {
 
 func (p *parser) not() (node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, p.fail(p.ahead.start, "the filter's parts are nested deeper than %d", maxDepth)
+		return nil, p.Fail(p.ahead.start, "the filter's parts are nested deeper than %d", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	if negated, err := p.accept("not"); err != nil || negated {
@@ -202,7 +189,7 @@ func (p *parser) isNull(start token, left side, err error) (node, error) {
 		return nil, err
 	}
 	if left.column < 0 {
-		return nil, p.fail(start.start, "only a column can be null")
+		return nil, p.Fail(start.start, "only a column can be null")
 	}
 	if negated {
 		return &notNode{&nullNode{left.column}}, nil
@@ -224,7 +211,7 @@ func (p *parser) pattern(left side, operator token) (node, error) {
 	}
 	n, err := parseLike(text.value)
 	if err != nil {
-		return nil, p.fail(text.start, "%v", err)
+		return nil, p.Fail(text.start, "%v", err)
 	}
 	n.column = left.column
 	return n, nil
@@ -243,12 +230,12 @@ func (p *parser) operand() (side, error) {
 	case t.kind == tokenText:
 	case t.kind == tokenNumber:
 		if _, problem := values.ParseNumber([]byte(t.value), false); problem != "" {
-			return s, p.fail(t.start, "%s is %s; write a text in quotes", t.value, problem)
+			return s, p.Fail(t.start, "%s is %s; write a text in quotes", t.value, problem)
 		}
 	case t.is("true"), t.is("false"):
 	case t.kind == tokenColumn, t.kind == tokenWord && !reserved(t.value):
 		if s.column = p.column(t.value); s.column < 0 {
-			return s, p.fail(t.start, "unknown column %s%s; write a text in quotes", t.value, keys.Meant(t.value, p.names()))
+			return s, p.Fail(t.start, "unknown column %s%s; write a text in quotes", t.value, keys.Suggest(t.value, p.names()))
 		}
 	default:
 		return s, p.unexpected("a column or a value")

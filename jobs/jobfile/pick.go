@@ -28,7 +28,7 @@ func (j *Job) Only(why string, found func(*Job) bool) (*Job, error) {
 	return nil, errcode.CommandOutput.Errorf("%s of %s %s %s", Plural(len(those), "output"), j.Path, why, strings.Join(all, ", "))
 }
 
-// Plural is a number of things.
+// Plural is a number of things, as errors and summaries write it. Plans write theirs with commas (stats).
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -45,7 +45,7 @@ func readCells(j *Job, s *section) {
 		switch {
 		case constants[item.text]:
 		case !ok:
-			s.doc.failCode(errcode.JobColumn, item.node.Line, "cells: input.columns has no column %s%s", item.text, keys.Meant(item.text, j.columnNames()))
+			s.doc.failCode(errcode.JobColumn, item.node.Line, "cells: input.columns has no column %s%s", item.text, keys.Suggest(item.text, j.columnNames()))
 		case j.Columns[i].Skip:
 			s.doc.fail(item.node, "cells: columns_map skips column %s", item.text)
 		}
@@ -68,7 +68,7 @@ func readColumnRule(j *Job, rules *section, name, family string) {
 		readConstant(j, rule, name, family)
 		return
 	case !ok:
-		rules.doc.failCode(errcode.JobColumn, rules.keys[name].Line, "columns_map: input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		rules.doc.failCode(errcode.JobColumn, rules.keys[name].Line, "columns_map: input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
 		return
 	}
 	c := &j.Columns[i]
@@ -101,7 +101,7 @@ func (c *Column) readType(rule *section) {
 	if name := rule.text("type"); name != "" {
 		kind, ok := values.ParseKind(name)
 		if !ok {
-			rule.fail("type", "%q is none of %s%s", name, strings.Join(values.KindNames(), ", "), keys.Meant(name, values.KindNames()))
+			rule.fail("type", "%q is none of %s%s", name, strings.Join(values.KindNames(), ", "), keys.Suggest(name, values.KindNames()))
 			return
 		}
 		c.Type.Kind = kind

@@ -49,7 +49,7 @@ func readMoments(j *Job, s *section, name string) {
 		s.fail("timestamp", "column: names no column; write column:NAME")
 		return
 	case !ok:
-		s.failCode(errcode.JobColumn, "timestamp", "input.columns has no column %s%s", name, keys.Meant(name, j.columnNames()))
+		s.failCode(errcode.JobColumn, "timestamp", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
 		return
 	}
 	if _, err := TimestampType(&j.Columns[i]); err != nil {

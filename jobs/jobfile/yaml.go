@@ -153,7 +153,7 @@ func kindName(n *yaml.Node) string {
 func (s *section) known(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !slices.Contains(names, key) {
-			s.doc.failCode(errcode.JobKey, s.keys[key].Line, "unknown key %s%s%s", s.name, key, keys.Meant(key, names))
+			s.doc.failCode(errcode.JobKey, s.keys[key].Line, "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (s *section) oneOf(key string, choice ...string) string {
 	}
 	text := s.text(key)
 	if text != "" && !slices.Contains(choice, text) {
-		s.fail(key, "%q is none of %s%s", text, strings.Join(choice, ", "), keys.Meant(text, choice))
+		s.fail(key, "%q is none of %s%s", text, strings.Join(choice, ", "), keys.Suggest(text, choice))
 	}
 	return text
 }

@@ -32,7 +32,7 @@ const (
 // ErrDamaged says that a line that is not the last one is not as it was written, or not in its place.
 var ErrDamaged = errors.New("the journal is damaged")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // Create begins a journal, which must not be there.
 func Create(name string) (*Journal, error) {

@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
@@ -119,7 +120,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 // whether it is to be loaded again.
 func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := w.Entry()
-	if e == nil || err != nil {
+	if e == nil || err != nil || e.State == ledger.Loaded && len(e.Files) == 0 { // an empty export gives way to a later one
 		return false, err
 	}
 	const advice = "--force writes and loads it again"
@@ -131,9 +132,13 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	case e.State != ledger.Loaded:
 		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
+	case !same && w.Out.Options.OnChange == options.Reload:
+		w.Out.Options.Sayf("this job and date was loaded into table %s on %s from another input: it is read anew (--on-change reload)",
+			e.Table, e.Time.Format(time.RFC3339))
+		return false, nil
 	case !same:
-		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; %s",
-			e.Table, e.Time.Format(time.RFC3339), e.Output, advice)
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
+			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, w.Adopt(ctx, e)
 }

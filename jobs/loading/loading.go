@@ -245,7 +245,7 @@ func (w *Loader) stopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(w.Out.Manifest.NotLoaded()), all)
 }
 
-// WasLoaded tells whether the output's manifest or the ledger says that this job and date was loaded.
+// WasLoaded tells whether the output's manifest or the ledger says that rows of this job and date were loaded.
 func (w *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
@@ -254,9 +254,9 @@ func (w *Loader) WasLoaded() (bool, error) {
 	w.Out.Manifest = &manifest.Manifest{JobHash: w.Out.Job.Hash(), Run: w.Out.Job.Info()}
 	if m == nil {
 		e, err := w.Entry()
-		return e != nil && e.State == ledger.Loaded, err
+		return e != nil && e.State == ledger.Loaded && len(e.Files) > 0, err
 	}
-	same := m.State == manifest.Loaded && m.JobHash == w.Out.Job.Hash() && m.Run.Date == w.Out.Manifest.Run.Date
+	same := m.State == manifest.Loaded && !m.WroteNothing() && m.JobHash == w.Out.Job.Hash() && m.Run.Date == w.Out.Manifest.Run.Date
 	if same {
 		w.Out.Manifest = m
 	}
@@ -275,7 +275,7 @@ func (w *Loader) Replace(ctx context.Context) error {
 	if err := w.recoverReplaced(ctx); err != nil {
 		return err
 	}
-	w.Out.Options.Sayf("cleaning the output of run %s (--force)", w.Out.Replaced.Run.ID)
+	w.Out.Options.Sayf("cleaning the output of run %s", w.Out.Replaced.Run.ID)
 	if err := w.Out.Clean(w.Out.Replaced); err != nil {
 		return err
 	}

@@ -217,6 +217,11 @@ func (r *Slice) marshal() (text []byte, err error) {
 	return r.text, err
 }
 
+// WroteNothing tells whether the run is finished and had no row to write.
+func (m *Manifest) WroteNothing() bool {
+	return m.State != Writing && m.Books.Written == 0 && len(m.Files()) == 0
+}
+
 // Differences says in words what tells this run from another one.
 func (m *Manifest) Differences(other *Manifest) []string {
 	var out []string
@@ -228,23 +233,7 @@ func (m *Manifest) Differences(other *Manifest) []string {
 	} else if m.JobHash != other.JobHash {
 		out = append(out, "the job file says something else now")
 	}
-	was, is := inputsByPath(m.Inputs), inputsByPath(other.Inputs)
-	for _, in := range other.Inputs {
-		old := was[in.Path]
-		switch {
-		case old == nil:
-			out = append(out, fmt.Sprintf("the input has a new file %s", in.Path))
-		case !old.SameFile(&in):
-			out = append(out, fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now",
-				in.Path, old.Size, old.ModTime, in.Size, in.ModTime))
-		}
-	}
-	for _, in := range m.Inputs {
-		if is[in.Path] == nil {
-			out = append(out, fmt.Sprintf("the input file %s is gone", in.Path))
-		}
-	}
-	return out
+	return append(out, m.inputDifferences(other)...)
 }
 
 func inputsByPath(inputs []Input) map[string]*Input {

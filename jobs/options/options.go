@@ -2,7 +2,9 @@
 package options
 
 import (
+	"context"
 	"log/slog"
+	"time"
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
@@ -16,13 +18,51 @@ type Options struct {
 	WorkDir    string                  // for spilled runs; "": the system's temporary folder
 	Conf       string                  // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string       // Hadoop and HBase properties that win over the site files
+	Wait       Wait                    // for an input that is not there yet
 	Force      bool                    // begin anew, whatever is there of the run
+	OnChange   OnChange                // what becomes of a finished run whose input has changed
 	NoLoad     bool                    // stop before the load
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: nobody listens
 	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
 	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
+}
+
+// OnChange is what becomes of a finished run whose input has changed since.
+type OnChange string
+
+// The values of OnChange.
+const (
+	Fail   OnChange = "" // it is refused
+	Reload OnChange = "reload"
+)
+
+// Wait says how long a run waits for an input that is not there yet.
+type Wait struct {
+	For    time.Duration // 0: not at all
+	Settle time.Duration // how long files must not have changed, where no _SUCCESS is wanted; 0: a minute, less: not at all
+	Clock  Clock         // by which it waits; zero: the machine's
+}
+
+// DefaultSettle is how long files must not have changed before a run that waits for its input reads them.
+const DefaultSettle = time.Minute
+
+// Clock is a clock to wait by; tests have one of their own.
+type Clock struct {
+	Now   func() time.Time
+	Sleep func(context.Context, time.Duration) error // an error only where the context ended it
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 const (
@@ -37,6 +77,12 @@ func (o Options) WithDefaults() (Options, error) {
 	}
 	if o.Memory < MinMemory {
 		return o, errcode.CommandMemory.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
+	}
+	if o.Wait.Settle == 0 {
+		o.Wait.Settle = DefaultSettle
+	}
+	if o.Wait.Clock.Now == nil {
+		o.Wait.Clock = Clock{time.Now, sleep}
 	}
 	o = o.withListener()
 	if o.Watch == nil {

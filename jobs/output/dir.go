@@ -64,13 +64,18 @@ func (w *Dir) Close() error {
 	var errs []error
 	if w.Lock != nil {
 		errs = append(errs, w.Lock.Release())
-		_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
-		_ = w.Lock.FS.Remove(w.Path)                             // likewise
+		w.RemoveEmpty()
 	}
 	if w.FS != nil {
 		errs = append(errs, w.FS.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// RemoveEmpty deletes the directory where nothing is left in it.
+func (w *Dir) RemoveEmpty() {
+	_ = w.Lock.FS.Remove(path.Join(w.Path, dirlock.TempDir)) // succeeds only where it is empty, as wanted
+	_ = w.Lock.FS.Remove(w.Path)                             // likewise
 }
 
 // TempFolder is where files are written before they get their names.
@@ -129,8 +134,11 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	case w.Options.Force:
 		w.Replaced = old
 	case old.Run.ID != fresh.Run.ID:
-		return false, errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
-			w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))
+		if err := w.checkReplaceable(old, fresh); err != nil {
+			return false, err
+		}
+		w.Replaced = old
+		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
 		return false, errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
@@ -158,6 +166,38 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		w.Earlier[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
+}
+
+// AnotherRunError says that the output holds another run, which this one must not replace unasked.
+type AnotherRunError struct{ error }
+
+// Unwrap is the error that says how the runs differ.
+func (e *AnotherRunError) Unwrap() error { return e.error }
+
+// checkReplaceable refuses to put a run in the place of another one, unless that had nothing to write, or the input has
+// changed and a reload is wanted. The error is an *AnotherRunError.
+func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
+	differences := strings.Join(old.Differences(fresh), "; ")
+	uri := w.FS.URI(w.Path)
+	switch {
+	case old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date:
+		w.Options.Sayf("%s holds run %s, which had no row to write: this run replaces it", uri, old.Run.ID)
+		return nil
+	case !old.SameJob(fresh):
+		return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force", uri, differences)}
+	case w.Options.OnChange == options.Reload:
+		w.Options.Sayf("the input has changed since run %s: %s. It is read anew (--on-change reload)", old.Run.ID, differences)
+		return nil
+	}
+	return &AnotherRunError{errcode.InputDiffers.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
+		uri, differences, andLoad(w.WantsLoad()))}
+}
+
+func andLoad(load bool) string {
+	if load {
+		return " and load"
+	}
+	return ""
 }
 
 // Uri names a file of the output.

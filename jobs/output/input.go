@@ -50,9 +50,11 @@ func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differin
 	if err != nil {
 		return false, err
 	}
-	var sum books.Content
 	for _, i := range read {
 		now[i].Content = found.Of(i)
+	}
+	var sum books.Content
+	for _, i := range read {
 		sum.Add(now[i].Content)
 		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
 			return false, nil

@@ -43,7 +43,7 @@ func (c *candidate) keyFindings() []stats.Finding {
 		switch f.Code {
 		case keys.FindingCycle:
 			continue
-		case keys.FindingTurnedUnfixed:
+		case keys.FindingReversedUnfixed:
 			if slices.ContainsFunc(c.reversed(), stats.Widths.Vary) {
 				continue
 			}
@@ -61,7 +61,7 @@ func (c *candidate) reversed() []stats.Widths {
 		if p.Width.Fixed() || c.report.Rows == 0 {
 			continue
 		}
-		for _, column := range p.Turned {
+		for _, column := range p.Reversed {
 			found = append(found, c.stats.counts.widths[column])
 		}
 	}

@@ -37,7 +37,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	group, running := errgroup.WithContext(ctx)
 	next := make(chan ingest.Split)
 	for range min(parallel.Workers(), len(splits)) {
-		r, err := newContentReader(src, own)
+		r, err := newContentReader(src, own, new(entry.CountedRejects))
 		if err != nil {
 			return nil, err
 		}
@@ -70,16 +70,15 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 // contentReader is one goroutine that reads splits for what they hold.
 type contentReader struct {
 	records entry.Reader
-	rejects entry.CountedRejects
 	feeds   []*feed // of all outputs: each may reject a record
 	own     int     // the output whose cells count
 	found   books.Contents
 	buffer  []byte
 }
 
-func newContentReader(src *source.Source, own *jobfile.Job) (*contentReader, error) {
+func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Rejects) (*contentReader, error) {
 	r := &contentReader{found: books.Contents{}}
-	r.records = entry.NewReader(src.Job.Input.Form, src.FS, &r.rejects, progress.NewMeter(nil, "", 0, true))
+	r.records = entry.NewReader(src.Job.Input.Form, src.FS, rejects, progress.NewMeter(nil, "", 0, true))
 	for i, out := range src.Job.Feeds() {
 		l, err := entry.NewLayout(out)
 		if err != nil {

@@ -263,16 +263,22 @@ func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
 func (s *Stage) checkRows(read int64) error {
-	if err := checkRows(s.Input, read); err != nil {
+	if err := errors.Join(CheckEmpty(s.Input, read), checkCount(s.Input, read)); err != nil {
 		return &RowsError{err}
 	}
 	return nil
 }
 
-func checkRows(in *jobfile.Input, read int64) error {
-	switch {
-	case read == 0 && in.EmptyFails:
+// CheckEmpty refuses an input of no records where input.empty is fail.
+func CheckEmpty(in *jobfile.Input, read int64) error {
+	if read == 0 && in.EmptyFails {
 		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)
+	}
+	return nil
+}
+
+func checkCount(in *jobfile.Input, read int64) error {
+	switch {
 	case in.RowsAtLeast && read < in.Rows:
 		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d", in.Path, read, in.Rows)
 	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:

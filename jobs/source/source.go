@@ -43,7 +43,7 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 	src := &Source{Job: j, root: name, FS: fsys}
 	if err = src.Find(name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = &MissingError{errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run%s", fsys.URI(name), noBraces(name))}
+			err = &MissingError{notThere(fsys.URI(name))}
 		}
 		if errors.Is(err, ingest.ErrNoFile) {
 			err = &MissingError{errcode.InputFile.Wrap(err)}
@@ -56,12 +56,14 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 	return src, nil
 }
 
-// noBraces says of a path that was not found what shells and Hadoop would have made of it.
-func noBraces(name string) string {
-	if open := strings.Index(name, "{"); open < 0 || !strings.Contains(name[open:], "}") {
-		return ""
+// notThere says that a path was not found. One with braces, of which shells and Hadoop would have made a glob, is a mistake
+// that no waiting mends.
+func notThere(uri string) error {
+	const text = "the input %s does not exist; check input.path, --date and whether the export has run"
+	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
+		return errcode.InputPattern.Errorf(text+"; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
 	}
-	return "; {a,b} is not a pattern here, only *, ? and [a-z] are"
+	return errcode.InputMissing.Errorf(text, uri)
 }
 
 // SayDoubts says what the files look like, if that is hardly what the job file says.
@@ -108,7 +110,10 @@ func (s *Source) Find(name string) (err error) {
 		s.Bytes += f.Size
 		s.Text += f.Size * compressed.Growth(f.Path, s.Job.Input.Form.Codec())
 	}
-	return s.checkUnfinished(name)
+	if err := s.checkUnfinished(name); err != nil || len(s.Files) > 0 {
+		return err
+	}
+	return s.checkEmpty(name)
 }
 
 // temporaryName is the folder that Hadoop's jobs, Sqoop's too, write in until they have ended well.
@@ -133,6 +138,22 @@ func (s *Source) checkUnfinished(name string) error {
 		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
 			return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; wait for it, or export again",
 				s.FS.URI(dir), temporaryName, SuccessName)
+		}
+	}
+	return nil
+}
+
+// checkEmpty refuses folders without a file, unless _SUCCESS says of each that its export had nothing to write.
+func (s *Source) checkEmpty(name string) error {
+	folders, err := ingest.Folders(s.FS, name)
+	if err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without a record is a file without one, or a folder with %s", s.FS.URI(dir), SuccessName)}
+		} else if err != nil {
+			return fmt.Errorf("look whether the export is finished: %w", err)
 		}
 	}
 	return nil

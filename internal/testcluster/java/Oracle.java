@@ -60,6 +60,7 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
  *   move TABLE ROW                  the region that holds the row, to another server
  *   merge TABLE ROW ROW             the regions that hold the rows
+ *   fs ARGUMENTS…                   what hdfs dfs does with them, of those that print nothing
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
  *                                   each line that begins with '.' with a further '.' before it, then a line ".ok" or ".err MESSAGE".
@@ -166,6 +167,7 @@ public final class Oracle {
       case "alter": Changes.alter(need(a, 4, -1)); break;
       case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
       case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
+      case "fs": Tables.fs(need(a, 2, -1)); break;
       case "compact": Compaction.major(need(a, 2, 2)[1]); break;
       default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");
     }

@@ -1,6 +1,7 @@
 package oracle;
 
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.HConstants;
@@ -32,6 +34,7 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.CommonFSUtils;
+import org.apache.hadoop.util.ToolRunner;
 
 /** What is done to and read from tables, by HBase's client. */
 final class Tables {
@@ -62,6 +65,22 @@ final class Tables {
     try (Admin admin = connection().getAdmin()) {
       namespace(admin, table.getNamespaceAsString());
       admin.createTable(b.build(), splits);
+    }
+  }
+
+  /** What hdfs dfs does; its complaints are the error. */
+  static void fs(String[] a) throws Exception {
+    PrintStream err = System.err;
+    ByteArrayOutputStream said = new ByteArrayOutputStream();
+    int status;
+    try {
+      System.setErr(new PrintStream(said, true, StandardCharsets.UTF_8));
+      status = ToolRunner.run(Oracle.CONF, new FsShell(), Arrays.copyOfRange(a, 1, a.length));
+    } finally {
+      System.setErr(err);
+    }
+    if (status != 0) {
+      throw new IOException("status " + status + ": " + said.toString(StandardCharsets.UTF_8).trim());
     }
   }
 

@@ -106,6 +106,9 @@ func (k *KDC) path(name string) string { return filepath.Join(k.Dir, name) }
 // Conf is the realm's krb5.conf.
 func (k *KDC) Conf() string { return k.path("krb5.conf") }
 
+// Log is the file in which the KDC says what it was asked for.
+func (k *KDC) Log() string { return k.path("kdc.log") }
+
 // Addr is where it listens.
 func (k *KDC) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(k.Port)) }
 
@@ -144,7 +147,7 @@ func (k *KDC) writeConf() error {
   }
 [logging]
   kdc = FILE:%[5]s
-`, k.Realm, k.Addr(), k.path("db"), strings.Join(k.Types, " "), k.path("kdc.log"), k.Types[0])
+`, k.Realm, k.Addr(), k.path("db"), strings.Join(k.Types, " "), k.Log(), k.Types[0])
 	return errors.Join(os.WriteFile(k.Conf(), []byte(conf), 0o644), os.WriteFile(k.path("kdc.conf"), []byte(kdc), 0o644))
 }
 

@@ -64,6 +64,7 @@ func FirstSplits(splits []string) string {
 	return text
 }
 
+// plural is a number of things with commas, as all figures of a plan have them; jobfile.Plural is without.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

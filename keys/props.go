@@ -37,19 +37,19 @@ var contentNames = [...]string{
 // numeric tells whether the values sort by size when they are padded.
 func (c content) numeric() bool { return c >= contentDigits && c <= contentNumber }
 
-// nature is what the expression and the declared columns tell of a value.
-type nature struct {
+// props is what the expression and the declared columns tell of a value.
+type props struct {
 	content content
 	most    int64 // the greatest number that it can be, where that is known; 0: unknown
 	order   Order
 	moment  bool
 	cycle   time.Duration
-	spread  spread
+	spread  distribution
 }
 
-// natureOfColumn is that of a column as it stands.
-func natureOfColumn(c Column) nature {
-	n := nature{content: contentOf[c.Kind], most: greatest[c.Kind]}
+// propsOfColumn is that of a column as it stands.
+func propsOfColumn(c Column) props {
+	n := props{content: contentOf[c.Kind], most: greatest[c.Kind]}
 	n.moment = n.content == contentMoment
 	if n.moment && c.Unit != 0 {
 		n.content, n.most = contentWhole, mostSeconds
@@ -69,15 +69,15 @@ const (
 	mostSeconds = 9_999_999_999
 )
 
-// natureOfLiteral leaves open what a constant is: what a function can't make of it is found when it is parsed.
-func natureOfLiteral() nature { return nature{} }
+// propsOfLiteral leaves open what a constant is: what a function can't make of it is found when it is parsed.
+func propsOfLiteral() props { return props{} }
 
-// natureOfSum is that of several terms one behind the other, as the argument of a function.
-func natureOfSum(all []nature) nature {
+// propsOfSum is that of several terms one behind the other, as the argument of a function.
+func propsOfSum(all []props) props {
 	if len(all) == 1 {
 		return all[0]
 	}
-	sum := nature{content: all[0].content, order: all[0].order, moment: all[0].moment, cycle: all[0].cycle}
+	sum := props{content: all[0].content, order: all[0].order, moment: all[0].moment, cycle: all[0].cycle}
 	for _, n := range all[1:] {
 		if n.content != sum.content {
 			sum.content = contentUnknown
@@ -91,42 +91,42 @@ func natureOfSum(all []nature) nature {
 
 // The natures of the functions' results, of n of the argument.
 
-func natureHash(c *call, _ nature) nature {
+func propsHash(c *call, _ props) props {
 	digits := 32
 	if len(c.numbers) > 0 {
 		digits = int(c.numbers[0])
 	}
-	return nature{content: contentHex, spread: spread{alphabet: hexDigits, width: digits}}
+	return props{content: contentHex, spread: distribution{alphabet: hexDigits, width: digits}}
 }
 
-func natureHashBytes(*call, nature) nature {
-	return nature{content: contentBytes, spread: spread{alphabet: allBytes, width: 16}}
+func propsHashBytes(*call, props) props {
+	return props{content: contentBytes, spread: distribution{alphabet: allBytes, width: 16}}
 }
 
-// natureSalt is that of the salts, whose every value must begin a region.
-func natureSalt(c *call, n nature) nature {
-	n = natureMod(c, n)
+// propsSalt is that of the salts, whose every value must begin a region.
+func propsSalt(c *call, n props) props {
+	n = propsMod(c, n)
 	n.spread.salt = true
 	return n
 }
 
-func natureMod(c *call, _ nature) nature {
+func propsMod(c *call, _ props) props {
 	n := c.numbers[0]
-	return nature{content: contentDigits, most: n - 1, spread: spread{alphabet: decimals, width: digits(n - 1), count: n}}
+	return props{content: contentDigits, most: n - 1, spread: distribution{alphabet: decimals, width: digits(n - 1), count: n}}
 }
 
-// natureTurned is that of what brings the last characters to the front: low digits are spread evenly, and a hash stays
+// propsReversed is that of what brings the last characters to the front: low digits are spread evenly, and a hash stays
 // one.
-func natureTurned(c *call, n nature) nature {
-	out := nature{content: n.content, spread: n.spread}
+func propsReversed(c *call, n props) props {
+	out := props{content: n.content, spread: n.spread}
 	if n.content.numeric() && n.content != contentDigits {
 		out.content = contentUnknown // the minus comes to stand behind the number
 	}
 	switch {
 	case n.spread.count > 0:
-		out.spread = spread{} // of a few numbers not every digit comes
+		out.spread = distribution{} // of a few numbers not every digit comes
 	case n.content.numeric():
-		out.spread = spread{alphabet: decimals, width: lowDigits}
+		out.spread = distribution{alphabet: decimals, width: lowDigits}
 		if c.name == "rotate" {
 			out.spread.width = min(lowDigits, int(c.numbers[0]))
 		}
@@ -137,24 +137,24 @@ func natureTurned(c *call, n nature) nature {
 // lowDigits is how many of the last digits are taken to be spread evenly: the higher ones are few.
 const lowDigits = 4
 
-func natureDesc(c *call, n nature) nature {
-	out := nature{content: contentDigits, most: c.base(), order: Descending, moment: n.moment}
+func propsDesc(c *call, n props) props {
+	out := props{content: contentDigits, most: c.base(), order: Descending, moment: n.moment}
 	if n.order == Descending {
 		out.order = Ascending
 	}
 	return out
 }
 
-func naturePad(c *call, n nature) nature {
-	out := nature{content: n.content, most: n.most, order: n.order, moment: n.moment, cycle: n.cycle}
+func propsPad(c *call, n props) props {
+	out := props{content: n.content, most: n.most, order: n.order, moment: n.moment, cycle: n.cycle}
 	if c.character != 0 && c.character != '0' {
 		out.content = contentText
 	}
 	return out
 }
 
-func natureSubstr(c *call, n nature) nature {
-	out := nature{content: n.content, order: n.order, moment: n.moment, cycle: n.cycle, spread: n.spread}
+func propsSubstr(c *call, n props) props {
+	out := props{content: n.content, order: n.order, moment: n.moment, cycle: n.cycle, spread: n.spread}
 	if n.content != contentDigits && n.content != contentHex {
 		out.content = contentUnknown
 	}
@@ -162,7 +162,7 @@ func natureSubstr(c *call, n nature) nature {
 		out.order = Unordered
 	}
 	if out.spread.count > 0 || out.spread.width <= int(c.numbers[0]) {
-		out.spread = spread{}
+		out.spread = distribution{}
 		return out
 	}
 	out.spread.width -= int(c.numbers[0])
@@ -172,7 +172,7 @@ func natureSubstr(c *call, n nature) nature {
 	return out
 }
 
-func natureUpper(_ *call, n nature) nature {
+func propsUpper(_ *call, n props) props {
 	n.spread = n.spread.ofHash()
 	if n.spread.alphabet == hexDigits {
 		n.spread.alphabet = upperHexDigits
@@ -180,7 +180,7 @@ func natureUpper(_ *call, n nature) nature {
 	return n
 }
 
-func natureLower(_ *call, n nature) nature {
+func propsLower(_ *call, n props) props {
 	n.spread = n.spread.ofHash()
 	if n.spread.alphabet == upperHexDigits {
 		n.spread.alphabet = hexDigits
@@ -188,9 +188,9 @@ func natureLower(_ *call, n nature) nature {
 	return n
 }
 
-// natureDate: a date goes up with time where its greatest field stands in front; without its year it comes again.
-func natureDate(c *call, _ nature) nature {
-	out := nature{content: contentDigits, moment: true, cycle: cycleOf(c.layout)}
+// propsDate: a date goes up with time where its greatest field stands in front; without its year it comes again.
+func propsDate(c *call, _ props) props {
+	out := props{content: contentDigits, moment: true, cycle: cycleOf(c.layout)}
 	for _, p := range c.layout {
 		if p.field == fieldLiteral {
 			out.content = contentText
@@ -202,20 +202,20 @@ func natureDate(c *call, _ nature) nature {
 	return out
 }
 
-func natureClock(most int64) func(*call, nature) nature {
-	return func(*call, nature) nature {
-		return nature{content: contentDigits, most: most, order: Ascending, moment: true}
+func propsClock(most int64) func(*call, props) props {
+	return func(*call, props) props {
+		return props{content: contentDigits, most: most, order: Ascending, moment: true}
 	}
 }
 
-func natureBinary(_ *call, n nature) nature {
-	return nature{content: contentBytes, order: n.order, moment: n.moment}
+func propsBinary(_ *call, n props) props {
+	return props{content: contentBytes, order: n.order, moment: n.moment}
 }
 
-func natureUnhex(_ *call, n nature) nature {
-	out := nature{content: contentBytes, order: n.order, moment: n.moment}
+func propsUnhex(_ *call, n props) props {
+	out := props{content: contentBytes, order: n.order, moment: n.moment}
 	if s := n.spread; s.alphabet == hexDigits || s.alphabet == upperHexDigits {
-		out.spread = spread{alphabet: allBytes, width: s.width / 2}
+		out.spread = distribution{alphabet: allBytes, width: s.width / 2}
 	}
 	return out
 }

@@ -1,0 +1,10 @@
+package ingest
+
+// EveryByte times a byte is eight of that byte as one number. The forms of text look for delimiters and quotes in eight
+// bytes at a time.
+const EveryByte = 0x0101010101010101
+
+const lowBits = 0x7f * EveryByte
+
+// ZeroBytes marks the bytes of x that are 0 with 0x80; all others become 0.
+func ZeroBytes(x uint64) uint64 { return ^((x&lowBits + lowBits) | x | lowBits) }

@@ -1,0 +1,127 @@
+// Package lex cuts the texts of a job file's two languages, row keys and filters: names, names in backticks, and literals
+// in quotes are written alike in both. What else is a token, each language says itself.
+package lex
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"bulkload/cell"
+)
+
+// Lexer is a text and how far it is cut.
+type Lexer struct {
+	Text string
+	Pos  int // in bytes
+}
+
+// Fail is an error at a byte offset, which it gives as a column, in characters from 1. It is UTF-8, also where the text is
+// not.
+func (l *Lexer) Fail(at int, format string, args ...any) error {
+	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
+	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)
+}
+
+// SkipSpace goes on to the next token, and tells whether there is one.
+func (l *Lexer) SkipSpace() bool {
+	for l.Pos < len(l.Text) && strings.IndexByte(" \t\r\n", l.Text[l.Pos]) >= 0 {
+		l.Pos++
+	}
+	return l.Pos < len(l.Text)
+}
+
+// Run cuts the characters that belong together.
+func (l *Lexer) Run(belongs func(rune) bool) string {
+	start := l.Pos
+	for l.Pos < len(l.Text) {
+		r, size := utf8.DecodeRuneInString(l.Text[l.Pos:])
+		if !belongs(r) {
+			break
+		}
+		l.Pos += size
+	}
+	return l.Text[start:l.Pos]
+}
+
+// Name cuts a column's name or a word of the language.
+func (l *Lexer) Name() (string, error) {
+	if first, _ := utf8.DecodeRuneInString(l.Text[l.Pos:]); !isNameStart(first) {
+		return "", l.Fail(l.Pos, "unexpected character %q", first)
+	}
+	return l.Run(IsNamePart), nil
+}
+
+func isNameStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
+
+// IsNamePart tells whether a name may go on with a character. Oracle's names have $ and # in them.
+func IsNamePart(r rune) bool { return isNameStart(r) || unicode.IsDigit(r) || r == '$' || r == '#' }
+
+// Backticked cuts a name in backticks, and gives it without them.
+func (l *Lexer) Backticked() (string, error) {
+	start := l.Pos
+	n := strings.IndexByte(l.Text[start+1:], '`')
+	switch {
+	case n < 0:
+		return "", l.Fail(start, "the backtick is not closed")
+	case n == 0:
+		return "", l.Fail(start, "no column name between the backticks")
+	}
+	l.Pos = start + n + 2
+	return l.Text[start+1 : l.Pos-1], nil
+}
+
+// Quoted cuts a text in single or double quotes, in which a backslash escapes, and gives what it means.
+func (l *Lexer) Quoted() (string, error) {
+	start, quote := l.Pos, l.Text[l.Pos]
+	var value []byte
+	for i := start + 1; i < len(l.Text); i++ {
+		switch c := l.Text[i]; c {
+		case quote:
+			l.Pos = i + 1
+			return string(value), nil
+		case '\\':
+			b, size := escape(l.Text[i+1:])
+			if size == 0 {
+				return "", l.Fail(i, `unknown escape; known are \\ \' \" \n \r \t \0 and \x with two hex digits`)
+			}
+			value = append(value, b)
+			i += size
+		default:
+			value = append(value, c)
+		}
+	}
+	return "", l.Fail(start, "the quote %c is not closed", quote)
+}
+
+// escape reads what follows a backslash: its byte and how much text it takes; 0 where it is no escape.
+func escape(rest string) (value byte, size int) {
+	if rest == "" {
+		return 0, 0
+	}
+	if i := strings.IndexByte(`\'"nrt0`, rest[0]); i >= 0 {
+		return "\\'\"\n\r\t\x00"[i], 1
+	}
+	if len(rest) < 3 || rest[0] != 'x' {
+		return 0, 0
+	}
+	high, low := cell.HexValue(rest[1]), cell.HexValue(rest[2])
+	if high < 0 || low < 0 {
+		return 0, 0
+	}
+	return byte(high<<4 | low), 3
+}
+
+// Shown is a text as an error shows it, readable whatever is in it: at most 200 bytes of it, in quotes.
+func Shown(text string) string {
+	const most = 200
+	if len(text) > most {
+		end := most
+		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		return fmt.Sprintf("%q…", text[:end])
+	}
+	return fmt.Sprintf("%q", text)
+}

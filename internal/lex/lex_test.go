@@ -1,0 +1,66 @@
+package lex
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		`'a'`: "a", `"it's"`: "it's", `'\'\"\\\n\r\t\0\x4aZ'`: "'\"\\\n\r\t\x00JZ", `''`: "", `'值'`: "值",
+	} {
+		l := Lexer{Text: "  " + text + "rest"}
+		if !l.SkipSpace() {
+			t.Fatal("nothing follows the spaces")
+		}
+		if got, err := l.Quoted(); err != nil || got != want || l.Text[l.Pos:] != "rest" {
+			t.Errorf("%s: %q, %v, then %q", text, got, err, l.Text[l.Pos:])
+		}
+	}
+	for text, want := range map[string]string{
+		`'a`: "column 3: the quote ' is not closed", `'值\q'`: "column 5: unknown escape", `'\x4'`: "unknown escape", `'\x4`: "unknown escape",
+		`'\x+1'`: "unknown escape", `'\`: "unknown escape", `'`: "not closed",
+	} {
+		l := Lexer{Text: "  " + text, Pos: 2}
+		if got, err := l.Quoted(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	l := Lexer{Text: "_A$1#值-`a b` ``"}
+	if name, err := l.Name(); err != nil || name != "_A$1#值" {
+		t.Errorf("%q, %v", name, err)
+	}
+	if name, err := l.Name(); err == nil || !strings.Contains(err.Error(), `column 7: unexpected character '-'`) {
+		t.Errorf("%q, %v", name, err)
+	}
+	l.Pos++
+	if name, err := l.Backticked(); err != nil || name != "a b" {
+		t.Errorf("%q, %v", name, err)
+	}
+	l.SkipSpace()
+	if name, err := l.Backticked(); err == nil || !strings.Contains(err.Error(), "no column name") {
+		t.Errorf("%q, %v", name, err)
+	}
+	l.Pos = len(l.Text) - 1
+	if name, err := l.Backticked(); err == nil || !strings.Contains(err.Error(), "not closed") {
+		t.Errorf("%q, %v", name, err)
+	}
+}
+
+// TestErrorsAreUTF8: what is wrong with a text that is not UTF-8 is said in UTF-8.
+func TestErrorsAreUTF8(t *testing.T) {
+	l := Lexer{Text: "a \xff\xfe", Pos: 2}
+	if err := l.Fail(2, "unexpected %s", l.Text[2:]); !utf8.ValidString(err.Error()) || !strings.HasPrefix(err.Error(), "character 3: ") {
+		t.Errorf("%q", err)
+	}
+	if got := Shown(strings.Repeat("值", 100)); !utf8.ValidString(got) || len(got) > 205 {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	if got := Shown("a\xff\n"); got != `"a\xff\n"` {
+		t.Error(got)
+	}
+}

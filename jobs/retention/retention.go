@@ -1,0 +1,176 @@
+// Package retention lists output directories and deletes those that are not needed any more: outputs that were loaded, as the
+// ledger remembers too, and rejects.
+package retention
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/site"
+)
+
+// Report is what was found in a directory, and what became of it.
+type Report struct {
+	outcome.Outcome
+	Directory string    `json:"directory"`
+	Outputs   []*Output `json:"outputs"`
+	Freed     int64     `json:"bytes_freed"`            // of outputs and rejects; with DryRun: that would be
+	Work      []string  `json:"work_folders,omitempty"` // what failed runs had left in the work folder, deleted
+}
+
+// Output is an output directory.
+type Output struct {
+	URI      string    `json:"output"`
+	State    string    `json:"state,omitempty"` // as the manifest has it: writing, written, loading, loaded
+	Job      string    `json:"job,omitempty"`
+	Table    string    `json:"table,omitempty"`
+	Date     string    `json:"date,omitempty"` // the logical date
+	Run      string    `json:"run,omitempty"`  // its ID
+	Finished time.Time `json:"finished,omitzero"`
+	Loaded   time.Time `json:"loaded,omitzero"` // by the ledger; of clean only
+	Rows     int64     `json:"rows_written"`
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`        // of files that HBase has not moved away
+	Rejects  int64     `json:"reject_bytes"` // of .rejects
+	Locked   bool      `json:"locked"`
+	Error    string    `json:"error,omitempty"` // why the manifest can't be read
+	Action   string    `json:"action,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+
+	fsys     storage.FS
+	dir      string
+	manifest *manifest.Manifest
+	rejected time.Time // when the rejects were last written; zero where there are none
+}
+
+// The values of Action.
+const (
+	Kept           = "kept"
+	Deleted        = "deleted"
+	RejectsDeleted = "rejects deleted"
+)
+
+// maxDepth bounds how deep outputs are looked for.
+const maxDepth = 10
+
+// List describes the output directories in dir, which may be one itself.
+func List(dir string, o options.Options) (*Report, error) {
+	report, _, fsys, err := open(dir, o)
+	if err != nil {
+		return report, err
+	}
+	if err := fsys.Close(); err != nil {
+		return report, err
+	}
+	report.Status = outcome.Done
+	return report, nil
+}
+
+// open finds the outputs. The caller closes the file system, unless there is an error.
+func open(dir string, o options.Options) (report *Report, s *site.Site, fsys storage.FS, err error) {
+	report = &Report{Outcome: outcome.New(), Directory: dir, Outputs: []*Output{}}
+	if s, err = site.Open(o, jobfile.HBase{}, storage.IsHDFS(dir)); err != nil {
+		return report, nil, nil, err
+	}
+	fsys, name, err := s.Resolve(dir, ".")
+	if err != nil {
+		return report, nil, nil, fmt.Errorf("open the directory %s: %w", dir, err)
+	}
+	report.Directory = fsys.URI(name)
+	if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
+		err = errcode.OutputNone.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
+	}
+	if err != nil {
+		return report, nil, nil, errors.Join(failure.Early(err), fsys.Close())
+	}
+	return report, s, fsys, nil
+}
+
+// find looks for outputs. Nothing in an output is looked at as another one, links are not followed, and a folder that
+// vanishes meanwhile is none.
+func find(fsys storage.FS, dir string, depth int, report *Report) error {
+	all, err := fsys.ReadDir(dir)
+	if err != nil {
+		if depth > 0 && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return failure.Default(errcode.OutputNone, failure.Early(fmt.Errorf("look for outputs: %w", err)))
+	}
+	for _, f := range all {
+		if f.Name == manifest.Name && !f.Dir {
+			out, err := describe(fsys, dir, all)
+			if err == nil {
+				report.Outputs = append(report.Outputs, out)
+			}
+			return err
+		}
+	}
+	for _, f := range all {
+		if !f.Dir || f.Mode&fs.ModeSymlink != 0 || f.Name[0] == '.' || depth == maxDepth {
+			continue
+		}
+		if err := find(fsys, path.Join(dir, f.Name), depth+1, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe looks at one output.
+func describe(fsys storage.FS, dir string, content []storage.Info) (*Output, error) {
+	out := &Output{URI: fsys.URI(dir), fsys: fsys, dir: dir}
+	for _, f := range content {
+		out.Locked = out.Locked || f.Name == dirlock.LockName
+	}
+	if err := out.measureRejects(); err != nil {
+		return nil, err
+	}
+	return out, out.readManifest()
+}
+
+// readManifest takes from the manifest what it says. One that makes no sense is an error of this output alone.
+func (out *Output) readManifest() error {
+	m, err := manifest.Read(out.fsys, out.dir)
+	switch kind := failure.KindOf(err); {
+	case err != nil && (kind == failure.Differs || kind == failure.Refused):
+		out.Error = err.Error()
+		return nil
+	case err != nil:
+		return err
+	case m == nil:
+		out.Error = "the manifest was deleted meanwhile"
+		return nil
+	}
+	out.manifest = m
+	out.State, out.Job, out.Table, out.Date, out.Run, out.Finished = m.State, m.Run.Job, m.Run.Table, m.Run.Date, m.Run.ID, m.Finished
+	out.Rows, out.Files = m.Books.Written, len(m.Files())
+	for _, f := range m.Files() {
+		if !f.Loaded {
+			out.Bytes += f.Bytes
+		}
+	}
+	return nil
+}
+
+// measureRejects adds up the rejects.
+func (out *Output) measureRejects() error {
+	all, err := storage.List(out.fsys, path.Join(out.dir, manifest.RejectsDir))
+	for _, f := range all {
+		out.Rejects += f.Size
+		if f.ModTime.After(out.rejected) {
+			out.rejected = f.ModTime
+		}
+	}
+	return err
+}

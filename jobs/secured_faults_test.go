@@ -1,0 +1,186 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/kdc"
+	"bulkload/jobs/failpoint"
+)
+
+// The lives of what proves who a user is, on the cluster of the faults. MIT's KDC gives tickets for a minute at least.
+const (
+	ticketLife = time.Minute
+	tokenLife  = time.Minute
+)
+
+// TestSecuredFaults has servers fail, and tickets and tokens end, while a run is under way. Its cluster is its own: two
+// NameNodes, two region servers, and tickets and delegation tokens that last for a minute.
+func TestSecuredFaults(t *testing.T) {
+	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
+		t.Skip("takes ten minutes: make test-secured")
+	}
+	c := startSecuredFaults(t)
+	for name, test := range map[string]func(*testing.T, *secret){
+		"tickets and tokens end": ticketsAndTokensEnd,
+		"name nodes fail over":   nameNodesFailOver,
+		"a server dies":          securedServerDies,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, secretOn(t, c)) })
+	}
+}
+
+func startSecuredFaults(t *testing.T) *testcluster.Cluster {
+	t.Helper()
+	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips where the machine has none
+	const all = "authentication,integrity,privacy"
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), HA: true, RegionServers: 2, DataNodes: 2,
+		Session: sessionMillis, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, HBase: all,
+			Life: "1 minute", TokenLife: int(tokenLife.Milliseconds())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// ticketsAndTokensEnd: a run of several ticket lives, in which tickets end before, in and after the load, and the load's
+// delegation token gets old.
+func ticketsAndTokensEnd(t *testing.T, s *secret) {
+	s.create(t, "RC")
+	const date = "2026-11-20"
+	s.night(t, date, 6000, 7)
+	pauses := map[failpoint.Point]time.Duration{
+		failpoint.Sorted:  ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
+		failpoint.Staging: tokenLife/2 + 5*time.Second,
+		failpoint.Taken:   tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
+	}
+	o := s.options()
+	o.Failpoint = func(p failpoint.Point) {
+		if pause := pauses[p]; pause > 0 {
+			delete(pauses, p)
+			time.Sleep(pause)
+		}
+	}
+	logins, given, cancelled := s.logins(t), s.tokens(t, tokenGiven), s.tokens(t, tokenCancelled)
+	begun := time.Now()
+	sum := mustRun(t, s.job(t, date), o)
+	if took := time.Since(begun); took < 2*ticketLife || sum.Load.Regions != 10 || len(pauses) > 0 {
+		t.Errorf("after %v: load %+v; not reached: %v", took, sum.Load, pauses)
+	}
+	s.wantTable(t, "after several ticket lives", s.expected(t, date))
+	if n := s.logins(t) - logins; n < 3 {
+		t.Errorf("%d logins by keytab, want 3 at least", n)
+	}
+	got, ended := s.tokens(t, tokenGiven)-given, s.tokens(t, tokenCancelled)-cancelled
+	if got < 3 || ended != got {
+		t.Errorf("%d tokens given, %d cancelled; want 3 at least, and all cancelled", got, ended)
+	}
+	s.wantSecrecy(t)
+}
+
+// What the NameNodes' logs say of delegation tokens (AbstractDelegationTokenSecretManager).
+const (
+	tokenGiven     = "Creating password for identifier: "
+	tokenCancelled = "Token cancellation requested for identifier: "
+)
+
+// tokens counts what was done with loader's tokens.
+func (s *secret) tokens(t *testing.T, what string) int {
+	t.Helper()
+	n := 0
+	for _, role := range []string{"nn1", "nn2"} {
+		n += countLines(t, filepath.Join(s.Dir, "log", role+".log"), what, "owner=loader@")
+	}
+	return n
+}
+
+// logins counts loader's logins by its keytab.
+func (s *secret) logins(t *testing.T) int {
+	t.Helper()
+	return countLines(t, s.KDC().Log(), "AS_REQ", "ISSUE", ", loader@LAB.TEST for krbtgt/")
+}
+
+// countLines counts a file's lines that have all of the parts.
+func countLines(t *testing.T, name string, parts ...string) (n int) {
+	t.Helper()
+	for _, line := range readLines(t, name) {
+		has := true
+		for _, part := range parts {
+			has = has && strings.Contains(line, part)
+		}
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// nameNodesFailOver: the active NameNode changes while rows are sorted, files written and files handed over. A delegation
+// token is for both.
+func nameNodesFailOver(t *testing.T, s *secret) {
+	s.create(t, "RC")
+	const date = "2026-11-20"
+	s.night(t, date, 6000, 8)
+	next := "nn2"
+	failover := func() {
+		if err := s.Failover(t.Context(), next); err != nil {
+			t.Error(err)
+		}
+		next = map[string]string{"nn1": "nn2", "nn2": "nn1"}[next]
+	}
+	var taken, recorded atomic.Int64
+	failovers := 0
+	o := s.options()
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Sorted || p == failpoint.Staging ||
+			p == failpoint.Recorded && recorded.Add(1) == 4 || p == failpoint.Taken && taken.Add(1) == 3 {
+			failovers++
+			failover()
+		}
+	}
+	tries := s.untilDone(t, "the NameNodes fail over", date, o)
+	if failovers != 4 {
+		t.Errorf("%d failovers, want 4", failovers)
+	}
+	t.Logf("done after %d tries", tries)
+	s.wantAgain(t, date)
+	s.wantSecrecy(t)
+}
+
+// securedServerDies: a region server is killed before the first request and in the midst of them. The same command ends
+// with every row in the table.
+func securedServerDies(t *testing.T, s *secret) {
+	const date = "2026-11-20"
+	for i, at := range []int64{0, 14} {
+		s.table = s.UniqueTable(t)
+		s.retarget(t)
+		s.table30(t)
+		s.oracle(t, "grant", "loader", s.table, "RC")
+		s.night(t, date, 6000, uint64(300+i))
+		server := fmt.Sprintf("rs%d", 1+i)
+		var taken atomic.Int64
+		o := s.options()
+		o.Failpoint = func(p failpoint.Point) {
+			if p == failpoint.Staging && at == 0 || p == failpoint.Taken && taken.Add(1) == at {
+				if err := s.Kill(server); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		s.untilDone(t, fmt.Sprintf("%s dies after %d requests", server, at), date, o)
+		s.wantAgain(t, date)
+		s.revive(t)
+	}
+	s.wantSecrecy(t)
+}

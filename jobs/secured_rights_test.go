@@ -1,0 +1,226 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/kerberos"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
+	"bulkload/jobs/verify"
+)
+
+// documented gives the commands of a row of docs/security.md, by the chapter and the row's first column.
+func documented(t *testing.T, chapter, row string) (commands []string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "\n## "+chapter+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	_, text, _ = strings.Cut(text, "**Rights.**")
+	for _, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "| "+row+" |") {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`((?:grant|hdfs dfs) [^`]*)`").FindAllStringSubmatch(line, -1) {
+			commands = append(commands, m[1])
+		}
+	}
+	if commands == nil {
+		t.Fatalf("docs/security.md has no commands for %q in %s", row, chapter)
+	}
+	return commands
+}
+
+// stranger is a user of the secured cluster who has no rights at all, and its job: the input is in HDFS, in a folder that is
+// closed to it, and so is the folder for the output.
+type stranger struct {
+	*secret
+	name    string
+	root    string
+	words   *strings.Replacer // of the page's commands, for ours
+	service storage.FS        // as HBase's user, which owns the folders
+}
+
+func newStranger(t *testing.T) *stranger {
+	t.Helper()
+	s := &stranger{secret: newSecret(t), name: fmt.Sprintf("stranger%d", time.Now().UnixNano())}
+	keytab, err := s.KDC().Keytab(t.Context(), s.name, "+requires_preauth", s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.who = jobfile.Kerberos{Principal: s.name, Keytab: keytab}
+	s.root = "/rights-" + s.name
+	s.words = strings.NewReplacer("USER", s.name, "TABLE", s.table, "NAMESPACE", "default", "/INPUT", s.root+"/in", "/OUT", s.root+"/out", "/PARENT", s.root)
+	job := filepath.Join(s.dir, "check.yaml")
+	text, err := os.ReadFile(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.out = "hdfs://" + s.root + "/out"
+	changed := strings.NewReplacer("path: in/", "path: hdfs://"+s.root+"/in/", "hdfs:///user/test/"+s.table, s.out).Replace(string(text))
+	if err := os.WriteFile(job, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.service = s.asHBase(t)
+	for _, dir := range []string{s.root, s.root + "/in", s.root + "/out", "/user/" + s.name} {
+		if err := s.service.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// asHBase is HDFS as HBase's user sees it.
+func (s *stranger) asHBase(t *testing.T) storage.FS {
+	t.Helper()
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: "hbase/localhost", Keytab: s.Keytab("hbase"), Krb5Conf: s.Krb5Conf()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := siteconf.Load(s.ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, _, err := storage.ResolveAs("hdfs:///", "/", conf, storage.Identity{Login: login})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fsys.Close() })
+	return fsys
+}
+
+// deliver puts a night's input into HDFS, in a folder of a mode which keeps strangers out. That of the file is the same
+// without x.
+func (s *stranger) deliver(t *testing.T, date string, rows int, mode fs.FileMode) {
+	t.Helper()
+	s.night(t, date, rows, 11)
+	content, err := os.ReadFile(filepath.Join(s.dir, "in", date, "part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.service.MkdirAll(s.root+"/in/"+date, mode); err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.service.Create(s.root+"/in/"+date+"/part-m-00000", mode&0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var quoted = regexp.MustCompile(`'([^']*)'`)
+
+// execute runs commands of the page as HBase's user: those of HBase's shell by HBase's client, those of HDFS by Hadoop's.
+func (s *stranger) execute(t *testing.T, commands []string) {
+	t.Helper()
+	for _, command := range commands {
+		command = s.words.Replace(command)
+		if arguments, ok := strings.CutPrefix(command, "hdfs dfs "); ok {
+			s.oracle(t, append([]string{"fs"}, strings.Fields(arguments)...)...)
+			continue
+		}
+		m := quoted.FindAllStringSubmatch(command, -1)
+		if len(m) != 3 {
+			t.Fatalf("%s has %d words, want user, permissions and table", command, len(m))
+		}
+		s.oracle(t, "grant", m[0][1], m[2][1], m[1][1])
+	}
+}
+
+// TestSecuredRightsAsWritten: a user without any rights runs a job. Each right that is missing is named before anything is
+// written, until the commands of docs/security.md, as they are written there, have given all of them.
+func TestSecuredRightsAsWritten(t *testing.T) {
+	s := newStranger(t)
+	s.create(t, "")
+	s.oracle(t, "fs", "-setfacl", "-m", "user:"+s.name+":---", "/hbase/staging")
+	t.Cleanup(func() { s.oracle(t, "fs", "-setfacl", "-x", "user:"+s.name, "/hbase/staging") })
+	const date, later = "2026-11-20", "2026-11-21"
+	s.deliver(t, date, 500, 0o700)
+	rights := map[string][]string{ // what the error has, and the rows' commands
+		"grant '" + s.name + "', '":        documented(t, "HBase", "load"),
+		"lacks EXECUTE of " + s.root + " ": documented(t, "HDFS", "reach a folder"),
+		"of " + s.root + "/in ":            documented(t, "HDFS", "read the input"),
+		"of " + s.root + "/out ":           documented(t, "HDFS", "write the HFiles"),
+		"of /hbase/staging ":               documented(t, "HDFS", "load"),
+		"of /user/" + s.name + " ":         documented(t, "HDFS", "keep the [ledger](reliability.md)"),
+	}
+	for len(rights) > 0 {
+		_, err := Run(context.Background(), s.job(t, date), s.options())
+		if err == nil {
+			t.Fatalf("it runs without %v", rights)
+		}
+		named := ""
+		for what := range rights {
+			if strings.Contains(err.Error(), what) {
+				named = what
+			}
+		}
+		if kind := failure.KindOf(err); named == "" || kind != failure.Refused {
+			t.Fatalf("kind %v: %v; want one of %v", kind, err, rights)
+		}
+		s.wantNothingWritten(t)
+		s.execute(t, rights[named])
+		delete(rights, named)
+	}
+	mustRun(t, s.job(t, date), s.options())
+	s.wantTable(t, "with all rights", s.expected(t, date))
+	s.deliver(t, later, 100, 0o750) // after the rights were given
+	mustRun(t, s.job(t, later), s.options())
+	s.execute(t, documented(t, "HBase", "`verify --live`"))
+	if _, err := verify.Job(t.Context(), s.job(t, later), s.options(), true); err != nil {
+		t.Error(err)
+	}
+	s.execute(t, documented(t, "HBase", "`get`"))
+	s.wantRowsOfAKey(t, later)
+}
+
+// wantNothingWritten wants no file and no folder in the output's.
+func (s *stranger) wantNothingWritten(t *testing.T) {
+	t.Helper()
+	entries, err := s.service.ReadDir(s.root + "/out")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s was written", e.Name)
+	}
+}
+
+// TestSecuredRightToCreate: a table may be made with the right that the page names, which is named where it is missing.
+func TestSecuredRightToCreate(t *testing.T) {
+	s := newStranger(t)
+	const date = "2026-11-20"
+	s.deliver(t, date, 500, 0o700)
+	s.execute(t, append(documented(t, "HDFS", "reach a folder"), documented(t, "HDFS", "read the input")...))
+	create := func(o options.Options) (*plan.Report, error) {
+		return plan.Make(t.Context(), s.job(t, date), o, plan.Options{Create: true})
+	}
+	if _, err := create(s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "grant '"+s.name+"', 'C', '@default'") {
+		t.Errorf("kind %v: %v", failure.KindOf(err), err)
+	}
+	s.execute(t, documented(t, "HBase", "`plan --create`"))
+	t.Cleanup(func() { s.oracle(t, "grant", s.name, "@default", "-") })
+	if r, err := create(s.options()); err != nil || !r.Created {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,0 +1,85 @@
+package sorting
+
+import (
+	"context"
+	"errors"
+
+	"bulkload/ingest"
+	"bulkload/jobs/books"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+)
+
+// tried is how many records of an input are tried.
+const tried = 1000
+
+var errTried = errors.New("enough records were tried")
+
+// TryInput reads the first records of an input, and ends as a run would that can't use them: the heading lacks a column, say,
+// or the delimiter is another one. It keeps nothing.
+func TryInput(ctx context.Context, src *source.Source, o options.Options) error {
+	splits, err := source.Splits(&src.Job.Input, src)
+	if err != nil || len(splits) == 0 {
+		return err
+	}
+	src.SayDoubts(o)
+	rejects := &trialRejects{limit: src.Job.Input.MaxRejects}
+	r, err := newContentReader(src, src.Job.Feeds()[0], rejects)
+	if err != nil {
+		return err
+	}
+	into := new(books.Content)
+	_, err = r.records.ReadSplit(ctx, splits[0], func(record *ingest.Record) error {
+		if r.records.Read > tried {
+			return errTried
+		}
+		return r.add(record, into)
+	})
+	if err != nil && !errors.Is(err, errTried) {
+		return err
+	}
+	return rejects.Close(r.records.Read)
+}
+
+// trialRejects counts rejects, and fails where a run would.
+type trialRejects struct {
+	limit ingest.Limit
+	first *ingest.BadRecord
+	hint  string
+	count int64
+}
+
+// Add counts a record that can't be used.
+func (t *trialRejects) Add(b *ingest.BadRecord) error {
+	t.count++
+	if t.first == nil {
+		first := *b
+		first.Raw = nil // which is the reader's
+		t.first = &first
+	}
+	if t.hint == "" {
+		t.hint = b.Hint
+	}
+	switch {
+	case t.limit.Percent == 0 && t.count > t.limit.Count:
+		return t.err(0)
+	case t.count > tried:
+		return errTried
+	}
+	return nil
+}
+
+// Count is how many there were.
+func (t *trialRejects) Count() int64 { return t.count }
+
+// Close refuses an input of which every record that was tried is bad, whatever percentage of all may be.
+func (t *trialRejects) Close(read int64) error {
+	if t.count > 0 && t.count >= read {
+		return t.err(read)
+	}
+	return nil
+}
+
+func (t *trialRejects) err(read int64) error {
+	return &ingest.LimitError{Limit: t.limit, Rejects: t.count, Read: read, First: *t.first, Hint: t.hint}
+}
