@@ -35,7 +35,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 			return r.named(w, err)
 		}
 	}
-	o.Sayf("%v; it was loaded before, and the table serves it", cause)
+	o.Sayf("%v; it was loaded earlier, and the table serves it", cause)
 	summary.settle()
 	return nil
 }

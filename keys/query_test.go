@@ -23,7 +23,7 @@ func TestQueries(t *testing.T) {
 		{"phone + salt(id, 10) + rule_no", "phone", 1, "13800138000"}, // one scan reads all salts behind it
 		{"'v1' + random_salt(2) + 'x' + check_id", "check_id", 2, "v10xA208849559 v11xA208849559"},
 		{"'v1' + rule_no", "id", 1, "v1"},
-		{"random_salt(2) + 'x' + check_id", "id", 0, "!rests on the whole record"},
+		{"random_salt(2) + 'x' + check_id", "id", 0, "!depends on the whole record"},
 		{"random_salt(2)", "id check_id rule_no phone ctime order_no", 1, "?"},
 		{"check_id + id", "id", 0, "!it needs check_id too"},
 		{"md5(id) + check_id", "check_id", 0, "!it needs id too"},

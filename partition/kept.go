@@ -149,7 +149,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 // openKept reads a kept run's description. Its blocks have checksums of their own.
 func openKept(store Store, f RunFile, regions int) (*spilledRun, *runTail, error) {
 	if f.Name != filepath.Base(f.Name) || f.Tail < 0 || int64(f.Tail) > f.Size {
-		return nil, nil, errors.New("its record makes no sense")
+		return nil, nil, errors.New("its record contradicts itself")
 	}
 	in, err := store.Open(f.Name)
 	if err != nil {

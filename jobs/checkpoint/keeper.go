@@ -179,7 +179,7 @@ func (k *Keeper) find() error {
 		return k.forget(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
 	}
 	all, _ := k.State.Bytes()
-	k.options.Sayf("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
+	k.options.Sayf("going on with %d records, %s of the input, that are already sorted", k.State.Read, bytesize.Format(all))
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (k *Keeper) take(head Head, texts [][]byte) error {
 		return errNothing
 	}
 	if len(sound) < len(lines) {
-		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.options.Warnf("%d of the %d checkpoints that an earlier process recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (c *runCheck) line(line Line) bool {
 	}
 	err := c.keeper.checkRejects(span)
 	if err != nil {
-		c.keeper.options.Warnf("the rejects that an earlier process has left are of no use: %v", err)
+		c.keeper.options.Warnf("the rejects that an earlier process left can't be used: %v", err)
 	}
 	return err == nil
 }
@@ -109,7 +109,7 @@ func (c *runCheck) run(output int, run partition.RunFile) bool {
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		c.keeper.options.Warnf("a sorted run that an earlier process has left is of no use: %v", err)
+		c.keeper.options.Warnf("a sorted run that an earlier process left can't be used: %v", err)
 	}
 	return err == nil
 }

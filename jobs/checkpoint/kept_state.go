@@ -154,7 +154,7 @@ func (s *State) Pieces(splits []ingest.Split) []Piece {
 	return left
 }
 
-// Bytes are those of the input that are sorted already; whole only those of splits that were read to their ends.
+// Bytes are those of the input that are already sorted; whole only those of splits that were read to their ends.
 func (s *State) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
