@@ -272,12 +272,11 @@ func damage(t *testing.T, pattern string) {
 func TestRoomThatIsNotKnown(t *testing.T) {
 	dir := sampleDir(t, checkJob, 400)
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	o, err := options.Options{}.WithDefaults()
+	said := ""
+	o, err := options.Options{Say: func(text string) { said += text }}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := ""
-	o.Say = func(text string) { said += text }
 	r, err := openRun(context.Background(), j, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
