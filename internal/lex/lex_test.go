@@ -19,7 +19,7 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`'a`: "column 3: the quote ' is not closed", `'值\q'`: "column 5: unknown escape", `'\x4'`: "unknown escape", `'\x4`: "unknown escape",
+		`'a`: "character 3: the quote ' is not closed", `'值\q'`: "character 5: unknown escape", `'\x4'`: "unknown escape", `'\x4`: "unknown escape",
 		`'\x+1'`: "unknown escape", `'\`: "unknown escape", `'`: "not closed",
 	} {
 		l := Lexer{Text: "  " + text, Pos: 2}
@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 	if name, err := l.Name(); err != nil || name != "_A$1#值" {
 		t.Errorf("%q, %v", name, err)
 	}
-	if name, err := l.Name(); err == nil || !strings.Contains(err.Error(), `column 7: unexpected character '-'`) {
+	if name, err := l.Name(); err == nil || !strings.Contains(err.Error(), `character 7: unexpected character '-'`) {
 		t.Errorf("%q, %v", name, err)
 	}
 	l.Pos++
