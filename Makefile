@@ -65,13 +65,15 @@ unit: $(PYTHON)/bin/pyflakes
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python \
 	  go test -count=1 -timeout 45m -vet=off -cover -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
 
-# What takes longer on a cluster with Kerberos: every pair of protections. BULKLOAD_CLUSTER, too, names the secured cluster:
+# What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
+# several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of
+# their own. BULKLOAD_CLUSTER, too, names the secured cluster:
 # TestSecuredHDFS starts one of its own, but only where a cluster is wanted at all.
 test-secured:
 	mkdir -p $(SECURED)
 	trap 'go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
-	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 30m -run 'Secured' ./jobs ./load ./internal/storage
+	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
 # The packages that start goroutines or share something between them, and jobs, whose tests run all of them; without the
 # cluster. Of hfilewriter, whose tests take the longest, only those with goroutines.

@@ -38,16 +38,16 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 // AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. The bytes are those of Append
 // for each cell, and it is faster: what the cells of a row share is compared and prepared once. A row without any
 // value adds nothing. The row and the values are not retained.
-func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, values []values.Value) error {
+func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, fields []values.Value) error {
 	if w.err != nil {
 		return w.err
 	}
-	if len(values) != len(columns.qualifiers) {
-		w.err = fmt.Errorf("row %q has %d values for %d columns", row, len(values), len(columns.qualifiers))
+	if len(fields) != len(columns.qualifiers) {
+		w.err = fmt.Errorf("row %q has %d values for %d columns", row, len(fields), len(columns.qualifiers))
 		return w.err
 	}
 	w.packed = w.packed[:0]
-	for _, v := range values {
+	for _, v := range fields {
 		w.packed = sortentry.AppendValue(w.packed, v)
 	}
 	_, _, err := w.AppendPacked(columns, row, timestamp, w.packed)

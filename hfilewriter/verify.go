@@ -239,10 +239,10 @@ func (v *verifier) countCached(c *cell.Cell) {
 		v.stats.valueBytes += k.valueBytes
 		return
 	}
-	cell := *c
+	put := *c
 	for i, column := range k.columns[:k.n] {
-		cell.Qualifier, cell.Value = v.dec.cache.columns[column].qualifier, k.values[i]
-		v.stats.addPut(&cell)
+		put.Qualifier, put.Value = v.dec.cache.columns[column].qualifier, k.values[i]
+		v.stats.addPut(&put)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"bulkload/jobs/retention"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
+	"bulkload/values"
 )
 
 // UsageError makes an error one of the command line.
@@ -116,8 +117,14 @@ const SummarySchema = outcome.Schema
 // Job is jobfile.Job.
 type Job = jobfile.Job
 
-// ParseDate is jobfile.ParseDate.
-var ParseDate = jobfile.ParseDate
+// Dates is jobfile.Dates.
+type Dates = jobfile.Dates
+
+// LogicalDate is jobfile.LogicalDate.
+type LogicalDate = jobfile.LogicalDate
+
+// Zone is values.Location.
+var Zone = values.Location
 
 // Read is jobfile.Read.
 var Read = jobfile.Read
@@ -145,6 +152,9 @@ var VerifyDir = verify.Dir
 
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
+
+// ListStale is verify.ListStale.
+var ListStale = verify.ListStale
 
 // VerifyReport is verify.Report.
 type VerifyReport = verify.Report

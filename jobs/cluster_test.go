@@ -254,13 +254,26 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if n := strings.Count(l.oracle(t, "regions", l.table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	if _, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true}); err == nil || failure.KindOf(err) != failure.Refused {
-		t.Errorf("creating it again: %v", err)
+	again, err := plan.Make(ctx, j, l.options(), plan.Options{Create: true})
+	if err != nil || again.Created || !again.Existed || len(again.Regions) != 10 {
+		t.Errorf("creating it again: %+v, %v", again, err)
+	}
+	other := *j
+	other.Regions = jobfile.Regions{From: "splits", Splits: [][]byte{[]byte("5")}}
+	if _, err := plan.Make(ctx, &other, l.options(), plan.Options{Create: true}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "exists already, with 10 regions") {
+		t.Errorf("with other regions: %v", err)
 	}
 	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
 		t.Errorf("load %+v", s.Load)
 	}
 	l.wantTable(t, "created by plan", l.expected(t, "2026-11-20"))
+
+	other.Regions, other.Table = j.Regions, strings.ReplaceAll(l.table, ":", "_")+"_new:t"
+	t.Cleanup(func() { l.oracle(t, "drop", other.Table, "-if-exists") })
+	namespace, _, _ := strings.Cut(other.Table, ":")
+	if r, err := plan.Make(ctx, &other, l.options(), plan.Options{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
+		t.Errorf("in a namespace that is not there: %+v, %v", r, err)
+	}
 }
 
 // TestLiveRefusals: what the table says against a job is said before anything is written.

@@ -37,7 +37,7 @@ func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
 
 func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.options(), jobfile.HBase{Kerberos: l.who}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,13 @@
 package jobs
 
 import (
+	"context"
+
+	"bulkload/ingest/parquet"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
 )
 
@@ -29,6 +33,24 @@ func (w *outputRun) checkInputSize() error {
 	}
 	return errcode.FilesLimit.Errorf("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
 		bytesize.Format(w.out.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), regions, familyNames(t), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/regions))
+}
+
+// warnOfFiles says before the sort that the table's regions will most likely get too many files, going by the first records. The
+// run is only refused once all are sorted: duplicates, which are not written, may leave fewer.
+func (w *outputRun) warnOfFiles(ctx context.Context) {
+	t, text := w.target, w.out.Source.Text
+	if _, rows := w.out.Source.Job.Input.Form.(*parquet.Form); rows || !w.out.Job.Load || text/t.MaxSize < t.MaxFiles/inputShrinks {
+		return
+	}
+	raw, offset := sorting.TrialSize(ctx, w.out.Source, w.out.Job, t)
+	if offset == 0 {
+		return
+	}
+	raw = int64(float64(raw) / float64(offset) * float64(text))
+	if files := raw / t.MaxSize; files > int64(t.Regions.Len())*t.MaxFiles*int64(len(t.Families)) {
+		w.out.Options.Warnf("going by its first records, the input makes about %d files of %s in %d regions of table %s, which may have %d each of a family; if so, the run is refused after the sort: %s",
+			files, bytesize.Format(t.MaxSize), t.Regions.Len(), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/int64(t.Regions.Len())))
+	}
 }
 
 func familyNames(t *target.Target) string {

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/verify"
 )
 
 // stepClock is a clock that goes on only while somebody sleeps; at is called after each sleep with the time since the
@@ -37,7 +41,18 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 	t.Helper()
 	var said []string
 	o := options.Options{Wait: options.Wait{For: limit, Clock: c.clock()}, Say: func(text string) { said = append(said, text) }}
+	waits := 0
+	o.Watch = func(p progress.Progress) {
+		if p.Phase == "wait" {
+			if waits++; p.Done > p.Total || p.Whole != 0 {
+				t.Errorf("the wait's progress: %+v", p)
+			}
+		}
+	}
 	s, err = Run(ctx, readCheck(t, dir, filepath.Join(dir, "out")), o)
+	if waits == 0 {
+		t.Error("the wait shows no progress")
+	}
 	return s, strings.Join(said, "\n"), err
 }
 
@@ -178,4 +193,49 @@ func TestEmptyNightGivesWay(t *testing.T) {
 	}
 	run("unchanged", night20, options.Reload, outcome.Nothing, 601)
 	l.wantTable(t, "two nights", l.expected(t, night20), l.expected(t, second))
+}
+
+// TestStaleCells: a night is reloaded from an export that lacks a row and has a null in another. Both stay in the table, and
+// are listed without a look at the other nights.
+func TestStaleCells(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	job := filepath.Join(l.dir, "check.yaml")
+	if err := os.WriteFile(job, bytes.Replace(mustRead(t, job), []byte("max_rejects: 0"), []byte("null: '\\N'"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.night(t, night20, 60, 81)
+	l.night(t, "2026-11-21", 60, 82)
+	mustRun(t, l.job(t, night20), l.options())
+	mustRun(t, l.job(t, "2026-11-21"), l.options())
+	name := filepath.Join(l.dir, "in", night20, "part-m-00000")
+	records := strings.SplitAfter(string(mustRead(t, name)), "\x10")[1:]
+	fields := strings.Split(records[0], "\x01")
+	fields[11] = "\\N" // city
+	records[0] = strings.Join(fields, "\x01")
+	if err := os.WriteFile(name, []byte(strings.Join(records, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := l.options()
+	o.OnChange = options.Reload
+	mustRun(t, l.job(t, night20), o)
+
+	var said []string
+	o.Say = func(text string) { said = append(said, text) }
+	file := filepath.Join(l.dir, "stale")
+	r, err := verify.ListStale(context.Background(), l.job(t, night20), o, file)
+	if err != nil || r.Stale.Rows != 1 || r.Stale.Cells != 18+1 || r.Rows != 59 || r.Missing+r.Different > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if !strings.Contains(strings.Join(said, "\n"), "reading the cells with timestamp 1795132800000 from the 10 regions of table "+l.table) {
+		t.Errorf("said %q", said)
+	}
+	lines := readLines(t, file)
+	cells := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, "cell\t") })
+	if len(lines) != 19 || len(cells) != 1 || !strings.Contains(cells[0], "\tf:city\t1795132800000") || !strings.Contains(cells[0], fields[0]+"\t") {
+		t.Errorf("%d lines, %q", len(lines), cells)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
 }

@@ -406,3 +406,24 @@ func TestPlanWide(t *testing.T) {
 		})
 	}
 }
+
+// TestSpillForecast: what plan says of the spill is near what a run spills, whether its runs stay plain or are compressed.
+func TestSpillForecast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sorts 100,000 rows")
+	}
+	dir := sampleDir(t, checkJob, 100_000)
+	for _, memory := range []int64{16 << 20, 32 << 20} {
+		o := options.Options{Memory: memory, WorkDir: t.TempDir()}
+		r, err := plan.Make(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := mustRun(t, readCheck(t, dir, filepath.Join(dir, fmt.Sprint(memory))), o)
+		off := float64(r.Forecast.Spill)/float64(s.Sort.Spilled) - 1
+		t.Logf("%d MiB: %d forecast, %d spilled, %+.1f%%", memory>>20, r.Forecast.Spill, s.Sort.Spilled, 100*off)
+		if off < -0.1 || off > 0.7 { // how much of the last entries stays in memory is not known before
+			t.Errorf("%d MiB: %d forecast, %d spilled", memory>>20, r.Forecast.Spill, s.Sort.Spilled)
+		}
+	}
+}

@@ -219,7 +219,7 @@ func (r *jobRun) write(ctx context.Context, todo []*outputRun, summary *Summary)
 	if err != nil {
 		return err
 	}
-	if err := r.ready(todo); err != nil {
+	if err := r.ready(ctx, todo); err != nil {
 		return err
 	}
 	rows, err := r.sort(ctx, summary)
@@ -256,7 +256,7 @@ func (r *jobRun) uris() []string {
 }
 
 // ready looks for room, and begins the manifests.
-func (r *jobRun) ready(todo []*outputRun) error {
+func (r *jobRun) ready(ctx context.Context, todo []*outputRun) error {
 	if err := r.checkRoom(todo); err != nil {
 		return err
 	}
@@ -267,6 +267,7 @@ func (r *jobRun) ready(todo []*outputRun) error {
 		if err := w.checkInputSize(); err != nil {
 			return r.named(w, err)
 		}
+		w.warnOfFiles(ctx)
 	}
 	for _, w := range todo {
 		if err := w.begin(); err != nil {
@@ -353,14 +354,14 @@ func (r *jobRun) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and closes its books.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	writing := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Place: hfile.Place{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
-		err := writing.Run(ctx)
-		return writing.Checks.Sum(), err
+		err := stage.Run(ctx)
+		return stage.Checks.Sum(), err
 	})
-	summary.parts(w.report.name, writing.Times.Phases())
-	w.report.Duplicates = writing.Samples
+	summary.parts(w.report.name, stage.Times.Phases())
+	w.report.Duplicates = stage.Samples
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +15,10 @@ import (
 
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 
+	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/keytab"
 )
 
@@ -67,22 +70,57 @@ func (s *secret) create(t *testing.T, permissions string) {
 	}
 }
 
-// wantSecrecy fails where something that was said or written holds one of the keytab's keys.
+// wantSecrecy fails where something that was said or written holds a key of the keytab, or a key or a ticket of the ticket
+// cache.
 func (s *secret) wantSecrecy(t *testing.T, texts ...string) {
+	t.Helper()
+	all := s.said.String() + strings.Join(texts, "\n")
+	for what, secrets := range s.secrets(t) {
+		for _, secret := range secrets {
+			for _, form := range []string{string(secret), hex.EncodeToString(secret), base64.StdEncoding.EncodeToString(secret), fmt.Sprint(secret)} {
+				if strings.Contains(all, form) {
+					t.Errorf("%s is in what was said or written", what)
+				}
+			}
+		}
+	}
+}
+
+// secrets are what the user logs in with, by their names.
+func (s *secret) secrets(t *testing.T) map[string][][]byte {
 	t.Helper()
 	kt, err := keytab.Load(s.Keytab("loader"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := s.said.String() + strings.Join(texts, "\n")
+	all := map[string][][]byte{}
 	for _, e := range kt.Entries {
-		key := e.Key.KeyValue
-		for _, form := range []string{string(key), hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), fmt.Sprint(key)} {
-			if strings.Contains(all, form) {
-				t.Errorf("a key is in what was said or written")
-			}
-		}
+		all["a key of the keytab"] = append(all["a key of the keytab"], e.Key.KeyValue)
 	}
+	file := strings.TrimPrefix(os.Getenv("KRB5CCNAME"), "FILE:")
+	cache, err := credentials.LoadCCache(file)
+	if err != nil {
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("a cache that is no cache: %s", file)
+		}
+		return all
+	}
+	for _, c := range cache.GetEntries() {
+		all["a key of the cache"] = append(all["a key of the cache"], c.Key.KeyValue)
+		all["a ticket"] = append(all["a ticket"], c.Ticket)
+	}
+	return all
+}
+
+// documents are what runs have written beside HFiles, and what they give out as JSON.
+func (s *secret) documents(t *testing.T, date string, summary any) (texts []string) {
+	t.Helper()
+	text, err := json.Marshal(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := s.readHDFS(t, s.out+"/"+date+"/"+manifest.Name)
+	return []string{string(text), string(record)}
 }
 
 // TestSecuredNights: two nights, one by the keytab and one by a ticket cache; every cell is compared with what Java computes.
@@ -107,7 +145,7 @@ func TestSecuredNights(t *testing.T) {
 	}
 	t.Setenv("KRB5CCNAME", "FILE:"+cache)
 	s.who = jobfile.Kerberos{}
-	mustRun(t, s.job(t, second), s.options())
+	sum := mustRun(t, s.job(t, second), s.options())
 	s.wantTable(t, "second night", wantFirst, wantSecond)
 	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which lasts until") {
 		t.Errorf("said %s", s.said.String())
@@ -116,7 +154,7 @@ func TestSecuredNights(t *testing.T) {
 	if err != nil || r.Cells != int64(len(wantFirst)) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	s.wantSecrecy(t)
+	s.wantSecrecy(t, s.documents(t, second, sum)...)
 }
 
 // TestSecuredPlanCreates: plan makes the table, get finds its rows.

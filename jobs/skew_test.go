@@ -366,6 +366,24 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 	}
 }
 
+// TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort, and
+// refused after it; one that fits is neither.
+func TestTooManyFilesAreForetold(t *testing.T) {
+	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
+	for size, foretold := range map[int64]bool{20 << 10: true, 200 << 10: false} {
+		j := readCheck(t, dir, filepath.Join(dir, fmt.Sprint(size)))
+		j.HFile.MaxSize, j.Load = size, true
+		warned, sorted := false, false
+		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
+		o.Say = func(text string) { warned = warned || !sorted && strings.Contains(text, "going by its first records") }
+		o.Failpoint = func(p failpoint.Point) { sorted = sorted || p == failpoint.Sorted }
+		_, err := Run(t.Context(), j, o)
+		if warned != foretold || !sorted || (failure.KindOf(err) == failure.Refused) != foretold {
+			t.Errorf("max_size %s: warned %v, %v", bytesize.Format(size), warned, err)
+		}
+	}
+}
+
 // TestLimitOfFilesChanges: a finished run stays finished as long as its files are within the limit, and an unfinished one is
 // cut as the limit says now.
 func TestLimitOfFilesChanges(t *testing.T) {

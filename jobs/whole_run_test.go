@@ -18,9 +18,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testleak"
 	"bulkload/internal/testrand"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
@@ -32,14 +32,19 @@ import (
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
 
-// failingFS is a file system of which one call fails: the left-th from now on, those of its open files included.
-type failingFS struct {
-	storage.FS
+// fault lets one call of the file systems fail that have it: the left-th from now on.
+type fault struct {
 	left   atomic.Int64
 	failed atomic.Value // what it was, a string
 }
 
-func (f *failingFS) call(what, name string) error {
+// failingFS is a file system with a fault. The calls of its open files count too.
+type failingFS struct {
+	storage.FS
+	*fault
+}
+
+func (f *fault) call(what, name string) error {
 	if f.left.Add(-1) != 0 {
 		return nil
 	}
@@ -158,13 +163,13 @@ func (w *failingWriter) Close() error {
 // or with an error that names the fault and without _SUCCESS; then the same command ends well with the same files, and
 // no file or goroutine is left over.
 func TestEveryCallOfStorageFails(t *testing.T) {
-	noGoroutines(t)
+	testleak.Check(t)
 	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
 	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
 	rejectsEvery(t, dir, 10)
 	local := storage.Local
 	t.Cleanup(func() { storage.Local = local })
-	faulty := &failingFS{FS: local}
+	faulty := &failingFS{local, new(fault)}
 	storage.Local = faulty
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
@@ -220,32 +225,6 @@ func noFilesIn(t *testing.T, what, dir string) {
 	}
 }
 
-// noGoroutines wants that no goroutine of this program goes on when the test is over. One may be about to end.
-func noGoroutines(t *testing.T) {
-	t.Helper()
-	before := len(ourGoroutines())
-	t.Cleanup(func() {
-		left := ourGoroutines()
-		for end := time.Now().Add(10 * time.Second); len(left) > before && time.Now().Before(end); left = ourGoroutines() {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if len(left) > before {
-			t.Errorf("%d goroutines are left, %d were there before:\n%s", len(left), before, strings.Join(left, "\n\n"))
-		}
-	})
-}
-
-// ourGoroutines are the stacks of the goroutines that run code of this module, tests apart.
-func ourGoroutines() (ours []string) {
-	b := make([]byte, 4<<20)
-	for _, stack := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
-		if strings.Contains(stack, "bulkload/") && !strings.Contains(stack, "testing.tRunner") {
-			ours = append(ours, stack)
-		}
-	}
-	return ours
-}
-
 // wantFailedRun wants an error of the fault, of a kind that a failing disk may have, and an output that says it is unfinished.
 func wantFailedRun(t *testing.T, what, out string, err error) {
 	t.Helper()
@@ -260,7 +239,7 @@ func wantFailedRun(t *testing.T, what, out string, err error) {
 // TestSameRowsSameFiles: a random job gives the same HFiles from the same rows, whatever the memory, the cores, the order and
 // the form of the input files, and however often it was stopped. BULKLOAD_SEED tries a seed again.
 func TestSameRowsSameFiles(t *testing.T) {
-	noGoroutines(t)
+	testleak.Check(t)
 	rounds := 6
 	if testing.Short() {
 		rounds = 1

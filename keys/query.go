@@ -71,15 +71,15 @@ func (q *Query) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}
 	for i := range q.parts {
 		p := &q.parts[i]
-		values := [][]byte{nil}
+		ends := [][]byte{nil}
 		if q.open[i] {
-			values = p.values(nil)
-		} else if values[0], err = q.expr.evaluate(p.steps, nil, fields, nil); err != nil {
+			ends = p.values(nil)
+		} else if ends[0], err = q.expr.evaluate(p.steps, nil, fields, nil); err != nil {
 			return nil, err
 		}
-		longer := make([][]byte, 0, len(prefixes)*len(values))
+		longer := make([][]byte, 0, len(prefixes)*len(ends))
 		for _, front := range prefixes {
-			for _, v := range values {
+			for _, v := range ends {
 				longer = append(longer, append(front[:len(front):len(front)], v...))
 			}
 		}

@@ -68,8 +68,8 @@ type Hooks struct {
 // back. Nothing is sent where it is known before that the load would fail: a family that the table lacks (ErrNotFound),
 // a file that is not there (fs.ErrNotExist), one whose rows are in more than one region, or too many for one region
 // (ErrRefused). Requests under way when ctx ends are waited for, for 20 seconds.
-func (c *Cluster) LoadFrom(ctx context.Context, fs storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
-	l := newLoading(c, fs)
+func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
+	l := newLoading(c, fsys)
 	l.hooks = hooks
 	err := l.run(ctx, table, files)
 	if err == nil && len(l.lost) > 0 {
@@ -102,8 +102,8 @@ type loading struct {
 	decide func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
 }
 
-func newLoading(c *Cluster, fs storage.FS) *loading {
-	l := &loading{cluster: c, fs: fs}
+func newLoading(c *Cluster, fsys storage.FS) *loading {
+	l := &loading{cluster: c, fs: fsys}
 	l.decide = l.prove
 	return l
 }

@@ -90,7 +90,7 @@ func (l *lab) newTable(splits ...string) string {
 	for _, s := range splits {
 		rows = append(rows, []byte(s))
 	}
-	if err := l.Create(l.Context(), name, []Family{{Name: "f"}, {Name: "g"}}, rows); err != nil {
+	if _, err := l.Create(l.Context(), name, []Family{{Name: "f"}, {Name: "g"}}, rows); err != nil {
 		l.Fatal(err)
 	}
 	return name
@@ -240,7 +240,7 @@ func TestCreateAndDescribe(t *testing.T) {
 		{Name: "g", Attributes: map[string]string{"TTL": "86400", "DFS_REPLICATION": "1", "my.note": "x"}},
 	}
 	splits := [][]byte{{0}, []byte("5"), {0xff, 0}}
-	if err := l.Create(t.Context(), name, families, splits); err != nil {
+	if _, err := l.Create(t.Context(), name, families, splits); err != nil {
 		t.Fatal(err)
 	}
 	table, err := l.Table(t.Context(), name)
@@ -273,7 +273,7 @@ func TestCreateAndDescribe(t *testing.T) {
 			t.Errorf("region %+v, HBase says %s", table.Regions[i], line)
 		}
 	}
-	if err := l.Create(t.Context(), name, families, nil); !errors.Is(err, ErrExists) {
+	if _, err := l.Create(t.Context(), name, families, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestCreateRefused(t *testing.T) {
 		"unsorted splits": {[]Family{{Name: "f"}}, [][]byte{[]byte("b"), []byte("a")}},
 		"bad family":      {[]Family{{Name: "f:x"}}, nil},
 	} {
-		err := l.Create(t.Context(), l.real.UniqueTable(t), test.families, test.splits)
+		_, err := l.Create(t.Context(), l.real.UniqueTable(t), test.families, test.splits)
 		if !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}

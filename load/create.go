@@ -19,47 +19,56 @@ const pollEvery = 200 * time.Millisecond
 
 // Create makes a table with those families and splits through HBase's master, and its namespace where it is missing,
 // and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
-// are set. Splits are in ascending order. A table that is there already is ErrExists.
-func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) error {
+// are set. Splits are in ascending order. A table that is there already is ErrExists. It gives the namespace
+// that it had to make for it; "" where that was there.
+func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
 	limited, cancel := context.WithTimeout(ctx, creation)
 	defer cancel()
-	if err := c.create(limited, name, families, splits); err != nil {
-		return fmt.Errorf("create table %s: %w", name, classify(ctx, err))
+	namespace, err = c.create(limited, name, families, splits)
+	switch {
+	case err != nil && namespace != "":
+		return namespace, fmt.Errorf("create table %s: namespace %s was created, the table was not: %w", name, namespace, classify(ctx, err))
+	case err != nil:
+		return "", fmt.Errorf("create table %s: %w", name, classify(ctx, err))
 	}
-	return nil
+	return namespace, nil
 }
 
-func (c *Cluster) create(ctx context.Context, name string, families []Family, splits [][]byte) error {
+func (c *Cluster) create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
 	id, err := parseName(name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(families) == 0 {
-		return fmt.Errorf("%w: a table has at least one family", ErrRefused)
+		return "", fmt.Errorf("%w: a table has at least one family", ErrRefused)
 	}
 	if err := checkSplits(splits); err != nil {
-		return err
+		return "", err
 	}
 	schema := &hbase.TableSchema{Name: id}
 	for _, f := range families {
 		schema.Families = append(schema.Families, f.schema())
 	}
-	if err := c.createNamespace(ctx, id.Namespace); err != nil {
-		return fmt.Errorf("make namespace %s: %w", id.Namespace, err)
+	made, err := c.createNamespace(ctx, id.Namespace)
+	if err != nil {
+		return "", fmt.Errorf("make namespace %s: %w", id.Namespace, err)
+	}
+	if made {
+		namespace = id.Namespace
 	}
 	nonce := newNonce()
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateTable(ctx, schema, splits, nonce)
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return fmt.Errorf("%w: %s may make no table in namespace %s: grant '%s', 'C', '@%s' in the HBase shell (%w)",
+		return namespace, fmt.Errorf("%w: %s may make no table in namespace %s: grant '%s', 'C', '@%s' in the HBase shell (%w)",
 			ErrRefused, c.user, id.Namespace, c.user, id.Namespace, err)
 	}
 	if err != nil {
-		return err
+		return namespace, err
 	}
 	_, err = c.regions(ctx, id)
-	return err
+	return namespace, err
 }
 
 // checkSplits refuses what the master takes and never finishes: Java's client looks at splits, the master does not.
@@ -75,26 +84,26 @@ func checkSplits(splits [][]byte) error {
 	return nil
 }
 
-func (c *Cluster) createNamespace(ctx context.Context, namespace string) error {
+func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made bool, err error) {
 	exists := false
-	err := c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
+	err = c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
 		exists, err = master.NamespaceExists(ctx, namespace)
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return nil // to look at a namespace takes more rights than to make a table in it
+		return false, nil // to look at a namespace takes more rights than to make a table in it
 	}
 	if err != nil || exists {
-		return err
+		return false, err
 	}
 	nonce := newNonce()
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateNamespace(ctx, namespace, nonce)
 	})
 	if hbase.IsRemote(err, "NamespaceExistException") { // somebody was faster
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // runProcedure starts a procedure of the master and waits for its end. start may be called more than once, so its

@@ -457,13 +457,13 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	} else if qualifier == nil {
 		qualifier = []byte{}
 	}
-	cell := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
+	one := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
 	if b.AnyCell {
-		cell.Limit = markersAsked
+		one.Limit = markersAsked
 	}
 	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markersAsked, KeysOnly: qualifier != nil}
 	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markersAsked, KeysOnly: true}
-	return []hbase.RawGet{cell, newer, markers}
+	return []hbase.RawGet{one, newer, markers}
 }
 
 // judge decides what the answers for a probe say, if they are enough to decide. The error is one that kept the region from

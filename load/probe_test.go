@@ -200,7 +200,7 @@ func TestProbeSeesWhatIsHidden(t *testing.T) {
 	l.oracle("delete", table, "b")
 	l.wantServing("a row deleted", table, f, Deleted, "row b")
 	short := l.real.UniqueTable(t)
-	if err := l.Create(t.Context(), short, []Family{{Name: "f", Attributes: map[string]string{"TTL": "100"}}}, nil); err != nil {
+	if _, err := l.Create(t.Context(), short, []Family{{Name: "f", Attributes: map[string]string{"TTL": "100"}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	old := l.write("2", "f", "a", "b")

@@ -25,8 +25,8 @@ const (
 // folder, and has HBase delete the folder. It may be empty where none is known. It waits until nothing moves any more: a region server may still be at it. Of
 // the files that are not at their place then, loaded are those that the table serves; an error is a *LostError where it
 // does not serve all of them.
-func (c *Cluster) RecoverStaging(ctx context.Context, fs storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
-	l := newLoading(c, fs)
+func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
+	l := newLoading(c, fsys)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
 		return nil, err

@@ -20,12 +20,22 @@ import (
 // The scan goes on where regions move, split or merge, and where a server dies: once it has had an answer it waits as long
 // for the next one as a region server's death may last.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
+	return c.scanCells(ctx, table, scan{next: start, stop: end}, visit)
+}
+
+// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds. HBase does not read files that have
+// none of them.
+func (c *Cluster) ScanTimestamp(ctx context.Context, table string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+	return c.scanCells(ctx, table, scan{next: start, stop: end, timestamp: timestamp}, visit)
+}
+
+func (c *Cluster) scanCells(ctx context.Context, table string, s scan, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
 	if err == nil {
 		err = c.usable(ctx, id)
 	}
 	if err == nil {
-		s := scan{reader: c.reader, table: id.String(), next: start, stop: end}
+		s.reader, s.table = c.reader, id.String()
 		s.check = func(ctx context.Context) error { return c.usable(ctx, id) }
 		err = s.run(ctx, visit)
 	}
@@ -44,12 +54,13 @@ type visitError struct{ error }
 
 // scan is one walk over a range of rows, region by region.
 type scan struct {
-	reader  *reader
-	table   string
-	next    []byte // the row to go on with
-	stop    []byte // empty: to the end
-	columns []*pb.Column
-	check   func(context.Context) error // whether the table is still there; nil: not asked
+	reader    *reader
+	table     string
+	next      []byte // the row to go on with
+	stop      []byte // empty: to the end
+	columns   []*pb.Column
+	timestamp int64                       // of the wanted cells; 0: any
+	check     func(context.Context) error // whether the table is still there; nil: not asked
 
 	within bool      // the next row's cells up to last were visited
 	last   cell.Cell // the last one visited
@@ -127,6 +138,9 @@ func (s *scan) connect(ctx context.Context, tries *tries) (*Region, *hbase.Conn,
 // caches, but hbase:meta is.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
+	if s.timestamp > 0 {
+		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.timestamp)), To: proto.Uint64(uint64(s.timestamp) + 1)}
+	}
 	if s.table != metaTable {
 		m.CacheBlocks = proto.Bool(false)
 	}

@@ -18,7 +18,7 @@ type common struct {
 	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
 	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
-	JSON    bool              `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there."`
+	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
 	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
 	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
@@ -44,89 +44,16 @@ type cli struct {
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
-// dated is the flag of the verbs that read a job file.
-type dated struct {
-	Date *string `placeholder:"YYYY-MM-DD" help:"The logical date: the job file's $${date}."`
-}
-
 func usage(err error) error { return jobs.UsageError(err) }
-
-// read reads a job file.
-func (d dated) read(path string, dateOptional bool) (*jobs.Job, error) {
-	return d.readWith(path, jobs.ReadOptions{DateOptional: dateOptional})
-}
-
-// readPlanned reads a job whose queries need not fit its key: plan tells.
-func (d dated) readPlanned(path string) (*jobs.Job, error) {
-	return d.readWith(path, jobs.ReadOptions{AnyQuery: true})
-}
-
-func (d dated) readWith(path string, o jobs.ReadOptions) (*jobs.Job, error) {
-	if d.Date != nil { // an empty one is a variable that was set to nothing
-		var err error
-		if o.Date, err = jobs.ParseDate(*d.Date); err != nil {
-			return nil, err
-		}
-	}
-	return jobs.Read(path, o)
-}
 
 func (s *session) options() jobs.Options {
 	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch}
 }
 
-type runCommand struct {
-	Job string `arg:"" help:"The job file."`
-	dated
-	Force      bool           `help:"Starts over, even if the output's run is finished."`
-	NoLoad     bool           `help:"Stops before the load."`
-	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (the default), or reload: write and load it again."`
-	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
-	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default 1m)."`
-}
-
-// waiting is how long a run waits for its input.
-func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
-	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
-	if c.WaitSettle != nil {
-		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
-			wait.Settle = -1 // 0 is the default
-		}
-	}
-	switch {
-	case c.Wait < 0:
-		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
-	case c.Wait == 0 && c.WaitSettle != nil:
-		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
-	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
-	}
-	return wait, nil
-}
-
-func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, false)
-	if err != nil {
-		return nil, err
-	}
-	o := s.options()
-	o.Force, o.NoLoad = c.Force, c.NoLoad
-	if c.OnChange == "reload" {
-		o.OnChange = jobs.Reload
-	}
-	if o.Wait, err = c.waiting(job.Input.RequireSuccess); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	summary, err := jobs.Run(ctx, job, o)
-	s.endBar()
-	writeSummary(s.people(), summary, time.Since(began), s.Verbose > 0)
-	return summary, err
-}
-
 type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
+	ranged
 	Sample     *int64    `placeholder:"ROWS" help:"Reads this many rows, spread over the input, instead of all."`
 	Create     bool      `help:"Creates the table with these splits and settings."`
 	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
@@ -147,11 +74,19 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
 	}
-	job, err := c.readPlanned(c.Job)
+	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	planned := jobs.ReadOptions{AnyQuery: true}
+	if dates != nil {
+		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
+	}
+	job, err := c.read(c.Job, planned)
+	if err != nil {
+		return nil, err
+	}
+	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
@@ -160,7 +95,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.readPlanned(*c.Compare); err != nil {
+		if options.Job, err = c.read(*c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -169,7 +104,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := jobs.Plan(ctx, job, s.options(), options)
 	s.endBar()
 	if err == nil {
-		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON)
+		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
 	}
 	return r, err
 }
@@ -200,7 +135,8 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live bool `help:"Compares the table, instead of the files, with the job's source."`
+	Live  bool   `help:"Compares the table, instead of the files, with the job's source."`
+	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and lists those that the source does not have."`
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -216,14 +152,20 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live {
+		if c.Live || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, false)
+	job, err := c.read(c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case c.Stale != "" && !c.Live:
+		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+	case c.Stale != "":
+		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}
 	return jobs.VerifyJob(ctx, job, s.options(), c.Live)
 }
@@ -237,7 +179,7 @@ type inspectCommand struct {
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	var visit func(*cell.Cell) error
 	if c.Cells {
-		if s.JSON {
+		if s.JSON.wanted() {
 			return nil, usage(errors.New("--cells prints lines of text: leave --json or --cells out"))
 		}
 		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }
@@ -258,7 +200,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, true)
+	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

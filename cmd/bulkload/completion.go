@@ -25,7 +25,7 @@ func (c *completionCommand) do(_ context.Context, s *session) (report, error) {
 
 // print writes what is no report, which --json has no form for.
 func (s *session) print(write func(*bytes.Buffer)) error {
-	if s.JSON {
+	if s.JSON.wanted() {
 		return usage(errors.New("it prints a file, not an object: leave --json out"))
 	}
 	var text bytes.Buffer

@@ -90,16 +90,18 @@ func checkDocument(t *testing.T, repository, name, language string) {
 	}
 }
 
-// useCluster points the commands to the test cluster, in which the example's table must not be.
+// useCluster points the commands to the test cluster, in which the examples' tables must not be.
 func useCluster(t *testing.T) {
 	c := testcluster.Use(t)
 	t.Setenv("HADOOP_CONF_DIR", c.ConfDir())
 	t.Setenv("HBASE_CONF_DIR", c.ConfDir())
 	clean := func() {
-		if _, err := c.Oracle(t).Run("drop", "tinawang:check", "-if-exists"); err != nil {
-			t.Error(err)
+		for _, table := range []string{"check", "opinion"} {
+			if _, err := c.Oracle(t).Run("drop", "tinawang:"+table, "-if-exists"); err != nil {
+				t.Error(err)
+			}
 		}
-		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check"); err != nil {
+		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check", "/user/tina/hfile/opinion"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -128,14 +130,14 @@ func replay(t *testing.T, text string) string {
 	return out.String()
 }
 
-var headPipe = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
+var pipe = regexp.MustCompile(`^(.*) \| (head|tail) -([0-9]+)$`)
 
 // printed runs one command in this process and gives what a terminal would show.
 func printed(t *testing.T, command string) string {
 	t.Helper()
-	limit := -1
-	if m := headPipe.FindStringSubmatch(command); m != nil {
-		command, limit = m[1], int(m[2][0]-'0')
+	limit, last := -1, false
+	if m := pipe.FindStringSubmatch(command); m != nil {
+		command, last, limit = m[1], m[2] == "tail", int(m[3][0]-'0')
 	}
 	words := strings.Fields(strings.TrimPrefix(command, "go run ./cmd/"))
 	if words[0] != "bulkload" {
@@ -148,7 +150,11 @@ func printed(t *testing.T, command string) string {
 	text := terminal.String()
 	if limit >= 0 {
 		lines := strings.SplitAfter(text, "\n")
-		text = strings.Join(lines[:min(limit, len(lines))], "")
+		lines = lines[:len(lines)-1] // what comes after the last newline
+		if limit = min(limit, len(lines)); last {
+			lines = lines[len(lines)-limit:]
+		}
+		text = strings.Join(lines[:limit], "")
 	}
 	return text
 }

@@ -40,6 +40,7 @@ func (s *session) openLog() error {
 		plain = slog.DiscardHandler
 		handlers = append(handlers, recordHandler(s.screen, s.Log == "json", level))
 	}
+	s.plain = plain
 	s.records = slog.New(slog.NewMultiHandler(handlers...))
 	s.log = slog.New(slog.NewMultiHandler(append(handlers, plain)...))
 	return nil
@@ -99,6 +100,7 @@ type plainHandler struct {
 	out     io.Writer
 	level   slog.Level
 	colours bool
+	label   string // before each line
 }
 
 // Enabled is part of slog.Handler.
@@ -107,7 +109,7 @@ func (h *plainHandler) Enabled(_ context.Context, level slog.Level) bool { retur
 // Handle is part of slog.Handler.
 func (h *plainHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	b.WriteString(r.Message)
+	b.WriteString(h.label + r.Message)
 	if r.Level < slog.LevelInfo {
 		r.Attrs(func(a slog.Attr) bool {
 			fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
@@ -151,6 +153,17 @@ func (s *session) logEnd(r report, took time.Duration) {
 		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error), slog.String("code", out.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
+}
+
+// logRun records how one of several runs ended.
+func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
+	level := slog.LevelInfo
+	attributes := []slog.Attr{slog.String("status", summary.Status), slog.Int("exit", summary.Exit), slog.Float64("seconds", took.Seconds())}
+	attributes = append(attributes, summaryAttrs(summary)...)
+	if summary.Error != "" {
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error))
+	}
+	s.records.LogAttrs(context.Background(), level, "run end", attributes...)
 }
 
 // summaryAttrs are the figures of a run.

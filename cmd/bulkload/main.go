@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"syscall"
 	"time"
 
@@ -47,9 +46,12 @@ type session struct {
 	draw    func() // draws the bar
 	endBar  func() // takes it away
 
+	measured *measured // the run whose metrics are wanted; nil: none
+
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	logFile *os.File // nil without --log-file
+	plain   slog.Handler // of the lines for people
+	logFile *os.File     // nil without --log-file
 }
 
 // run is the whole program but for the process: it gives the exit code.
@@ -64,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = s.openLog()
 	} else {
-		s.JSON = slices.Contains(args, "--json")
+		s.JSON = jsonOf(args)
 	}
 	if err == nil {
 		tuneCollector(s.memory)
@@ -115,16 +117,25 @@ func (s *session) finish(r report, err error) int {
 	if err != nil {
 		out.Status, out.Error, out.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
 	}
-	s.logEnd(r, time.Since(s.tracker.begun))
+	took := time.Since(s.tracker.begun)
+	if s.measured != nil {
+		summary, _ := r.(*jobs.Summary) // nil where the job file could not be read
+		s.measured.report(s, ended{summary, out.Exit, took})
+	}
+	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
 		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), jobs.TextOf(err))
 	}
-	if !s.JSON {
+	if !s.JSON.wanted() {
 		return out.Exit
 	}
 	encoder := json.NewEncoder(s.stdout)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
+	var object any = r
+	if s.JSON == shortJSON {
+		object = shorten(r, took.Seconds())
+	}
+	if err := encoder.Encode(object); err != nil {
 		fmt.Fprintf(s.screen, "bulkload: write the summary: %v\n", err)
 		return max(out.Exit, exitFailed)
 	}
@@ -139,7 +150,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
-	parsed, err := k.Parse(args)
+	parsed, err := k.Parse(joinDates(args))
 	if helped {
 		return nil, "", true, nil
 	}

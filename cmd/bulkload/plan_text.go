@@ -25,7 +25,12 @@ func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 		writeComparison(w, &p.Report, &p.Compared.Report)
 		writeChecks(w, "the other key's checks", p.Compared.Checks, colours)
 	}
-	if p.Created {
+	switch {
+	case p.Existed:
+		line(w, "created", "nothing: table %s is there already", p.Run.Table)
+	case p.CreatedNamespace != "":
+		line(w, "created", "namespace %s and table %s", p.CreatedNamespace, p.Run.Table)
+	case p.Created:
 		line(w, "created", "table %s", p.Run.Table)
 	}
 }
@@ -229,7 +234,7 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	}
 	sort := "fits"
 	if f.Spill > 0 {
-		sort = fmt.Sprintf("spills about %s to --work-dir", stats.Size(f.Spill))
+		sort = fmt.Sprintf("spills at most about %s to --work-dir", stats.Size(f.Spill))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
 	line(w, "disk", "%s of HFiles, %s each", stats.Size(f.Output), times(f.Replication))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"net"
 	"os"
@@ -105,5 +106,39 @@ func TestSecondSignal(t *testing.T) {
 			_ = cmd.Process.Kill()
 			t.Fatal("signals did not end it")
 		}
+	}
+}
+
+// TestTerminationOfAWait: SIGTERM ends a wait for the input at once.
+func TestTerminationOfAWait(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-21", "--wait", "10h", "--json")
+	cmd.Dir = copyJobs(t, repository)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	notes, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(notes)
+	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for the input, at most 10h0m0s") {
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // to its end
+	}
+	_ = cmd.Wait() // its exit code says it
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), `"exit":4,"error":"stopped; the same command goes on`) {
+		t.Errorf("exit code %d\n%s", code, &out)
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {
+		t.Error("the output was made")
 	}
 }

@@ -18,7 +18,7 @@ import (
 // answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
 // asked for. A failure to write shows when it is flushed at the end.
 func (s *session) answers() io.Writer {
-	if s.JSON {
+	if s.JSON.wanted() {
 		return io.Discard
 	}
 	return s.answer
@@ -53,6 +53,45 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	writeRejects(w, s)
 	writePhases(w, s, took, verbose)
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
+}
+
+// writeSeveral sums up several runs, a line each.
+func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
+	wanted := 0
+	for _, one := range all {
+		wanted += len(one)
+	}
+	ended := map[string]int{}
+	var order []string
+	var rows int64
+	for _, run := range r.Runs {
+		if ended[run.Status] == 0 {
+			order = append(order, run.Status)
+		}
+		ended[run.Status]++
+		rows += rowsWritten(run)
+	}
+	text := ""
+	for _, status := range order {
+		text += fmt.Sprintf(", %d %s", ended[status], status)
+	}
+	if left := wanted - len(r.Runs); left > 0 {
+		text += fmt.Sprintf(", %d not begun", left)
+	}
+	fmt.Fprintf(w, "%s%s; %s rows written\n", jobs.Plural(wanted, "run"), text, count(rows))
+}
+
+// rowsWritten are the rows that a run has written now.
+func rowsWritten(s *jobs.Summary) (rows int64) {
+	if s.OutputSummary != nil && s.Status == jobs.StatusDone {
+		return s.Books.Written
+	}
+	for _, out := range s.Outputs {
+		if out.Status == jobs.StatusDone {
+			rows += out.Books.Written
+		}
+	}
+	return rows
 }
 
 // writeOutput says what was written for one output.
@@ -242,9 +281,17 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	if r.Status == jobs.StatusDone || r.Rows > 0 {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
-	if r.Missing+r.Different+r.Extra+r.ExtraRows+r.Rejected > 0 {
+	extra := r.Extra + r.ExtraRows
+	if r.Stale != nil { // which says it
+		extra = 0
+	}
+	if r.Missing+r.Different+extra+r.Rejected > 0 {
 		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+	}
+	if r.Stale != nil {
+		line(w, "stale", "%s cells of this timestamp are not in the source, %s rows among them have nothing there; listed in %s",
+			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == jobs.StatusDone {
 		line(w, "files", "%d", len(r.Files))

@@ -110,8 +110,8 @@ func TestCheck(t *testing.T) {
 		want string
 	}{
 		"no columns":     {Form{}, "no columns are named"},
-		"no zone":        {Form{Columns: []string{"a"}, Zone: "Asia/Shangai"}, `"Asia/Shangai" is no time zone`},
-		"local":          {Form{Columns: []string{"a"}, Int96Zone: "Local"}, `"Local" is no time zone`},
+		"no zone":        {Form{Columns: []string{"a"}, Zone: "Asia/Shangai"}, `"Asia/Shangai" is not a time zone`},
+		"local":          {Form{Columns: []string{"a"}, Int96Zone: "Local"}, `"Local" is not a time zone`},
 		"unread millis":  {Form{Columns: []string{"a"}, Millis: []string{"b"}}, "column b, said to hold milliseconds, is not among the columns"},
 		"unknown binary": {Form{Columns: []string{"a"}, Binary: "base64"}, `binary values as "base64" are not known`},
 	} {

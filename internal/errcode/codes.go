@@ -70,7 +70,7 @@ const (
 
 	// The input.
 	InputMissing       Code = "BL-INPUT-MISSING"
-	InputPattern       Code = "BL-INPUT-PATTERN"
+	InputBraces        Code = "BL-INPUT-BRACES"
 	InputUnfinished    Code = "BL-INPUT-UNFINISHED"
 	InputEmpty         Code = "BL-INPUT-EMPTY"
 	InputRows          Code = "BL-INPUT-ROWS"
@@ -114,9 +114,9 @@ const (
 	OutputForeign     Code = "BL-OUTPUT-FOREIGN"
 	OutputChanged     Code = "BL-OUTPUT-CHANGED"
 	OutputLacks       Code = "BL-OUTPUT-LACKS"
-	OutputOther       Code = "BL-OUTPUT-OTHER"
 	OutputNone        Code = "BL-OUTPUT-NONE"
-	InputDiffers      Code = "BL-INPUT-DIFFERS"
+	OutputOther       Code = "BL-OUTPUT-OTHER"
+	OutputInput       Code = "BL-OUTPUT-INPUT"
 	OutputSettings    Code = "BL-OUTPUT-SETTINGS"
 	OutputUnfinished  Code = "BL-OUTPUT-UNFINISHED"
 	OutputMoved       Code = "BL-OUTPUT-MOVED"
@@ -268,7 +268,7 @@ var table = []Entry{
 	{FileSystem, Refused, "The URI's file system is not supported."},
 	// The input.
 	{InputMissing, NotYet, "The input does not exist."},
-	{InputPattern, Refused, "The input's path has braces, which are not a pattern."},
+	{InputBraces, Refused, "The input does not exist, and its path has braces, which are no pattern here."},
 	{InputUnfinished, NotYet, "The export is not finished."},
 	{InputEmpty, Refused, "The input has no records and input.empty is fail."},
 	{InputRows, Refused, "The number of records is not what input.expect_rows says."},
@@ -309,9 +309,9 @@ var table = []Entry{
 	{OutputForeign, Refused, "The output holds files that this run did not write."},
 	{OutputChanged, Refused, "Files of the output were changed."},
 	{OutputLacks, Refused, "Files of the output are missing."},
+	{OutputNone, Refused, "The folder has no output of bulkload."},
 	{OutputOther, Refused, "The output holds another run: the job has changed."},
-	{OutputNone, Refused, "The directory has no output of bulkload."},
-	{InputDiffers, Refused, "The input has changed after it was written or loaded."},
+	{OutputInput, Refused, "The input has changed since the output was written."},
 	{OutputSettings, Refused, "The output was written with other settings."},
 	{OutputUnfinished, Refused, "The run of the output is not finished."},
 	{OutputMoved, Refused, "HBase has moved the output's files away."},

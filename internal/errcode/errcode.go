@@ -23,7 +23,7 @@ const (
 	Refused                 // a person must do something first
 	Differs                 // a difference was found, or a damaged file
 	Later                   // worth another try: locked, or a server is down
-	NotYet                  // the input does not exist yet, or is not finished
+	NotYet                  // the input does not exist yet, or not all of it
 )
 
 // Code names a cause, such as BL-INPUT-MISSING.

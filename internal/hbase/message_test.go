@@ -216,3 +216,32 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// FuzzAnswers: no bytes of an answer make what reads it panic.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte("\x0a\x04hdfs\x10\x01\x1d\x00\x00\x00\x00"))
+	f.Add([]byte("\x0a\x02m1\x12\x0b\x0a\x01a\x12\x06a: why"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		total := 0
+		err := fields(b, func(f field) { total += len(f.bytes) })
+		if err == nil && total > len(b) {
+			t.Errorf("%d bytes out of %d", total, len(b))
+		}
+		var refused pb.ForeignExceptionMessage
+		if proto.Unmarshal(b, &refused) == nil {
+			_ = foreignException(&refused).Error()
+		}
+		var exception pb.ExceptionResponse
+		if proto.Unmarshal(b, &exception) == nil {
+			_ = remoteError(&exception).Error()
+		}
+		var load pb.ServerLoad
+		if proto.Unmarshal(b, &load) == nil && len(appendLoads(nil, &load)) > len(b) {
+			t.Error("more regions than bytes")
+		}
+		var server pb.ServerName
+		if proto.Unmarshal(b, &server) == nil {
+			_, _ = serverName(&server)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package kerberos
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -263,6 +264,9 @@ func FuzzReply(f *testing.F) {
 	k.list[0].key.KeyType, k.list[0].key.KeyValue = 18, make([]byte, 32)
 	c := &client{conf: &conf{profile: &profile{}}, now: time.Now}
 	f.Fuzz(func(t *testing.T, reply, data []byte) {
+		if framed, err := readReply(bytes.NewReader(reply)); err == nil && len(framed) > len(reply)-4 {
+			t.Errorf("%d bytes out of %d", len(framed), len(reply))
+		}
 		if err := krbError(reply); err != nil {
 			_ = explain(err, time.Unix(0, 0), k).Error()
 		}

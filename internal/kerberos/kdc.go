@@ -130,17 +130,26 @@ func byTCP(ctx context.Context, addr string, request []byte) ([]byte, error) {
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), request...)); err != nil {
 		return nil, err
 	}
+	reply, err := readReply(conn)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	return reply, nil
+}
+
+// readReply reads an answer after its length in four bytes (RFC 4120, 7.2.2).
+func readReply(r io.Reader) ([]byte, error) {
 	var size [4]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return nil, fmt.Errorf("%s: no answer: %w", addr, err)
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n > maxReply {
-		return nil, fmt.Errorf("%s: an answer of %d bytes: is this a KDC?", addr, n)
+		return nil, fmt.Errorf("an answer of %d bytes: is this a KDC?", n)
 	}
 	reply := make([]byte, n)
-	if _, err := io.ReadFull(conn, reply); err != nil {
-		return nil, fmt.Errorf("%s: half an answer: %w", addr, err)
+	if _, err := io.ReadFull(r, reply); err != nil {
+		return nil, fmt.Errorf("half an answer: %w", err)
 	}
 	return reply, nil
 }

@@ -157,6 +157,9 @@ func (l *Login) Source() string {
 	return "ticket cache " + l.cache
 }
 
+// File is the keytab or the ticket cache.
+func (l *Login) File() string { return l.keytab + l.cache }
+
 // Expiry is when the last ticket that this login can get without a person's help ends; zero for a keytab, which logs in
 // anew when it must.
 func (l *Login) Expiry() time.Time {

@@ -4,6 +4,8 @@ package sample
 
 //go:generate go run ./generate -rows 1500 -seed 1 -first-key A208849559 -o ../../jobs/examples/testdata/check/2026-11-20/part-m-00000
 //go:generate go run ./generate -rows 1500 -seed 2 -o ../../jobs/examples/testdata/check/2026-11-20/part-m-00001
+//go:generate go run ./generate -table opinion -rows 300 -seed 1 -first-key A208849559 -o ../../jobs/examples/testdata/opinion/2026-11-20/part-m-00000
+//go:generate go run ./generate -table opinion -rows 300 -seed 2 -o ../../jobs/examples/testdata/opinion/2026-11-20/part-m-00001
 
 import (
 	"bufio"

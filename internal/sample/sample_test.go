@@ -118,16 +118,21 @@ func TestSeeds(t *testing.T) {
 
 // The shipped example is what the go:generate lines make.
 func TestShippedExample(t *testing.T) {
-	for name, o := range map[string]Options{
-		"part-m-00000": {Rows: 1500, Seed: 1, FirstKey: "A208849559"},
-		"part-m-00001": {Rows: 1500, Seed: 2},
+	for name, c := range map[string]struct {
+		write func(io.Writer, Options) error
+		Options
+	}{
+		"check/2026-11-20/part-m-00000":   {Check, Options{Rows: 1500, Seed: 1, FirstKey: "A208849559"}},
+		"check/2026-11-20/part-m-00001":   {Check, Options{Rows: 1500, Seed: 2}},
+		"opinion/2026-11-20/part-m-00000": {Opinion, Options{Rows: 300, Seed: 1, FirstKey: "A208849559"}},
+		"opinion/2026-11-20/part-m-00001": {Opinion, Options{Rows: 300, Seed: 2}},
 	} {
-		shipped, err := os.ReadFile(filepath.Join("../../jobs/examples/testdata/check/2026-11-20", name))
+		shipped, err := os.ReadFile(filepath.Join("../../jobs/examples/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var made bytes.Buffer
-		if err := Check(&made, o); err != nil {
+		if err := c.write(&made, c.Options); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(shipped, made.Bytes()) {

@@ -83,3 +83,23 @@ func TestOffersAreNotReplayed(t *testing.T) {
 		})
 	}
 }
+
+// FuzzGSSAPI gives the client what a stranger may send in place of a server's offer.
+func FuzzGSSAPI(f *testing.F) {
+	key := types.EncryptionKey{KeyType: 18, KeyValue: make([]byte, 32)}
+	f.Add([]byte{}, header(fromAcceptor, 12, 0))
+	f.Add([]byte{0x60, 0x10}, append(header(fromAcceptor, 12, 0), 7, 1, 0, 0))
+	f.Add(append(header(fromAcceptor, 12, 0), make([]byte, 16)...), []byte{})
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		w, err := newWrapper(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &gssapi{wrapper: w, preferred: []Protection{Privacy, Integrity, Authentication}}
+		for _, challenge := range [][]byte{first, second} {
+			if _, done, _ := g.Next(challenge); done || g.Layer() != nil {
+				t.Fatalf("a stranger is believed after % x", challenge)
+			}
+		}
+	})
+}

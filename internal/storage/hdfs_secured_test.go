@@ -35,6 +35,7 @@ func TestSecuredHDFS(t *testing.T) {
 		run  func(*testing.T, *secured)
 	}{
 		{"protections", securedProtections},
+		{"wire", securedWire},
 		{"refusals", securedRefusals},
 		{"delegation tokens", delegationTokens},
 		{"damage", securedDamage},
@@ -48,7 +49,7 @@ func TestSecuredHDFS(t *testing.T) {
 // TestEncryptedHDFS has connections to DataNodes encrypted with keys of the NameNode, though the site files ask for
 // authentication only.
 func TestEncryptedHDFS(t *testing.T) {
-	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true}})
+	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true, RPC: "authentication,privacy"}})
 	conf := siteOf(t, s.Cluster)
 	for _, encrypt := range []string{"true", ""} { // the NameNode decides
 		conf.Set(encryptProperty, encrypt)
@@ -56,6 +57,7 @@ func TestEncryptedHDFS(t *testing.T) {
 		readsAndWrites(t, fsys, root, noise(10<<20))
 		conforms(t, fsys, root)
 	}
+	t.Run("wire", func(t *testing.T) { encryptedWire(t, s) })
 	t.Run("a key that ended", func(t *testing.T) { endedKey(t, s, conf) })
 	t.Run("damage", securedDamageOf(conf, s))
 }

@@ -21,6 +21,9 @@ type Kerberos struct {
 	HBase    string `json:"hbase"`    // hbase.rpc.protection
 	AES      bool   `json:"aes"`      // dfs.encrypt.data.transfer.cipher.suites is AES/CTR/NoPadding
 	Encrypt  bool   `json:"encrypt"`  // dfs.encrypt.data.transfer
+	HBaseAES bool   `json:"hbaseAES"` // hbase.rpc.crypto.encryption.aes.enabled
+	// PrivilegedPort is the port of dn1 where that is to be one below 1024, which only root may open; 0: like the others.
+	PrivilegedPort int `json:"privileged_port"`
 	// Life is the longest life of loader's tickets, in kadmin's words; "" is 24 hours.
 	Life string `json:"life"`
 	// TokenLife is how long HDFS's delegation tokens last without a renewal, in milliseconds; 0 is 24 hours.
@@ -168,6 +171,7 @@ func (c *Cluster) secureHBase() []property {
 		property{"hbase.security.authentication", "kerberos"},
 		property{"hbase.security.authorization", "true"},
 		property{"hbase.rpc.protection", cmp.Or(c.Kerberos.HBase, "authentication")},
+		property{"hbase.rpc.crypto.encryption.aes.enabled", fmt.Sprint(c.Kerberos.HBaseAES)},
 		property{"hbase.superuser", "hbase"},
 		property{"hbase.coprocessor.master.classes", access},
 		property{"hbase.coprocessor.regionserver.classes", access},

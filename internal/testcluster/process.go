@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 		} else if ended++; ended == endedLooks {
 			return c.failed(r, errors.New("it has ended"), logged)
 		}
-		if portOpen(c.address(r.port)) && c.says(r, logged) {
+		if portOpen(cmp.Or(r.address, c.address(r.port))) && c.says(r, logged) {
 			return nil
 		}
 		select {

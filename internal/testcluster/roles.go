@@ -2,8 +2,10 @@ package testcluster
 
 import (
 	"fmt"
+	"net"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +18,7 @@ type role struct {
 	program func() (*exec.Cmd, error) // in place of a JVM's
 	args    []string
 	port    int      // offset of the port that is open when the role is ready
+	address string   // of that port, where it is not at the offset
 	ready   []string // what its log says, beside that, when it is ready
 }
 
@@ -82,9 +85,13 @@ func (c *Cluster) dataNode(i int) role {
 			registered = append(registered, fmt.Sprintf(":%d successfully registered with NN", c.Port+nn.port))
 		}
 	}
-	return role{name: name, stage: stageBlocks, heap: "384m", class: "org.apache.hadoop.hdfs.server.datanode.DataNode", port: port, ready: registered, args: []string{
+	address := c.address(port)
+	if k := c.Kerberos; k != nil && k.PrivilegedPort > 0 && i == 1 {
+		address = net.JoinHostPort("localhost", strconv.Itoa(k.PrivilegedPort))
+	}
+	return role{name: name, stage: stageBlocks, heap: "384m", class: "org.apache.hadoop.hdfs.server.datanode.DataNode", port: port, address: address, ready: registered, args: []string{
 		"-Ddfs.datanode.data.dir=file://" + c.path("data", name),
-		"-Ddfs.datanode.address=" + c.address(port),
+		"-Ddfs.datanode.address=" + address,
 		"-Ddfs.datanode.http.address=" + c.address(port+1),
 		"-Ddfs.datanode.ipc.address=" + c.address(port+2),
 	}}

@@ -115,11 +115,11 @@ func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 }
 
 // Unpack fills values with views of a payload, and gives the row's timestamp.
-func (l *Layout) Unpack(payload []byte, values []values.Value) (timestamp int64, err error) {
+func (l *Layout) Unpack(payload []byte, fields []values.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.CutTimestamp(payload)
-	for i := range values {
+	for i := range fields {
 		if err == nil {
-			values[i], packed, err = sortentry.CutValue(packed)
+			fields[i], packed, err = sortentry.CutValue(packed)
 		}
 	}
 	if err != nil || len(packed) != 0 {
@@ -152,9 +152,9 @@ func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) erro
 }
 
 // DigestValues adds a record's cells, taken from its unpacked values, to a sum.
-func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, values []values.Value, timestamp int64) {
+func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, fields []values.Value, timestamp int64) {
 	cells := digest.NewRow(row, cell.Put)
-	for i, value := range values {
+	for i, value := range fields {
 		if !value.Null() {
 			cells = cells.With(l.hash(i, named), value.Bytes())
 		}
@@ -195,13 +195,13 @@ func (l *Layout) FamilyNamed(name []byte) int {
 }
 
 // Cells visits a record's cells in order. The cell is valid during the call; its qualifier stays.
-func (l *Layout) Cells(row, named []byte, values []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
+func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
 	for _, f := range l.Families {
 		for i := f.First; i < f.Last; i++ {
-			if values[i].Null() {
+			if fields[i].Null() {
 				continue
 			}
-			next := cell.Cell{Row: row, Family: f.Bytes, Qualifier: f.Qualifiers[i-f.First], Timestamp: timestamp, Type: cell.Put, Value: values[i].Bytes()}
+			next := cell.Cell{Row: row, Family: f.Bytes, Qualifier: f.Qualifiers[i-f.First], Timestamp: timestamp, Type: cell.Put, Value: fields[i].Bytes()}
 			if l.Wide {
 				next.Qualifier = slices.Concat(named, next.Qualifier)
 			}
@@ -214,9 +214,9 @@ func (l *Layout) Cells(row, named []byte, values []values.Value, timestamp int64
 }
 
 // Count is how many of a family's values are cells.
-func (f *Family) Count(values []values.Value) int64 {
+func (f *Family) Count(fields []values.Value) int64 {
 	var n int64
-	for _, v := range values[f.First:f.Last] {
+	for _, v := range fields[f.First:f.Last] {
 		if !v.Null() {
 			n++
 		}

@@ -55,8 +55,7 @@ func TextOf(err error) string {
 // others are the codes of errors that have none of their own.
 var others = map[Kind]errcode.Code{
 	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects, Interrupted: errcode.OtherInterrupted,
-	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater,
-	NotYet: errcode.OtherNotYet,
+	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater, NotYet: errcode.OtherNotYet,
 }
 
 // sentinel is the code of errors that a package below marks by one of its own errors.

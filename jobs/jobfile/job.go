@@ -18,7 +18,8 @@ import (
 type Job struct {
 	Path      string    // of the job file
 	Dir       string    // its folder, from which its paths are taken
-	Date      time.Time // the logical date, midnight UTC; zero where none was given and none is needed
+	Date      time.Time // the logical date, midnight UTC or the beginning of an hour; zero where none was given and none is needed
+	Hour      bool      // the date is an hour
 	Table     string    // namespace:name, or name in the default namespace
 	Columns   []Column  // in the order of the input
 	Constants []Constant
@@ -144,10 +145,7 @@ func (j *Job) Column(name string) (int, bool) {
 
 // DateText is the logical date as people and file names write it; "" where there is none.
 func (j *Job) DateText() string {
-	if j.Date.IsZero() {
-		return ""
-	}
-	return j.Date.Format(time.DateOnly)
+	return LogicalDate{j.Date, j.Hour}.Text()
 }
 
 // Instant is what all clock values of the files are taken from: the logical date, or the cells' timestamp where the job

@@ -1,8 +1,9 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -12,6 +13,7 @@ import (
 
 // problem is one thing that is wrong with a job file.
 type problem struct {
+	file string // the job file, or one that it includes
 	line int
 	text string
 	code errcode.Code
@@ -19,7 +21,7 @@ type problem struct {
 
 // problems is all that is wrong with a job file, by line. Its code is that of the first one.
 type problems struct {
-	path string
+	path string // of the job file
 	list []problem
 	more int // that are not in the list
 }
@@ -36,7 +38,7 @@ func (p *problems) ErrorCode() errcode.Code { return p.list[0].code }
 func (p *problems) text(codes bool) string {
 	var lines []string
 	for _, one := range p.list {
-		text := fmt.Sprintf("%s:%d: %s", p.path, one.line, one.text)
+		text := fmt.Sprintf("%s:%d: %s", one.file, one.line, one.text)
 		if codes {
 			text += fmt.Sprintf(" [%s]", one.code)
 		}
@@ -73,18 +75,20 @@ func codeOf(args []any, other errcode.Code) errcode.Code {
 // longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
 const longestProblem = 2000
 
-func (d *document) fail(n *yaml.Node, format string, args ...any) { d.failAt(n.Line, format, args...) }
-
-func (d *document) failAt(line int, format string, args ...any) {
-	d.failCode(codeOf(args, errcode.JobValue), line, format, args...)
+func (d *document) fail(n *yaml.Node, format string, args ...any) {
+	d.failCode(codeOf(args, errcode.JobValue), n, format, args...)
 }
 
-func (d *document) failCode(code errcode.Code, line int, format string, args ...any) {
+func (d *document) failCode(code errcode.Code, n *yaml.Node, format string, args ...any) {
+	d.failAt(code, d.file(n), n.Line, format, args...)
+}
+
+func (d *document) failAt(code errcode.Code, file string, line int, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > longestProblem {
 		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
 	}
-	d.problems = append(d.problems, problem{line, text, code})
+	d.problems = append(d.problems, problem{file, line, text, code})
 }
 
 // mostProblems bounds how many problems are listed.
@@ -95,7 +99,9 @@ func (d *document) err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].line < d.problems[j].line })
+	slices.SortStableFunc(d.problems, func(a, b problem) int { // those of the job file first
+		return cmp.Or(order(a.file != d.path, b.file != d.path), strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
 	all := &problems{path: d.path}
 	seen := map[problem]bool{}
 	for _, p := range d.problems {
@@ -109,4 +115,15 @@ func (d *document) err() error {
 		seen[p] = true
 	}
 	return all
+}
+
+// order is that of false before true.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

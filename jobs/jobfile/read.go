@@ -15,6 +15,8 @@ import (
 // ReadOptions say with what a job file is read.
 type ReadOptions struct {
 	Date         time.Time                        // the logical date; zero: none
+	Hour         bool                             // the date is an hour: see LogicalDate
+	Set          map[string]string                // for ${NAME}
 	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
 	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
@@ -35,7 +37,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if o.Environment == nil {
 		o.Environment = os.LookupEnv
 	}
-	s, err := readDocument(path, in, variables{o.Date, o.Environment, o.DateOptional})
+	s, err := readDocument(path, in, variables{LogicalDate{o.Date, o.Hour}, o.Set, o.Environment, o.DateOptional})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 		return nil, errcode.JobRead.Errorf("find the folder of %s: %w", path, err)
 	}
 	s.doc.anyQuery = o.AnyQuery
-	j := &Job{Path: path, Dir: dir, Date: o.Date}
+	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour}
 	readJobFile(j, s)
 	if err := s.doc.err(); err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 
 // The keys of a job file, by where they may stand.
 var (
-	jobKeys    = []string{"input", "hbase", "outputs"}                                                                       // only at the top
+	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
 	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
 	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
 )
@@ -90,12 +92,12 @@ func readOutput(j *Job, s *section) {
 	readHFile(j, s, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
-	s.checkPlace("output", j.Output)
+	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
 		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
-	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) {
+	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
 		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
 	}
 }

@@ -20,7 +20,7 @@ func readFilter(j *Job, s *section) {
 	}
 	expr, err := filter.Parse(text, columns)
 	if err != nil {
-		s.doc.failCode(errcode.JobFilter, s.at("filter").Line, "%v", err)
+		s.doc.failCode(errcode.JobFilter, s.at("filter"), "%v", err)
 		return
 	}
 	j.Filter = expr

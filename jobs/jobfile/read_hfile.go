@@ -11,7 +11,7 @@ func readHFile(j *Job, top, s *section) {
 	h.Given = map[string]bool{}
 	if s == nil {
 		if j.Regions.From != "table" {
-			top.doc.failCode(errcode.JobMissing, top.node.Line, "hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row")
+			top.doc.failCode(errcode.JobMissing, top.node, "hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row")
 		}
 		return
 	}

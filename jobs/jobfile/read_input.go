@@ -87,11 +87,13 @@ func (j *Job) columnNames() []string {
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// checkPlace wants a path that some file system has.
-func (s *section) checkPlace(key, text string) {
+// checkPlace wants a path that some file system has; it is false where none has it, which is reported.
+func (s *section) checkPlace(key, text string) bool {
 	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
 		s.fail(key, "%s: is not a file system that bulkload supports; use a local path, file:///… or hdfs://…", m[1])
+		return false
 	}
+	return true
 }
 
 // limit is max_rejects: a count or a percentage.

@@ -21,7 +21,7 @@ func readRowKey(j *Job, s *section) {
 	j.RowKey = expr
 	for _, q := range s.list("query") {
 		if _, ok := j.Column(q.text); !ok {
-			s.doc.failCode(errcode.JobColumn, q.node.Line, "query: input.columns has no column %s%s", q.text, keys.Suggest(q.text, j.columnNames()))
+			s.doc.failCode(errcode.JobColumn, q.node, "query: input.columns has no column %s%s", q.text, keys.Suggest(q.text, j.columnNames()))
 		}
 		j.Query = append(j.Query, q.text)
 	}

@@ -18,7 +18,7 @@ import (
 func readOutputs(j *Job, s *section) {
 	for _, key := range outputKeys {
 		if s.has(key) {
-			s.doc.failCode(errcode.JobOutputs, s.keys[key].Line, "%s can't be given beside outputs; give each output its own %s", key, key)
+			s.doc.failCode(errcode.JobOutputs, s.keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
 		}
 	}
 	list := resolve(s.values["outputs"])
@@ -34,7 +34,7 @@ func readOutputs(j *Job, s *section) {
 	for i, n := range list.Content {
 		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
 		own.known(slices.Concat(outputKeys, commonKeys)...)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
 		readOutput(out, own.over(s))
 		checkApart(out, s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)

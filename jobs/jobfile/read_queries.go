@@ -26,7 +26,7 @@ func readQueries(j *Job, s *section) {
 		query := Query{PerDay: q.number("per_day", 1, 1)}
 		for _, c := range q.list("columns") {
 			if _, ok := j.Column(c.text); !ok {
-				s.doc.failCode(errcode.JobColumn, c.node.Line, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Suggest(c.text, j.columnNames()))
+				s.doc.failCode(errcode.JobColumn, c.node, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Suggest(c.text, j.columnNames()))
 			}
 			query.Columns = append(query.Columns, c.text)
 		}

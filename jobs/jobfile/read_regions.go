@@ -11,6 +11,8 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func readRegions(j *Job, s *section) {
@@ -24,7 +26,7 @@ func readRegions(j *Job, s *section) {
 	case "splits":
 		s.require("splits")
 		for _, split := range s.texts("splits") {
-			addSplit(j, s, split.node.Line, split.text)
+			addSplit(j, s, split.node, split.text)
 		}
 	case "file":
 		s.require("file")
@@ -39,7 +41,7 @@ func readRegions(j *Job, s *section) {
 	}
 }
 
-func addSplit(j *Job, s *section, line int, text string) {
+func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 	b, err := printable.Parse(text)
 	if err == nil && len(b) == 0 {
 		err = fmt.Errorf("a split must not be empty: the first region always begins at the empty row")
@@ -48,7 +50,7 @@ func addSplit(j *Job, s *section, line int, text string) {
 		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.doc.failCode(errcode.JobRegions, line, "regions.%s: %v", j.Regions.From, err)
+		s.doc.failCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)
@@ -82,7 +84,7 @@ func readSplitsFile(j *Job, s *section) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
-			addSplit(j, s, s.values["file"].Line, line)
+			addSplit(j, s, s.values["file"], line)
 		}
 	}
 	if err := lines.Err(); err != nil {

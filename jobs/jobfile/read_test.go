@@ -212,7 +212,7 @@ func TestReadJobWithoutDate(t *testing.T) {
 		t.Errorf("a job without ${date}: %v", err)
 	}
 	if _, err := Read(writeJob(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})), ReadOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "timestamp is ${date} where it is not given") {
+		!strings.Contains(err.Error(), "timestamp is ${date} by default") {
 		t.Errorf("a default timestamp without a date: %v", err)
 	}
 }
@@ -265,5 +265,14 @@ func TestJobHash(t *testing.T) {
 		if hash(lines) == base {
 			t.Errorf("%s: does not change the hash", name)
 		}
+	}
+}
+
+// TestUnknownFileSystemIsOneMistake: an output that no file system has is not taken for a local path, too.
+func TestUnknownFileSystemIsOneMistake(t *testing.T) {
+	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
+	_, err := Read(writeJob(t, text), ReadOptions{Date: date20})
+	if err == nil || !strings.Contains(err.Error(), "s3a: is no file system this program knows") || strings.Contains(err.Error(), "local path s3a") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
 	}
 }

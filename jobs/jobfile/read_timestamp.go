@@ -18,7 +18,7 @@ func readTimestamp(j *Job, s *section) {
 	text := s.undated("timestamp")
 	if !s.has("timestamp") && !s.doc.variables.dateOptional {
 		if j.Date.IsZero() {
-			s.doc.failCode(errcode.JobDate, s.node.Line, "timestamp is ${date} by default, which %v", errNoDate)
+			s.doc.failCode(errcode.JobDate, s.node, "timestamp is ${date} by default, which %v", errNoDate)
 			return
 		}
 		text = j.DateText()
@@ -102,6 +102,9 @@ func parseMoment(text string) (int64, error) {
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {
 			return 0, fmt.Errorf("%s is either a date or epoch milliseconds: write %s for the date", text, t.Format(meant))
 		}
+	}
+	if t, err := ParseText(text); err == nil {
+		return t.UnixMilli(), nil
 	}
 	if c, problem := values.ParseClock([]byte(text)); problem == "" && (c.Zoned || !c.Timed) {
 		return c.Millis(nil), nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"bulkload/internal/errcode"
 )
@@ -14,7 +13,8 @@ var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date
 
 // variables are what ${…} in a job file may name.
 type variables struct {
-	Date         time.Time // midnight UTC; zero: none was given
+	LogicalDate  // the zero one: none was given
+	Set          map[string]string
 	Environment  func(name string) (string, bool)
 	dateOptional bool
 }
@@ -43,18 +43,19 @@ func (v variables) expand(text string) (string, error) {
 }
 
 func (v variables) value(name string) (string, error) {
-	layout, dated := strings.CutPrefix(name, "date:")
+	layout, laidOut := strings.CutPrefix(name, "date:")
 	switch {
-	case name == "date":
-		layout, dated = time.DateOnly, true
-	case dated && layout == "":
+	case laidOut && layout == "":
 		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+	case (laidOut || name == "date") && v.Time.IsZero():
+		return "", fmt.Errorf("${%s} %w", name, errNoDate)
+	case laidOut:
+		return v.Time.Format(layout), nil
+	case name == "date":
+		return v.Text(), nil
 	}
-	if dated {
-		if v.Date.IsZero() {
-			return "", fmt.Errorf("${%s} %w", name, errNoDate)
-		}
-		return v.Date.Format(layout), nil
+	if value, set := v.Set[name]; set {
+		return value, nil
 	}
 	if env, ok := strings.CutPrefix(name, "env."); ok {
 		if value, set := v.Environment(env); set {
@@ -62,17 +63,5 @@ func (v variables) value(name string) (string, error) {
 		}
 		return "", errcode.JobVariable.Errorf("${%s} is not defined: the environment has no %s", name, env)
 	}
-	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT} and ${env.NAME}", name)
-}
-
-// ParseDate reads a logical date: YYYY-MM-DD, midnight UTC.
-func ParseDate(text string) (time.Time, error) {
-	t, err := time.Parse(time.DateOnly, text)
-	switch {
-	case err != nil:
-		return t, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20", text)
-	case t.UnixMilli() <= 0:
-		return t, errcode.CommandDate.Errorf("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
-	}
-	return t, nil
+	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and ${NAME} by --set NAME=VALUE", name)
 }

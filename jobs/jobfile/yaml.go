@@ -27,6 +27,7 @@ type document struct {
 	variables variables
 	anyQuery  bool // see ReadOptions
 	problems  []problem
+	files     map[*yaml.Node]string // of nodes from files that the job file includes
 }
 
 // section is one mapping of the file.
@@ -40,6 +41,20 @@ type section struct {
 
 // readDocument parses a job file into its outermost mapping.
 func readDocument(path string, in io.Reader, v variables) (*section, error) {
+	d := &document{path: path, variables: v}
+	root, err := d.readRoot(path, in)
+	if err != nil {
+		return nil, err
+	}
+	if root, err = d.include(root, &including{path: path}); err != nil {
+		return nil, err
+	}
+	s := d.section("", root)
+	return s, d.err()
+}
+
+// readRoot parses a job file, or a file that one includes.
+func (d *document) readRoot(path string, in io.Reader) (*yaml.Node, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
 	switch {
 	case err != nil:
@@ -55,12 +70,10 @@ func readDocument(path string, in io.Reader, v variables) (*section, error) {
 	case err != nil:
 		return nil, errcode.JobYaml.Errorf("%s", yamlMessage(path, text, err))
 	}
-	d := &document{path: path, variables: v}
 	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
-		d.fail(root, "has more than one YAML document; a job file has one")
+		d.failAt(errcode.JobYaml, path, root.Line, "has more than one YAML document; a job file has one")
 	}
-	s := d.section("", root.Content[0])
-	return s, d.err()
+	return root.Content[0], nil
 }
 
 // maxJobFile bounds a job file's bytes: a job over thousands of columns has less.
@@ -108,13 +121,13 @@ func (d *document) section(name string, n *yaml.Node) *section {
 	n = resolve(n)
 	s := &section{doc: d, name: name, node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
 	if n.Kind != yaml.MappingNode {
-		d.failCode(errcode.JobType, n.Line, "%s is %s; it must be a mapping of keys to values", s.title(), kindName(n))
+		d.failCode(errcode.JobType, n, "%s is %s; it must be a mapping of keys to values", s.title(), kindName(n))
 		return s
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if first, twice := s.keys[key.Value]; twice {
-			d.failCode(errcode.JobTwice, key.Line, "%s%s is given twice, first in line %d", name, key.Value, first.Line)
+			d.failCode(errcode.JobTwice, key, "%s%s is given twice, first in line %d", name, key.Value, first.Line)
 			continue
 		}
 		s.keys[key.Value], s.values[key.Value] = key, n.Content[i+1]
@@ -153,7 +166,7 @@ func kindName(n *yaml.Node) string {
 func (s *section) known(names ...string) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !slices.Contains(names, key) {
-			s.doc.failCode(errcode.JobKey, s.keys[key].Line, "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))
+			s.doc.failCode(errcode.JobKey, s.keys[key], "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))
 		}
 	}
 }
@@ -178,14 +191,14 @@ func (s *section) fail(key, format string, args ...any) {
 }
 
 func (s *section) failCode(code errcode.Code, key, format string, args ...any) {
-	s.doc.failCode(code, s.at(key).Line, "%s%s: %s", s.name, key, fmt.Sprintf(format, args...))
+	s.doc.failCode(code, s.at(key), "%s%s: %s", s.name, key, fmt.Sprintf(format, args...))
 }
 
 // require reports keys that are missing.
-func (s *section) require(keys ...string) {
-	for _, key := range keys {
+func (s *section) require(names ...string) {
+	for _, key := range names {
 		if !s.has(key) {
-			s.doc.failCode(errcode.JobMissing, s.node.Line, "%s%s is missing", s.name, key)
+			s.doc.failCode(errcode.JobMissing, s.node, "%s%s is missing", s.name, key)
 		}
 	}
 }
@@ -194,7 +207,7 @@ func (s *section) require(keys ...string) {
 func (s *section) scalar(key string, n *yaml.Node) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		s.doc.failCode(errcode.JobType, n.Line, "%s%s is %s; it must be a text", s.name, key, kindName(n))
+		s.doc.failCode(errcode.JobType, n, "%s%s is %s; it must be a text", s.name, key, kindName(n))
 		return "", false
 	}
 	text, err := s.doc.variables.expand(n.Value)
@@ -248,7 +261,7 @@ func (s *section) undated(key string) string {
 
 // lacksDate tells whether a text needs the date, which is not given and may be left out.
 func (s *section) lacksDate(key string) bool {
-	return s.doc.variables.dateOptional && s.doc.variables.Date.IsZero() && s.dated(key)
+	return s.doc.variables.dateOptional && s.doc.variables.Time.IsZero() && s.dated(key)
 }
 
 // oneOf is a text from a fixed choice; the first one where the key is missing.
@@ -322,7 +335,7 @@ func (s *section) list(key string) []item {
 	var items []item
 	for i, it := range s.texts(key) {
 		if it.text == "" {
-			s.doc.failCode(errcode.JobEmpty, it.node.Line, "%s%s: entry %d is empty", s.name, key, i+1)
+			s.doc.failCode(errcode.JobEmpty, it.node, "%s%s: entry %d is empty", s.name, key, i+1)
 			continue
 		}
 		items = append(items, it)
@@ -338,7 +351,7 @@ func (s *section) texts(key string) []item {
 	}
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		s.doc.failCode(errcode.JobType, n.Line, "%s%s is %s; it must be a list, such as [a, b]", s.name, key, kindName(n))
+		s.doc.failCode(errcode.JobType, n, "%s%s is %s; it must be a list, such as [a, b]", s.name, key, kindName(n))
 		return nil
 	}
 	var items []item

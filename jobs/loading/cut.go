@@ -51,7 +51,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 			continue
 		}
 		if err := w.cutFile(ctx, f, at, table); err != nil {
-			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.Uri(f.Path), err)
+			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.URI(f.Path), err)
 		}
 		cuts++
 	}

@@ -99,18 +99,18 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 
 func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	m := w.Out.Manifest
-	books, err1 := json.Marshal(m.Books)
+	counts, err1 := json.Marshal(m.Books)
 	inputs, err2 := json.Marshal(m.Inputs)
-	program, err3 := program.Hash()
+	hash, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: books, Inputs: inputs, Identity: m.Table,
-		Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
+		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	for _, f := range m.Files() {
-		e.Files = append(e.Files, ledger.File{URI: w.Out.Uri(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
+		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
 	return e, nil
 }
@@ -163,11 +163,11 @@ func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 		return true, nil
 	}
 	var inputs []manifest.Input
-	var books books.Books
-	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &books)); err != nil {
+	var counts books.Books
+	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &counts)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), books.Differing)
+	return w.Out.SameInput(ctx, inputs, slices.Clone(w.Out.Manifest.Inputs), counts.Differing)
 }
 
 // loadedFiles are the files of an entry as the cluster is asked for them.

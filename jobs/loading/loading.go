@@ -167,7 +167,7 @@ const savesALoad = 64
 func (w *Loader) RecordLoad(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range w.Out.Manifest.Files() {
-		byURI[w.Out.Uri(f.Path)] = f
+		byURI[w.Out.URI(f.Path)] = f
 	}
 	var mu sync.Mutex
 	return load.Hooks{

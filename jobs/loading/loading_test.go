@@ -62,7 +62,7 @@ func TestSavesOfALoad(t *testing.T) {
 		w, counted := loadOf(t, n)
 		hooks := w.RecordLoad(n)
 		for _, f := range w.Out.Manifest.Files() {
-			if err := hooks.Done([]load.HFile{{URI: w.Out.Uri(f.Path)}}); err != nil {
+			if err := hooks.Done([]load.HFile{{URI: w.Out.URI(f.Path)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -91,7 +91,7 @@ func TestServedBeforeIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := w.Out.Manifest.Files()[1]
-	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.Uri(second.Path)}}); err != nil {
+	if err := w.RecordLoad(2).Known([]load.HFile{{URI: w.Out.URI(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)

@@ -150,12 +150,12 @@ func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.En
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
-	program, err := program.Hash()
+	hash, err := program.Hash()
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(w.Out.Path), JobHash: w.directoryKey(), Table: table, Output: w.Out.FS.URI(w.Out.Path),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: program, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
-		uri := w.Out.Uri(f.Path)
+		uri := w.Out.URI(f.Path)
 		present[uri] = true
 		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}

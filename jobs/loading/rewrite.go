@@ -53,12 +53,12 @@ func (w *Loader) lose(ctx context.Context, lost *load.LostError) error {
 // dropLost tells whether a slice has a lost file. Its other files that are loaded stay known; those that are not are
 // deleted, for which the manifest has them as cuts without parts.
 func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.Uri(f.Path)] }) {
+	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.URI(f.Path)] }) {
 		return false
 	}
 	for _, f := range r.Files {
 		switch {
-		case gone[w.Out.Uri(f.Path)]:
+		case gone[w.Out.URI(f.Path)]:
 		case f.Loaded:
 			w.Out.Manifest.Kept = append(w.Out.Manifest.Kept, f)
 		default:

@@ -177,7 +177,7 @@ func (m *Manifest) Marshal() ([]byte, error) {
 	return seal.Seal(text)
 }
 
-// MarshalContent writes a slice a line. The manifest is saved with each slice, so what was written before is kept.
+// MarshalContent writes a slice a line. The manifest is saved many times, so the lines of before are kept.
 func (m *Manifest) MarshalContent() ([]byte, error) {
 	bare := *m
 	bare.Slices = nil
@@ -315,10 +315,10 @@ func (m *Manifest) Done(region, slice int) *Slice {
 	return &m.Slices[i]
 }
 
-// Add records a finished slice.
-func (m *Manifest) Add(r Slice) {
-	i, _ := slices.BinarySearchFunc(m.Slices, r, compareSlices)
-	m.Slices = slices.Insert(m.Slices, i, r)
+// Add records finished slices.
+func (m *Manifest) Add(finished ...Slice) {
+	m.Slices = append(m.Slices, finished...)
+	slices.SortFunc(m.Slices, compareSlices)
 }
 
 // Remove takes the slices of a region out, and gives their files. Those that are loaded stay known: where the same file is
@@ -389,11 +389,11 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Amount says for people how much of a run is finished.
 func Amount(files []*hfile.Summary) string {
-	var bytes int64
+	var all int64
 	for _, f := range files {
-		bytes += f.Bytes
+		all += f.Bytes
 	}
-	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(bytes))
+	return fmt.Sprintf("%d files of %s", len(files), bytesize.Format(all))
 }
 
 // MostFiles is the family and region of which a finished run has the most files, and how many.
@@ -448,8 +448,8 @@ func (m *Manifest) CutNames() []string {
 
 // Instant is Job.instant of the job that wrote the output.
 func (m *Manifest) Instant() int64 {
-	if day, err := time.Parse(time.DateOnly, m.Run.Date); err == nil {
-		return day.UnixMilli()
+	if date, err := jobfile.ParseText(m.Run.Date); err == nil {
+		return date.UnixMilli()
 	}
 	return m.Timestamp
 }

@@ -8,6 +8,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/progress"
 )
@@ -26,7 +27,8 @@ type Options struct {
 	Say        func(string)            // gets the texts of notes and warnings, beside Log; nil: nobody listens
 	Watch      func(progress.Progress) // takes progress, from several goroutines; nil: nobody listens
 
-	Failpoint failpoint.Hook // for tests that stop a run at one of its points; nil: none
+	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; nil: none
+	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
 // OnChange is what becomes of a finished run whose input has changed since.
@@ -66,14 +68,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	defaultMemory = 512 << 20
-	MinMemory     = 16 << 20 // bytes
+	DefaultMemory = 512 << 20 // bytes
+	MinMemory     = 16 << 20  // bytes
 )
 
 // WithDefaults fills in what is not set, and refuses too little memory.
 func (o Options) WithDefaults() (Options, error) {
 	if o.Memory == 0 {
-		o.Memory = defaultMemory
+		o.Memory = DefaultMemory
 	}
 	if o.Memory < MinMemory {
 		return o, errcode.CommandMemory.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))

@@ -189,19 +189,19 @@ func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
 		w.Options.Sayf("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
 		return nil
 	}
-	return &AnotherRunError{errcode.InputDiffers.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
+	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
 		uri, differences, andLoad(w.WantsLoad()))}
 }
 
-func andLoad(load bool) string {
-	if load {
+func andLoad(too bool) string {
+	if too {
 		return " and load"
 	}
 	return ""
 }
 
-// Uri names a file of the output.
-func (w *Dir) Uri(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
+// URI names a file of the output.
+func (w *Dir) URI(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
 // Save records the state of things, as long as the output is still this run's to change.
 func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
@@ -310,7 +310,7 @@ func (w *Dir) FinishCuts() error {
 		}
 		for _, name := range surplus {
 			if err := storage.RemoveIfThere(w.FS, w.Path, name); err != nil {
-				return fmt.Errorf("finish the cut of %s: %w", w.Uri(c.Of), err)
+				return fmt.Errorf("finish the cut of %s: %w", w.URI(c.Of), err)
 			}
 		}
 	}

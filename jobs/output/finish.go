@@ -93,23 +93,55 @@ func (w *Dir) MarkSuccess() error {
 	return nil
 }
 
-// records are the finished slices as the manifest has them, which is saved with each change.
-type records struct{ dir *Dir }
+// records are the finished slices as the manifest has them. It is saved with each slice while they are few. The manifest grows
+// with them, so of more than savedOneByOne it is saved whenever so many have come that the time it takes stays in proportion to
+// the slices: a kill costs the 64th part of what was written, at most. A slice without files costs nothing to write again.
+type records struct {
+	dir     *Dir
+	added   []manifest.Slice // and not in the manifest yet
+	written int              // of them, slices with files
+}
 
-func (r records) All() []manifest.Slice { return r.dir.Manifest.Slices }
+const savedOneByOne = 64
 
-func (r records) Done(region, slice int) *manifest.Slice {
+func (r *records) All() []manifest.Slice { return r.dir.Manifest.Slices }
+
+func (r *records) Done(region, slice int) *manifest.Slice {
 	return r.dir.Manifest.Done(region, slice)
 }
 
-func (r records) Add(record manifest.Slice) error {
-	r.dir.Manifest.Add(record)
+func (r *records) Add(record manifest.Slice) error {
+	r.added = append(r.added, record)
+	all := len(r.dir.Manifest.Slices) + len(r.added)
+	if len(record.Files) > 0 || all <= savedOneByOne {
+		r.written++
+	}
+	if r.written*savedOneByOne < all {
+		return nil
+	}
+	return r.Flush()
+}
+
+func (r *records) Flush() error {
+	if len(r.added) == 0 {
+		return nil
+	}
+	r.take()
 	return r.dir.Save()
 }
 
-func (r records) Forget(region int) error { return r.dir.forget(region) }
+// take moves what was added into the manifest.
+func (r *records) take() {
+	r.dir.Manifest.Add(r.added...)
+	r.added, r.written = nil, 0
+}
 
-func (r records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.KeptAs(f) }
+func (r *records) Forget(region int) error {
+	r.take()
+	return r.dir.forget(region)
+}
+
+func (r *records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.KeptAs(f) }
 
 // Records are the finished slices of this run, for the write stage.
-func (w *Dir) Records() writing.Records { return records{w} }
+func (w *Dir) Records() writing.Records { return &records{dir: w} }

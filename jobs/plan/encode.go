@@ -248,8 +248,8 @@ func (e *encoding) replay() (all int64, err error) {
 		}
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
-			entry := append(append(lane.Buffer(), key...), payload...)
-			err = lane.Commit(entry, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			packed := append(append(lane.Buffer(), key...), payload...)
+			err = lane.Commit(packed, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
 		}
 		if err != nil {
 			return 0, errors.Join(err, lane.Close(), sorter.Discard())
@@ -289,4 +289,4 @@ func readEncoded(file []byte) error {
 	return err
 }
 
-func rate(bytes int64, took time.Duration) float64 { return float64(bytes) / max(took.Seconds(), 1e-9) }
+func rate(n int64, took time.Duration) float64 { return float64(n) / max(took.Seconds(), 1e-9) }

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"bulkload/jobs/plan/stats"
@@ -11,7 +13,7 @@ import (
 // facts are what the checks need beside the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &stats.Facts{Now: p.Now, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
+	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
 		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
 		read := max(c.report.RowsRead, 1)
@@ -28,7 +30,22 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 		f.Oldest, f.Newest = counts.oldest, counts.newest
 		f.Midnight = f.Oldest == f.Newest && f.Oldest%86_400_000 == 0
 	}
+	if j.Moments == "" {
+		f.Folders = p.globbedFolders()
+	}
 	return f
+}
+
+// globbedFolders is in how many folders a glob finds input files; 0 where the path is none.
+func (p *planner) globbedFolders() int {
+	if !strings.ContainsAny(p.job.Input.Path, "*?[") {
+		return 0
+	}
+	folders := map[string]bool{}
+	for _, f := range p.source.Files {
+		folders[path.Dir(f.Path)] = true
+	}
+	return len(folders)
 }
 
 // keyFindings are those that follow from the expression alone. Of a calendar the checks say it with the table's TTL, and

@@ -221,7 +221,7 @@ func (p *planner) forecast(c *candidate) {
 		f.Replication = int(p.site.Number("dfs.replication", 3))
 	}
 	if f.SortNeeds > f.SortMemory {
-		f.Spill = int64(sorting.SpillRatio * float64(r.SortBytes))
+		f.Spill = sorting.SpillOf(p.options.WorkDir, p.source.Text, r.SortBytes)
 	}
 	f.SetTime(r.InputBytes, r.SortBytes, r.RawBytes, r.HFiles.Bytes)
 	f.SetMeasured(append(c.measured, reading.Seconds())...)

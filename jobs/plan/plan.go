@@ -38,6 +38,7 @@ type Options struct {
 	Create     bool         // make the table as planned
 	CheckLive  bool         // look up whether row keys are in the table already
 	Now        time.Time    // zero: the clock
+	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
 	Growth     int64        // bytes of input that a day brings; 0: as many as the input has, where its path holds ${date}
 	Expression string       // another row key for the same input, to compare with
 	Job        *jobfile.Job // another job to compare with
@@ -210,10 +211,14 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 	p.forecast(c)
 	c.report.Checks = stats.Check(&c.report.Report, p.facts(c))
 	c.report.Status = outcome.Done
-	if p.Create && !c.proposed {
-		return p.create(ctx, c)
+	if !p.Create || c.proposed {
+		return nil
 	}
-	return nil
+	if c.table != nil {
+		c.report.Existed = true
+		return nil
+	}
+	return p.create(ctx, c)
 }
 
 // create makes the table as it was planned.
@@ -223,9 +228,11 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
 			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
 	}
-	if err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits); err != nil {
-		return fmt.Errorf("create table %s: %w", c.job.Table, err)
+	namespace, err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits)
+	if err != nil {
+		return err
 	}
+	c.report.CreatedNamespace = namespace
 	c.report.Created = true
 	return nil
 }

@@ -279,11 +279,11 @@ func (t *tableLane) count(payload []byte) int64 {
 	var raw, cells int64
 	for i := range layout.Families {
 		f := &layout.Families[i]
-		var own, values, qualifiers int64
+		var own, held, qualifiers int64
 		for j := f.First; j < f.Last; j++ {
 			if v := t.values[j]; !v.Null() {
 				own++
-				values += int64(v.Len())
+				held += int64(v.Len())
 				qualifiers += int64(len(f.Qualifiers[j-f.First]) + named)
 			}
 		}
@@ -292,8 +292,8 @@ func (t *tableLane) count(payload []byte) int64 {
 		c.shares.Family += family
 		c.shares.Qualifier += qualifiers
 		c.shares.Frame += own * target.KeyValueOverhead
-		c.shares.Value += values
-		all := rows + family + qualifiers + own*target.KeyValueOverhead + values
+		c.shares.Value += held
+		all := rows + family + qualifiers + own*target.KeyValueOverhead + held
 		c.raw[i] += all
 		raw += all
 		cells += own
@@ -420,8 +420,8 @@ func showFields(b []byte) string {
 // add counts the record for a query of the job's list.
 func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 	b := appendFields((*buffer)[:0], fields, a.columns)
-	values := stats.Hash(b)
-	prefix := values
+	whole := stats.Hash(b)
+	prefix := whole
 	switch {
 	case a.query == nil:
 	case a.spans != nil:
@@ -435,7 +435,7 @@ func (a *askLane) add(fields []values.Value, row []byte, buffer *[]byte) {
 			prefix, b = stats.Hash(text), text
 		}
 	}
-	a.paths.Add(values, prefix)
+	a.paths.Add(whole, prefix)
 	*buffer = b
 }
 

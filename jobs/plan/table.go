@@ -47,7 +47,9 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		}
 	}
 	if c.table != nil && p.Create && !c.proposed {
-		return errcode.TableExists.Errorf("table %s exists already; plan without --create shows its regions", j.Table)
+		if err := checkExisting(j, c.table); err != nil {
+			return err
+		}
 	}
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
@@ -59,6 +61,15 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	var err error
 	c.target, err = target.New(&suggested, p.site, table)
 	return err
+}
+
+// checkExisting refuses a table that is to be created and is there with other regions than the job says.
+func checkExisting(j *jobfile.Job, table *load.Table) error {
+	if from := j.Regions.From; from != "splits" && from != "file" || sameSplits(j.Regions.Splits, table.Splits()) {
+		return nil
+	}
+	return errcode.TableExists.Errorf("table %s exists already, with %s, and the job's regions.%s say %d with other boundaries: use regions: {from: table}, or drop the table",
+		j.Table, jobfile.Plural(len(table.Splits())+1, "region"), j.Regions.From, len(j.Regions.Splits)+1)
 }
 
 // splitsAtSalts begins a region with every salt.

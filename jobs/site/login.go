@@ -51,6 +51,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 		return loginError(property, s.Conf, err)
 	}
 	s.tokens = tokens // HDFS accepts them
+	s.warnOf("the file of delegation tokens", os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if isKerberos(s.Conf, hbaseAuthentication) {
 		s.noLogin = fmt.Errorf("delegation tokens serve for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
 	}
@@ -73,6 +74,15 @@ func (s *Site) announce(l *kerberos.Login) {
 		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
 	s.log.Sayf("%s", text)
+	s.warnOf("the ticket cache", l.File())
+}
+
+// warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is not
+// refused. A keytab is, before this.
+func (s *Site) warnOf(what, file string) {
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
+		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what, file, info.Mode().Perm(), file)
+	}
 }
 
 // wantsKerberos gives the property that asks for Kerberos; "" where none does.

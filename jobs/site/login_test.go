@@ -1,6 +1,7 @@
 package site
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,44 @@ func TestTokensAlone(t *testing.T) {
 	for _, want := range []string{hbaseAuthentication, "HDFS only", "KRB5CCNAME", "kinit"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
+
+// TestExposedSecrets: a ticket cache or a file of tokens that everybody may read is used, as MIT and Hadoop do, and said.
+func TestExposedSecrets(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	keytab := k.Principal(t, "loader", "", "loader@LAB.TEST")
+	cache := filepath.Join(t.TempDir(), "cache")
+	if err := k.Kinit(t.Context(), cache, keytab, "loader"); err != nil {
+		t.Fatal(err)
+	}
+	tokenFile(t)
+	tokens := os.Getenv("HADOOP_TOKEN_FILE_LOCATION")
+	t.Setenv("KRB5_CONFIG", k.Conf())
+	for _, test := range []struct {
+		cache, file string
+		mode        os.FileMode
+		want        string
+	}{
+		{cache, cache, 0o600, ""},
+		{cache, cache, 0o640, ""},
+		{cache, cache, 0o644, "the ticket cache " + cache + " may be used by everybody on this machine (mode 0644): chmod 600 " + cache},
+		{cache + ".none", tokens, 0o600, ""},
+		{cache + ".none", tokens, 0o604, "the file of delegation tokens " + tokens + " may be used by everybody on this machine (mode 0604): chmod 600 " + tokens},
+	} {
+		if err := os.Chmod(test.file, test.mode); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("KRB5CCNAME", test.cache)
+		var said strings.Builder
+		s := kerberosSite(t)
+		s.log.Log = slog.New(slog.NewTextHandler(&said, nil))
+		if err := s.logIn(jobfile.Kerberos{}); err != nil || (s.login == nil) == (len(s.tokens) == 0) {
+			t.Fatalf("%s, mode %o: %v: %+v", test.file, test.mode, err, s)
+		}
+		if text := said.String(); strings.Contains(text, "everybody") != (test.want != "") || !strings.Contains(text, test.want) {
+			t.Errorf("%s, mode %o: said %q, want %q", test.file, test.mode, text, test.want)
 		}
 	}
 }

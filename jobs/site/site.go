@@ -25,6 +25,7 @@ type Site struct {
 	Conf *siteconf.Conf
 	User string          // as HDFS names us
 	log  options.Options // gets notes
+	wrap func(storage.FS) storage.FS
 
 	login   *kerberos.Login // nil where nothing wants Kerberos, or nobody is logged in
 	tokens  []storage.Token // of HADOOP_TOKEN_FILE_LOCATION, where nobody is logged in
@@ -48,7 +49,7 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 		}
 		conf.Set(name, value)
 	}
-	s := &Site{Conf: conf, User: userName(), log: o}
+	s := &Site{Conf: conf, User: userName(), log: o, wrap: o.Storage}
 	s.logProperties(dirs, o.Properties)
 	if !remote {
 		return s, nil
@@ -84,6 +85,9 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
+		if s.wrap != nil {
+			fsys = s.wrap(fsys)
+		}
 	}
 	return fsys, name, failure.Early(err)
 }

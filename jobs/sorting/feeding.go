@@ -164,10 +164,10 @@ func (f *feed) begin(r *ingest.Record) error {
 func (f *feed) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.Layout
 	region := &f.regions[f.target.Regions.Find(key.Row)]
-	entry, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+	packed, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
 	region.Digest.AddRow(cells, key.Timestamp)
 	f.file.Digest.AddRow(cells, key.Timestamp)
 	region.Keys += int64(len(key.Key))
-	region.Bytes += int64(len(entry))
-	return f.lane.Commit(entry, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	region.Bytes += int64(len(packed))
+	return f.lane.Commit(packed, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

@@ -30,8 +30,9 @@ type Unit struct {
 // Units lists all slices, largest first, so that none of them is left for one core at the end.
 func (rows *Rows) Units(j *jobfile.Job, t *target.Target) []Unit {
 	var all []Unit
+	size := rows.sliceSize(j)
 	for region := range rows.Regions {
-		cut := rows.Sorted.Slices(region, rows.slicesOf(region, j, t))
+		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
 			all = append(all, Unit{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
@@ -41,13 +42,17 @@ func (rows *Rows) Units(j *jobfile.Job, t *target.Target) []Unit {
 	return all
 }
 
-// slicesOf is into how many slices a region is cut.
-func (rows *Rows) slicesOf(region int, j *jobfile.Job, t *target.Target) int {
+// sliceSize is how many bytes of keys and columns a slice of these rows has at least.
+func (rows *Rows) sliceSize(j *jobfile.Job) int64 {
 	var total int64
 	for i := range rows.Regions {
 		total += rows.Regions[i].Bytes
 	}
-	size := max(SliceSize(&j.HFile), total/SlicesOfAll)
+	return max(SliceSize(&j.HFile), total/SlicesOfAll)
+}
+
+// slicesOf is into how many slices of at least size bytes a region is cut.
+func (rows *Rows) slicesOf(region int, size int64, t *target.Target) int {
 	r := &rows.Regions[region]
 	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
 }

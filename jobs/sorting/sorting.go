@@ -102,13 +102,13 @@ func (s *Stage) beginSorts(o options.Options, lanes int) error {
 		if out.Target == nil {
 			continue
 		}
-		options := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
+		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Lanes: lanes,
 			Plain: PlainSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
 		if s.Keeper != nil {
-			options.Kept = s.Keeper.Kept(i)
+			po.Kept = s.Keeper.Kept(i)
 		}
 		var err error
-		if out.sorter, err = partition.NewSorter(options); err != nil {
+		if out.sorter, err = partition.NewSorter(po); err != nil {
 			return err
 		}
 	}

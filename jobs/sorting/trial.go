@@ -6,8 +6,11 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/books"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/source"
+	"bulkload/jobs/target"
 )
 
 // tried is how many records of an input are tried.
@@ -82,4 +85,36 @@ func (t *trialRejects) Close(read int64) error {
 
 func (t *trialRejects) err(read int64) error {
 	return &ingest.LimitError{Limit: t.limit, Rejects: t.count, Read: read, First: *t.first, Hint: t.hint}
+}
+
+// TrialSize is how many KeyValue bytes of an output the first records of an input have, and up to which offset of its first
+// file they go: bytes of text, or rows of Parquet. Both are 0 where nothing could be read.
+func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *target.Target) (raw, offset int64) {
+	splits, err := source.Splits(&src.Job.Input, src)
+	if err != nil || len(splits) == 0 {
+		return 0, 0
+	}
+	r, err := newContentReader(src, own, new(entry.CountedRejects))
+	if err != nil {
+		return 0, 0
+	}
+	region, into := new(books.Region), new(books.Content)
+	_, err = r.records.ReadSplit(ctx, splits[0], func(record *ingest.Record) error {
+		if r.records.Read > tried {
+			return errTried
+		}
+		offset = record.Offset
+		cells := into.Digest.Cells
+		if err := r.add(record, into); err != nil || into.Digest.Cells == cells {
+			return err
+		}
+		region.Keys += int64(len(r.feeds[r.own].key.Key))
+		region.Bytes += int64(len(r.buffer)) + int64(len(r.feeds[r.own].key.Key))
+		return nil
+	})
+	if err != nil && !errors.Is(err, errTried) {
+		return 0, 0
+	}
+	region.Digest = into.Digest
+	return RawSize(region, t), offset
 }

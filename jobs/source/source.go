@@ -59,11 +59,10 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 // notThere says that a path was not found. One with braces, of which shells and Hadoop would have made a glob, is a mistake
 // that no waiting mends.
 func notThere(uri string) error {
-	const text = "the input %s does not exist; check input.path, --date and whether the export has run"
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
-		return errcode.InputPattern.Errorf(text+"; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
+		return errcode.InputBraces.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
 	}
-	return errcode.InputMissing.Errorf(text, uri)
+	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
 // SayDoubts says what the files look like, if that is hardly what the job file says.

@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 )
 
@@ -41,10 +42,18 @@ func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options)
 		if waited >= o.Wait.For {
 			return nil, fmt.Errorf("%w; waited %v for it", err, o.Wait.For)
 		}
+		w.show(waited)
 		w.say(waited, err)
 		if err := clock.Sleep(ctx, min(lookEvery, o.Wait.For-waited)); err != nil {
 			return nil, fmt.Errorf("wait for the input: %w", err)
 		}
+	}
+}
+
+// show passes on how long the wait has lasted. It is no part of the run's own progress.
+func (w *waiter) show(waited time.Duration) {
+	if w.options.Watch != nil {
+		w.options.Watch(progress.Progress{Phase: "wait", Done: int64(waited.Seconds()), Total: int64(w.options.Wait.For.Seconds()), Unit: "seconds"})
 	}
 }
 

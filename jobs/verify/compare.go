@@ -92,9 +92,10 @@ type joiner struct {
 	found      *differences
 	extraCells int64
 	extraRows  int64
-	ours       []byte // the row that the source was last seen to have
-	extraRow   []byte // the last row counted as extra
-	strict     bool   // an extra cell is a difference
+	ours       []byte     // the row that the source was last seen to have
+	extraRow   []byte     // the last row counted as extra
+	strict     bool       // an extra cell is a difference
+	stale      *staleList // gets extra cells; nil: they are counted only
 	matched    int64
 }
 
@@ -139,6 +140,9 @@ func (j *joiner) extra(got *cell.Cell) {
 	}
 	j.extraCells++
 	mine := bytes.Equal(got.Row, j.ours) || j.next != nil && bytes.Equal(got.Row, j.next.Row)
+	if j.stale != nil {
+		j.stale.add(got, mine)
+	}
 	if !mine && !bytes.Equal(got.Row, j.extraRow) {
 		j.extraRows++
 		j.extraRow = append(j.extraRow[:0], got.Row...)

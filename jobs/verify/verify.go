@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"bulkload/cell"
 	"bulkload/internal/digest"
@@ -46,6 +47,7 @@ type Report struct {
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest"`
+	Stale       *Stale       `json:"stale,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
@@ -61,11 +63,31 @@ func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (rep
 	if err == nil {
 		err = v.run(ctx, report)
 	}
+	report.nameTarget(j, live)
 	err = errors.Join(err, v.close())
 	if ctx.Err() != nil && err != nil {
 		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
+}
+
+// nameTarget says what was to be compared where that could not be opened.
+func (r *Report) nameTarget(j *jobfile.Job, live bool) {
+	if r.Against != "" {
+		return
+	}
+	for i, out := range j.Feeds() {
+		if i > 0 {
+			r.Against += ", "
+		}
+		if live {
+			r.Against += "table " + out.Table
+		} else if path, local := strings.CutPrefix(out.Location(), "file:/"); local {
+			r.Against += "file:///" + strings.TrimLeft(path, "/")
+		} else {
+			r.Against += out.Location()
+		}
+	}
 }
 
 // verifying is a source and the outputs that are held against it.
@@ -86,6 +108,7 @@ type verification struct {
 	files   *hfiledir.Directory // nil where the table is
 	record  *manifest.Manifest  // of the files; nil where there is none
 	report  *Report
+	stale   *staleList // nil unless cells are listed that the source has no more
 }
 
 func openVerifying(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifying, err error) {
@@ -301,6 +324,7 @@ func (v *verification) joinFamily(ctx context.Context, sorted *partition.Sorted,
 	}
 	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
+		j.stale = v.stale
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
@@ -322,6 +346,9 @@ func (v *verification) scan(ctx context.Context, slice partition.Slice, visit fu
 	}
 	if len(slice.End) > 0 {
 		end, _, _ = v.target.SplitKey(slice.End)
+	}
+	if v.stale != nil {
+		return v.cluster.ScanTimestamp(ctx, v.job.Table, start, end, v.job.Timestamp, visit)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

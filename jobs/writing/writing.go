@@ -3,6 +3,7 @@
 package writing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,10 @@ type Records interface {
 	All() []manifest.Slice
 	// Done is a finished slice; nil where it is not finished.
 	Done(region, slice int) *manifest.Slice
-	// Add records a finished slice.
+	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.Slice) error
+	// Flush records what was added. It is called when no slice is written any more, after an error too.
+	Flush() error
 	// Forget takes the slices of a region out and deletes their files, so that they are written again.
 	Forget(region int) error
 	// Served is the record of a file that the table serves already, nil for another.
@@ -93,10 +96,8 @@ func (w *Stage) Run(ctx context.Context) error {
 		}
 		group.Go(func() error { return w.writeSlice(running, u) })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	err = group.Wait()
+	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
 // unfinished lists the slices that the manifest lacks. Those that it has must still begin and hold what they would now. A

@@ -41,6 +41,8 @@ type Facts struct {
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
 	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
+	Dates          int           // for so many the job is to be run; 0: for one
+	Folders        int           // that a glob finds and all get one timestamp; 0: none
 }
 
 // Order says how the first part of the key changed from one record to the next.
@@ -98,6 +100,8 @@ var checks = []check{
 	{"table-empty", checkTableEmpty},
 	{"table-skew", checkTableSkew},
 	{"files-blocking", checkBlocking},
+	{"history-dates", checkDates},
+	{"history-timestamp", checkFolders},
 }
 
 // Codes lists the codes of all checks of this package.
@@ -503,6 +507,24 @@ func checkTableSkew(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "split the large ones, or a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)
+}
+
+// checkDates is about a history: each run gives every region a file, and a table can't serve well with many.
+func checkDates(r *Report, f *Facts) []Finding {
+	files := f.Dates * max(r.Forecast.FilesALoad, 1)
+	if blocking := r.Forecast.BlockingFiles; f.Dates < 2 || files+r.Forecast.FilesNow < blocking {
+		return nil
+	}
+	return one(Warning, "one run for all of them: input.path is a glob over the dates, such as export/2026-*, and timestamp: column:NAME gives each row its own time; or a major compaction every few dates",
+		"%d runs give a region %d files of a family, on top of %d: its flushes wait at %d (hbase.hstore.blockingStoreFiles), and each read looks into all of them",
+		f.Dates, files, r.Forecast.FilesNow, r.Forecast.BlockingFiles)
+}
+
+func checkFolders(_ *Report, f *Facts) []Finding {
+	if f.Folders < 2 {
+		return nil
+	}
+	return one(Note, "timestamp: column:NAME, where the folders are those of several dates", "the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
 }
 
 func checkBlocking(r *Report, _ *Facts) []Finding {

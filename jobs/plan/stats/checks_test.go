@@ -45,6 +45,12 @@ func TestChecks(t *testing.T) {
 		says   string
 	}{
 		"nothing wrong": {func(*Report, *Facts) {}, "", "", ""},
+		"a few dates":   {func(_ *Report, f *Facts) { f.Dates = 15 }, "", "", ""},
+		"many dates": {func(_ *Report, f *Facts) {
+			f.Dates = 16
+		}, "history-dates", Warning, "16 runs give a region 16 files of a family, on top of 0: its flushes wait at 16"},
+		"one folder":      {func(_ *Report, f *Facts) { f.Folders = 1 }, "", "", ""},
+		"several folders": {func(_ *Report, f *Facts) { f.Folders = 3 }, "history-timestamp", Note, "the glob finds 3 folders"},
 		"rejects": {func(r *Report, _ *Facts) {
 			r.Rejected, r.Rejects = 7, []RejectReason{{"id", "not a number", 7, "in/part-0, byte 12"}}
 		}, "rejects", Warning, "7 × id: not a number, first at in/part-0, byte 12"},

@@ -36,8 +36,12 @@ type Report struct {
 	TableFound bool       `json:"table_found"`
 	Live       *Live      `json:"live,omitempty"`
 	Created    bool       `json:"created"`
-	Splits     []string   `json:"splits"`
-	Create     string     `json:"create"` // as HBase's shell takes it
+	// CreatedNamespace is the table's, where it was not there, either.
+	CreatedNamespace string `json:"created_namespace,omitempty"`
+	// Existed is true where the table was to be created and is there.
+	Existed bool     `json:"existed,omitempty"`
+	Splits  []string `json:"splits"`
+	Create  string   `json:"create"` // as HBase's shell takes it
 
 	Forecast Forecast  `json:"forecast"`
 	Checks   []Finding `json:"checks"`

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"bulkload/jobs"
+)
+
+// clock tells the present. Tests have one of their own.
+var clock = time.Now
+
+// dated are the flags of the verbs that read a job file. A pointer tells "not given" from "given as an empty text", which is
+// a variable of the shell that was set to nothing.
+type dated struct {
+	Date *string           `placeholder:"DATE" help:"The logical date, $${date} in the job file: 2026-11-20, today, yesterday, -2d; or an hour: 2026-11-20T05, -1h."`
+	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default UTC)."`
+	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
+
+	now time.Time // of the command: read once, so that all dates are taken from the same moment
+}
+
+// settingName is what --set may name.
+var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// options are those that a job file is read with, but for the date.
+func (d *dated) options() (jobs.ReadOptions, error) {
+	for name := range d.Set {
+		if !settingName.MatchString(name) || name == "date" {
+			return jobs.ReadOptions{}, usage(fmt.Errorf("--set %s: a name has letters, digits and _, and is not date", name))
+		}
+	}
+	return jobs.ReadOptions{Set: d.Set}, nil
+}
+
+// dates reads dates in the zone that is asked for.
+func (d *dated) dates() (jobs.Dates, error) {
+	if d.now.IsZero() {
+		d.now = clock()
+	}
+	zone, err := jobs.Zone(d.Zone)
+	if err != nil {
+		return jobs.Dates{}, usage(fmt.Errorf("--zone: %w", err))
+	}
+	return jobs.Dates{Now: d.now, Zone: zone}, nil
+}
+
+// read reads a job file for the date that is given.
+func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
+	given, err := d.options()
+	if err != nil {
+		return nil, err
+	}
+	o.Set = given.Set
+	if d.Date != nil {
+		dates, err := d.dates()
+		if err != nil {
+			return nil, err
+		}
+		date, err := dates.Parse(*d.Date)
+		if err != nil {
+			return nil, err
+		}
+		o.Date, o.Hour = date.Time, date.Hour
+	}
+	return jobs.Read(path, o)
+}
+
+// ranged are the flags of the verbs that take many dates.
+type ranged struct {
+	From *string `placeholder:"DATE" help:"The first of several dates, which are run in their order: days or hours."`
+	To   *string `placeholder:"DATE" help:"The last of them."`
+}
+
+// list is the range; nil where none is given.
+func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
+	switch {
+	case r.From == nil && r.To == nil:
+		return nil, nil
+	case r.From == nil || r.To == nil:
+		return nil, usage(errors.New("--from and --to go together: they are the first and the last date"))
+	case d.Date != nil:
+		return nil, usage(errors.New("--date is one date, --from and --to are several: give the one or the others"))
+	}
+	dates, err := d.dates()
+	if err != nil {
+		return nil, err
+	}
+	return dates.Range(*r.From, *r.To)
+}
+
+// relativeDate is a date that looks like a short flag.
+var relativeDate = regexp.MustCompile(`^-[0-9]+[a-z]$`)
+
+// joinDates writes "--date -1d" as "--date=-1d": kong takes what begins with a dash for a flag.
+func joinDates(args []string) []string {
+	var joined []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if (arg == "--date" || arg == "--from" || arg == "--to") && i+1 < len(args) && relativeDate.MatchString(args[i+1]) {
+			i++
+			arg += "=" + args[i]
+		}
+		joined = append(joined, arg)
+	}
+	return joined
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bulkload/jobs"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/push"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// metricsFlags say where a run's metrics go.
+type metricsFlags struct {
+	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the run has ended, also where it failed."`
+	MetricsPush string `placeholder:"URL" help:"Pushes the metrics to a Prometheus Pushgateway: http://host:9091."`
+}
+
+// pushTime bounds a push.
+const pushTime = 10 * time.Second
+
+const (
+	lastSuccess = "bulkload_last_success_timestamp_seconds"
+	lastNight   = "bulkload_last_success_date_timestamp_seconds"
+)
+
+// check refuses a URL that metrics can't be pushed to, before anything is done.
+func (f metricsFlags) check() error {
+	if f.MetricsPush == "" {
+		return nil
+	}
+	u, err := url.Parse(f.MetricsPush)
+	if err != nil { // its text would have the credentials
+		return usage(errors.New("--metrics-push: this is no URL; write it as http://host:9091"))
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return usage(fmt.Errorf("--metrics-push: %s is no Pushgateway; write it as http://host:9091", u.Redacted()))
+	}
+	return nil
+}
+
+// measured are the runs whose metrics are wanted.
+type measured struct {
+	metricsFlags
+	names []string         // of the job files, as labels; each once
+	ends  map[string]ended // by name: the last run of each
+}
+
+// ended is how a run ended.
+type ended struct {
+	summary *jobs.Summary // nil where the job file could not be read
+	exit    int
+	took    time.Duration
+}
+
+func newMeasured(f metricsFlags, jobFiles []string) *measured {
+	m := &measured{metricsFlags: f, ends: map[string]ended{}}
+	for _, path := range jobFiles {
+		if name := filepath.Base(path); !slices.Contains(m.names, name) {
+			m.names = append(m.names, name)
+		}
+	}
+	return m
+}
+
+// ended takes the end of one of several runs. It is not to be called by several goroutines at a time.
+func (m *measured) ended(name string, e ended) { m.ends[name] = e }
+
+// report writes and pushes the metrics. whole is how the command ended, which is how all runs did where none has ended by
+// itself. That a report fails is logged, and does not fail a run that is done.
+func (m *measured) report(s *session, whole ended) {
+	if len(m.ends) == 0 {
+		for _, name := range m.names {
+			m.ends[name] = whole
+		}
+	}
+	if m.MetricsFile != "" {
+		if err := m.write(); err != nil {
+			s.log.Warn(fmt.Sprintf("the metrics were not written to %s: %v", m.MetricsFile, err))
+		}
+	}
+	if m.MetricsPush == "" {
+		return
+	}
+	for _, name := range m.names {
+		if e, known := m.ends[name]; known {
+			if err := m.push(name, e); err != nil {
+				s.log.Warn(fmt.Sprintf("the metrics of %s were not pushed: %v", name, err))
+			}
+		}
+	}
+}
+
+// write replaces the file, atomically. What the last run that ended well has left there of a job stays after one that failed
+// or was not begun.
+func (m *measured) write() error {
+	registry := prometheus.NewRegistry()
+	before := successesIn(m.MetricsFile)
+	for _, name := range m.names {
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"job_file": name}, registry)
+		e, known := m.ends[name]
+		if known {
+			register(labelled, e)
+		}
+		if !known || e.exit != exitDone {
+			for metric, value := range before[name] {
+				gauge(labelled, metric, successHelp[metric], value)
+			}
+		}
+	}
+	return prometheus.WriteToTextfile(m.MetricsFile, registry)
+}
+
+// push sends the metrics of a job. A failed run's take the place of those that it has, so that the time of the last success
+// stays.
+func (m *measured) push(name string, e ended) error {
+	u, err := url.Parse(m.MetricsPush)
+	if err != nil {
+		return errors.New("the URL can't be read")
+	}
+	who := u.User
+	u.User = nil // errors name the URL
+	registry := prometheus.NewRegistry()
+	register(registry, e)
+	p := push.New(u.String(), "bulkload").Grouping("job_file", name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
+	if who != nil {
+		password, _ := who.Password()
+		p = p.BasicAuth(who.Username(), password)
+	}
+	if e.exit != exitDone {
+		return p.Add()
+	}
+	return p.Push()
+}
+
+var successHelp = map[string]string{
+	lastSuccess: "When the last run ended that ended well, in seconds since 1970.",
+	lastNight:   "The logical date of the last run that ended well, in seconds since 1970.",
+}
+
+// register adds what is known of a run.
+func register(to prometheus.Registerer, e ended) {
+	now := float64(time.Now().UnixMilli()) / 1000
+	gauge(to, "bulkload_last_run_timestamp_seconds", "When the last run ended, in seconds since 1970.", now)
+	gauge(to, "bulkload_last_run_exit_code", "The exit code of the last run.", float64(e.exit))
+	gauge(to, "bulkload_last_run_duration_seconds", "How long the last run took.", e.took.Seconds())
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
+	build.WithLabelValues(jobs.ThisBuild().Version).Set(1)
+	to.MustRegister(build)
+	if e.exit == exitDone {
+		gauge(to, lastSuccess, successHelp[lastSuccess], now)
+	}
+	if e.summary == nil {
+		return
+	}
+	if date, ok := dateOf(e.summary.Run.Date); ok && e.exit == exitDone {
+		gauge(to, lastNight, successHelp[lastNight], float64(date.Unix()))
+	}
+	registerPhases(to, e.summary)
+	registerOutputs(to, e.summary)
+}
+
+// dateOf reads a logical date as summaries have it: a day, or an hour with its offset.
+func dateOf(text string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15Z0700"} {
+		if date, err := time.Parse(layout, text); err == nil {
+			return date, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func gauge(to prometheus.Registerer, name, help string, value float64) {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	g.Set(value)
+	to.MustRegister(g)
+}
+
+// registerPhases adds the stages' times: of several outputs their sums.
+func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
+	seconds := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_last_run_phase_duration_seconds",
+		Help: "How long the phases of the last run took."}, []string{"phase"})
+	for _, p := range summary.Phases {
+		if p.Of == "" {
+			seconds.WithLabelValues(p.Name).Add(p.Seconds)
+		}
+		if p.Name == "sort" && p.Of == "" {
+			gauge(to, "bulkload_last_run_input_bytes", "Size of the input of the last run.", float64(p.Bytes))
+		}
+	}
+	to.MustRegister(seconds)
+	if summary.Sort != nil {
+		gauge(to, "bulkload_last_run_spilled_bytes", "What the sort of the last run wrote to the work folder.", float64(summary.Sort.Spilled))
+	}
+}
+
+// registerOutputs adds the books of each table.
+func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
+	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
+		to.MustRegister(v)
+		return v
+	}
+	rows := vector("bulkload_last_run_rows", "Records of the last run, by what became of them; read is their sum.", "outcome")
+	cells := vector("bulkload_last_run_cells", "Cells that the last run wrote.")
+	files := vector("bulkload_last_run_files", "HFiles of the last run.")
+	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
+	loaded := vector("bulkload_last_run_loaded_files", "HFiles that HBase took in the last run.")
+	add := func(table string, s *jobs.OutputSummary) {
+		b := s.Books
+		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {
+			rows.WithLabelValues(table, outcome).Set(float64(n))
+		}
+		var size int64
+		for _, f := range s.Files {
+			size += f.Bytes
+		}
+		cells.WithLabelValues(table).Set(float64(b.CellsWritten))
+		files.WithLabelValues(table).Set(float64(len(s.Files)))
+		bytes.WithLabelValues(table).Set(float64(size))
+		loaded.WithLabelValues(table).Set(float64(s.Load.Files))
+	}
+	if summary.OutputSummary != nil {
+		add(summary.Run.Table, summary.OutputSummary)
+	}
+	for _, out := range summary.Outputs {
+		add(out.Run.Table, &out.OutputSummary)
+	}
+}
+
+// successesIn reads from a metrics file when the last runs ended well, by job file. A file that is not there, or is not ours,
+// has nothing.
+func successesIn(name string) map[string]map[string]float64 {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(f)
+	if err != nil {
+		return nil
+	}
+	found := map[string]map[string]float64{}
+	for metric := range successHelp {
+		for _, m := range families[metric].GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() != "job_file" || m.GetGauge() == nil {
+					continue
+				}
+				if found[l.GetValue()] == nil {
+					found[l.GetValue()] = map[string]float64{}
+				}
+				found[l.GetValue()][metric] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// runExample runs a job of the examples in dir and wants an exit code.
+func runExample(t *testing.T, dir string, want int, args ...string) string {
+	t.Helper()
+	t.Chdir(dir)
+	var stderr bytes.Buffer
+	if code := run(context.Background(), append([]string{"run", "jobs/examples/check.yaml"}, args...), io.Discard, &stderr); code != want {
+		t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &stderr)
+	}
+	return stderr.String()
+}
+
+func exampleDir(t *testing.T) string {
+	t.Helper()
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return copyJobs(t, repository)
+}
+
+// families parses a page of metrics.
+func families(t *testing.T, text []byte) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	all, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return all
+}
+
+// valueOf is a metric's value by labels such as table="a",outcome="read".
+func valueOf(t *testing.T, all map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	t.Helper()
+	for _, m := range all[name].GetMetric() {
+		got := map[string]string{}
+		for _, l := range m.GetLabel() {
+			got[l.GetName()] = l.GetValue()
+		}
+		same := true
+		for i := 0; i < len(labels); i += 2 {
+			same = same && got[labels[i]] == labels[i+1]
+		}
+		if same {
+			return m.GetGauge().GetValue()
+		}
+	}
+	t.Errorf("there is no %s %v", name, labels)
+	return 0
+}
+
+// TestMetricsFile: the file has the run's figures under names of Prometheus's conventions; after a failed run it has that
+// run's exit code, and still when a run last ended well.
+func TestMetricsFile(t *testing.T) {
+	dir := exampleDir(t)
+	night := []string{"--date", "2026-11-20", "--metrics-file", "bulkload.prom"}
+	runExample(t, dir, exitDone, night...)
+	text, err := os.ReadFile("bulkload.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.New(bytes.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v %v\n%s", problems, err, text)
+	}
+	all := families(t, text)
+	job := []string{"job_file", "check.yaml"}
+	for _, c := range []struct {
+		name   string
+		labels []string
+		want   float64
+	}{
+		{"bulkload_last_run_exit_code", nil, 0},
+		{"bulkload_last_run_rows", []string{"table", "tinawang:check", "outcome", "written"}, 3000},
+		{"bulkload_last_run_rows", []string{"table", "tinawang:check", "outcome", "rejected"}, 0},
+		{"bulkload_last_run_cells", []string{"table", "tinawang:check"}, 54000},
+		{"bulkload_last_run_files", []string{"table", "tinawang:check"}, 10},
+		{"bulkload_last_success_date_timestamp_seconds", nil, 1795132800},
+	} {
+		if got := valueOf(t, all, c.name, append(c.labels, job...)...); got != c.want {
+			t.Errorf("%s is %g, want %g", c.name, got, c.want)
+		}
+	}
+	if valueOf(t, all, "bulkload_last_run_phase_duration_seconds", "phase", "write") <= 0 {
+		t.Error("the write took no time")
+	}
+	success := valueOf(t, all, lastSuccess)
+
+	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {
+		t.Fatal(err)
+	}
+	runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "bulkload.prom")
+	text, err = os.ReadFile("bulkload.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = families(t, text)
+	if valueOf(t, all, "bulkload_last_run_exit_code", job...) == 0 || valueOf(t, all, lastSuccess, job...) != success || valueOf(t, all, lastNight, job...) != 1795132800 {
+		t.Errorf("after a failure:\n%s", text)
+	}
+	if left, err := filepath.Glob("bulkload.prom*"); err != nil || len(left) != 1 {
+		t.Errorf("%v %v", left, err)
+	}
+	if said := runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "no/where.prom"); !strings.Contains(said, "the metrics were not written to no/where.prom") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestMetricsPush: a run replaces its group, and a failed one only what it has; a push that fails is said, without the
+// credentials, and fails nothing.
+func TestMetricsPush(t *testing.T) {
+	var requests []string
+	var page []byte
+	answer := http.StatusOK
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		requests = append(requests, r.Method+" "+r.URL.Path+" "+user+":"+password)
+		page, _ = io.ReadAll(r.Body)
+		w.WriteHeader(answer)
+	}))
+	defer gateway.Close()
+	address := strings.Replace(gateway.URL, "http://", "http://tina:s3cret@", 1)
+	dir := exampleDir(t)
+	night := []string{"--date", "2026-11-20", "--metrics-push", address}
+	runExample(t, dir, exitDone, night...)
+	answer = http.StatusForbidden
+	said := runExample(t, dir, exitDone, night...)
+	if !strings.Contains(said, "the metrics were not pushed: unexpected status code 403") || strings.Contains(said, "s3cret") {
+		t.Errorf("refused: %q", said)
+	}
+	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {
+		t.Fatal(err)
+	}
+	runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-push", address)
+	const group = " /metrics/job/bulkload/job_file/check.yaml tina:s3cret"
+	if want := "PUT" + group + "\nPUT" + group + "\nPOST" + group; strings.Join(requests, "\n") != want {
+		t.Errorf("%q", requests)
+	}
+	if bytes.Contains(page, []byte(lastSuccess)) {
+		t.Error("a failed run pushes a success")
+	}
+	gateway.Close()
+	said = runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-push", address)
+	if !strings.Contains(said, "the metrics were not pushed") || strings.Contains(said, "s3cret") {
+		t.Errorf("down: %q", said)
+	}
+	for _, wrong := range []string{"gateway:9091", "ftp://tina:s3cret@x", "http://", "http://tina:s3cret@x?a=b", "http://tina:s3cret@x:%zz"} {
+		if said := runExample(t, dir, exitUsage, "--date", "2026-11-20", "--metrics-push", wrong); strings.Contains(said, "s3cret") {
+			t.Errorf("%s: %q", wrong, said)
+		}
+	}
+}
+
+// TestAlerts: the alerts use metrics that a run has, and promtool accepts them where it is installed.
+func TestAlerts(t *testing.T) {
+	text, err := os.ReadFile("../../jobs/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&rules); err != nil {
+		t.Fatal(err)
+	}
+	checked, err := filepath.Abs("../../jobs/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runExample(t, exampleDir(t), exitDone, "--date", "2026-11-20", "--metrics-file", "bulkload.prom")
+	page, err := os.ReadFile("bulkload.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := families(t, page)
+	used := 0
+	for _, r := range rules.Groups[0].Rules {
+		for _, name := range regexp.MustCompile(`bulkload_\w+`).FindAllString(r.Expr, -1) {
+			if used++; has[name] == nil {
+				t.Errorf("%s uses %s, which a run does not have", r.Alert, name)
+			}
+		}
+		if r.Alert == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if used < 6 {
+		t.Errorf("only %d metrics are used", used)
+	}
+	t.Run("promtool", func(t *testing.T) { checkByPromtool(t, checked, page) })
+}
+
+// checkByPromtool has Prometheus's own tool check alerts and metrics, where it is installed.
+func checkByPromtool(t *testing.T, rules string, page []byte) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed: its own check of the alerts and of the metrics is left out")
+	}
+	if out, err := exec.Command(promtool, "check", "rules", rules).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+	lint := exec.Command(promtool, "check", "metrics")
+	lint.Stdin = bytes.NewReader(page)
+	if out, err := lint.CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"bulkload/jobs"
+)
+
+type runCommand struct {
+	Jobs []string `arg:"" name:"job" help:"The job file, or several."`
+	dated
+	ranged
+	Parallel   int            `default:"1" placeholder:"N" help:"Runs so many of several job files side by side, within --memory (default 1: one after the other)."`
+	Force      bool           `help:"Starts over, even if the output's run is finished."`
+	NoLoad     bool           `help:"Stops before the load."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (the default), or reload: write and load it again."`
+	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default 1m)."`
+	metricsFlags
+}
+
+func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
+	if c.Parallel < 1 {
+		return nil, usage(fmt.Errorf("--parallel %d: give 1 or more", c.Parallel))
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, c.Jobs)
+	dates, err := c.list(&c.dated)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.readAll(dates)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 1 || dates != nil {
+		return c.several(ctx, s, all)
+	}
+	job := all[0][0]
+	began := time.Now()
+	summary, err := jobs.Run(ctx, job, c.prepare(job, s.options()))
+	s.endBar()
+	writeSummary(s.people(), summary, time.Since(began), s.Verbose > 0)
+	return summary, err
+}
+
+// readAll reads every job file for every date before the first is run. dates is nil where there is no range.
+func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+	for _, path := range c.Jobs {
+		var one jobs.Series
+		if dates == nil {
+			one = make(jobs.Series, 1)
+			if one[0], err = c.read(path, jobs.ReadOptions{}); err != nil {
+				return nil, err
+			}
+		}
+		for _, date := range dates {
+			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			if err != nil {
+				return nil, err
+			}
+			one = append(one, job)
+		}
+		if _, err := c.waiting(one[0].Input.RequireSuccess); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// prepare gives a run its options. The command line was checked by readAll.
+func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
+	o.Force, o.NoLoad = c.Force, c.NoLoad
+	if c.OnChange == "reload" {
+		o.OnChange = jobs.Reload
+	}
+	o.Wait, _ = c.waiting(job.Input.RequireSuccess)
+	return o
+}
+
+// waiting is how long a run waits for its input.
+func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
+	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
+	if c.WaitSettle != nil {
+		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
+			wait.Settle = -1 // 0 is the default
+		}
+	}
+	switch {
+	case c.Wait < 0:
+		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
+	case c.Wait == 0 && c.WaitSettle != nil:
+		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
+		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+	}
+	return wait, nil
+}
+
+// several runs job files, each for its dates, and reports all of them together.
+func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series) (report, error) {
+	o := jobs.SeveralOptions{Options: s.options(), Parallel: c.Parallel}
+	o.Prepare = func(job *jobs.Job, o jobs.Options) jobs.Options {
+		if c.Parallel > 1 && len(all) > 1 {
+			o.Log = s.labelled(job)
+		}
+		return c.prepare(job, o)
+	}
+	o.Ended = func(summary *jobs.Summary, err error, took time.Duration) {
+		summary.Exit = exitCode(err)
+		if err != nil {
+			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
+		}
+		s.endBar()
+		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
+		s.logRun(summary, took)
+		writeSummary(s.people(), summary, took, s.Verbose > 0)
+		if err != nil {
+			fmt.Fprintf(s.people(), "  %-8s %v\n", "error", err)
+		}
+	}
+	c.adviseHistory(s, all[0])
+	r, err := jobs.RunSeveral(ctx, all, o)
+	s.endBar()
+	writeSeveral(s.people(), r, all)
+	return r, err
+}
+
+// manyDates is how many runs give a region so many files that HBase holds up its writes, by default.
+const manyDates = 16
+
+// adviseHistory says that many dates are loaded with less harm in one run.
+func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
+	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
+		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, each of which gives every region a file: one run over a glob, with timestamp: column:NAME, gives it one for all; plan %s --from %s --to %s shows it",
+			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
+	}
+}
+
+// labelled is the logger of one of several runs that log at the same time: people see which it is.
+func (s *session) labelled(job *jobs.Job) *slog.Logger {
+	label := job.Info().Job
+	if date := job.DateText(); date != "" {
+		label += " " + date
+	}
+	plain := s.plain
+	if p, ok := plain.(*plainHandler); ok {
+		one := *p
+		one.label = label + ": "
+		plain = &one
+	}
+	return slog.New(slog.NewMultiHandler(s.records.Handler(), plain))
+}

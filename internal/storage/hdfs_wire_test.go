@@ -1,0 +1,246 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bulkload/internal/siteconf"
+	"bulkload/internal/testcluster"
+)
+
+// wire is what goes over connections, of all of them together.
+type wire struct {
+	mu      sync.Mutex
+	out, in bytes.Buffer
+}
+
+// tapped dials as dial does, and keeps what goes over the connections.
+func (w *wire) tapped(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &tap{c, w}, nil
+	}
+}
+
+func (w *wire) both() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append(bytes.Clone(w.out.Bytes()), w.in.Bytes()...)
+}
+
+type tap struct {
+	net.Conn
+	wire *wire
+}
+
+func (c *tap) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	c.wire.in.Write(p[:n])
+	return n, err
+}
+
+func (c *tap) Write(p []byte) (int, error) {
+	c.wire.mu.Lock()
+	c.wire.out.Write(p)
+	c.wire.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+// securedWire: of a list the first protection is the one on the wire, where the server offers all.
+func securedWire(t *testing.T, s *secured) {
+	for _, c := range []struct{ rpc, transfer, suites, wantRPC, wantTransfer string }{
+		{"authentication", "authentication", "", "authentication", "auth"},
+		{"integrity,privacy", "privacy,authentication", "", "integrity", "auth-conf"},
+		{"privacy,authentication", "integrity,privacy", "", "privacy", "auth-int"},
+		{"authentication,privacy", "authentication,privacy", "", "authentication", "auth"},
+		{"privacy", "privacy,integrity", aesSuite, "privacy", "auth-conf"},
+	} {
+		t.Run(c.rpc+"+"+c.transfer, func(t *testing.T) {
+			conf := siteOf(t, s.Cluster)
+			conf.Set(rpcProtectionProperty, c.rpc)
+			conf.Set(transferProperty, c.transfer)
+			conf.Set(cipherSuitesProperty, c.suites)
+			wantWire(t, s, conf, c.wantRPC, c.wantTransfer, c.suites != "")
+		})
+	}
+}
+
+// encryptedWire: a NameNode that offers authentication and privacy gets the first of the list that is among them. The bytes
+// of DataNodes are encrypted though the site files ask for authentication only.
+func encryptedWire(t *testing.T, s *secured) {
+	for list, want := range map[string]string{"integrity,privacy,authentication": "privacy", "integrity,authentication": "authentication"} {
+		conf := siteOf(t, s.Cluster)
+		conf.Set(rpcProtectionProperty, list)
+		wantWire(t, s, conf, want, "auth-conf", false)
+	}
+	conf := siteOf(t, s.Cluster)
+	conf.Set(rpcProtectionProperty, "integrity")
+	_, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
+	if err == nil || !strings.Contains(err.Error(), "the server offers authentication,privacy, the site files ask for integrity") {
+		t.Errorf("%v", err)
+	}
+}
+
+// wantWire writes and reads a file, and wants protections on the wire, that of the NameNode by Hadoop's name and that of
+// DataNodes by SASL's.
+func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer string, aes bool) {
+	t.Helper()
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	h := fsys.(*hdfsFS)
+	names, blocks := &wire{}, &wire{}
+	h.names.dial, h.blocks.dial = names.tapped(h.names.dial), blocks.tapped(h.blocks.dial)
+	const marker = "these words are legible on the wire; "
+	name := path.Join(root, "marked")
+	content := []byte(strings.Repeat(marker, 3000))
+	write(t, fsys, name, content)
+	if !bytes.Equal(read(t, fsys, name), content) {
+		t.Error("what is read is not what was written")
+	}
+	if _, err := h.names.call(t.Context(), "getBlockLocations", message(nil).text(1, name).number(2, 0).number(3, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := nameNodeProtection(t, names.in.Bytes()); got != rpc {
+		t.Errorf("NameNode: %s, want %s", got, rpc)
+	}
+	if legible := bytes.Contains(names.both(), []byte(name)); legible != (rpc != "privacy") {
+		t.Errorf("NameNode: under %s the file's name is legible: %v", rpc, legible)
+	}
+	if got := dataNodeProtection(t, blocks.out.Bytes()); got != transfer {
+		t.Errorf("DataNode: %s, want %s", got, transfer)
+	}
+	if legible := bytes.Contains(blocks.both(), []byte(marker)); legible != (transfer != "auth-conf") {
+		t.Errorf("DataNode: under %s the content is legible: %v", transfer, legible)
+	}
+	if asked := bytes.Contains(blocks.out.Bytes(), []byte(",cipher=")); asked != (transfer == "auth-conf") {
+		t.Errorf("DataNode: under %s a cipher of DIGEST-MD5 was agreed on: %v", transfer, asked)
+	}
+	if framed := digestTokens(t, blocks.in.Bytes()); framed != (transfer != "auth" && !aes) {
+		t.Errorf("DataNode: under %s, AES %v, there are tokens of DIGEST-MD5: %v", transfer, aes, framed)
+	}
+}
+
+// nameNodeProtection reads the answers that came after the login: in clear, in signed tokens or in sealed ones (RFC 4121,
+// 4.2.2).
+func nameNodeProtection(t *testing.T, b []byte) string {
+	t.Helper()
+	found := map[string]bool{}
+	for len(b) > 0 {
+		frame := wholeFrame(b)
+		if frame == nil {
+			t.Fatalf("half a frame: % x", b)
+		}
+		b = b[len(frame):]
+		r, err := parseReply(frame)
+		check(t, err)
+		if r.call != saslCall {
+			found["authentication"] = true
+			continue
+		}
+		m, err := parseSasl(r.body)
+		check(t, err)
+		switch {
+		case m.state != saslWrap:
+		case m.token[2]&2 != 0:
+			found["privacy"] = true
+		default:
+			found["integrity"] = true
+		}
+	}
+	if len(found) != 1 {
+		return fmt.Sprint(found)
+	}
+	for what := range found {
+		return what
+	}
+	return ""
+}
+
+var chosenQOP = regexp.MustCompile(`,qop=(auth[a-z-]*)`)
+
+// dataNodeProtection is what the answers to the challenges choose, of all connections.
+func dataNodeProtection(t *testing.T, b []byte) string {
+	t.Helper()
+	found := chosenQOP.FindAllSubmatch(b, -1)
+	if len(found) < 2 {
+		t.Fatalf("%d logins, want one to write and one to read", len(found))
+	}
+	for _, m := range found[1:] {
+		if string(m[1]) != string(found[0][1]) {
+			return fmt.Sprintf("%s and %s", found[0][1], m[1])
+		}
+	}
+	return string(found[0][1])
+}
+
+// digestTokens tells whether what follows the first proof of a DataNode is a token of DIGEST-MD5: a length, and at its end
+// the type 1 and the number 0 (RFC 2831, 2.3).
+func digestTokens(t *testing.T, b []byte) bool {
+	t.Helper()
+	proof := bytes.Index(b, []byte("rspauth="))
+	if proof < 0 {
+		t.Fatal("no proof")
+	}
+	const hexDigits = 32
+	b = b[proof+len("rspauth=")+hexDigits:]
+	if len(b) < 4 {
+		return false
+	}
+	n := int64(binary.BigEndian.Uint32(b))
+	return n > 16 && n <= int64(len(b)-4) && bytes.HasSuffix(b[:4+n], []byte{0, 1, 0, 0, 0, 0})
+}
+
+// TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the DataNode itself
+// wants it, though the site files name protections. Where the first of them is more than authentication it is refused.
+func TestSecuredPrivilegedDataNode(t *testing.T) {
+	if os.Getenv("BULKLOAD_SECURED_ALL") == "" || os.Getuid() != 0 {
+		t.Skip("starts a cluster of its own, and opens a port as root: make test-secured")
+	}
+	port := 1023
+	for ; port > 900; port-- {
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			check(t, l.Close())
+			break
+		}
+	}
+	s := startSecured(t, testcluster.Options{Kerberos: &testcluster.Kerberos{Transfer: "authentication,integrity", PrivilegedPort: port}})
+	for _, list := range []string{"", "authentication", "authentication,privacy"} {
+		conf := siteOf(t, s.Cluster)
+		conf.Set(transferProperty, list)
+		fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+		h := fsys.(*hdfsFS)
+		blocks := &wire{}
+		h.blocks.dial = blocks.tapped(h.blocks.dial)
+		readsAndWrites(t, fsys, root, noise(3<<20))
+		if got := blocks.both(); len(got) < 6<<20 || bytes.Contains(got, []byte("DIGEST-MD5")) || bytes.HasPrefix(got, saslMagic) {
+			t.Errorf("%q: %d bytes on the wire, with a login: % x", list, len(got), got[:min(len(got), 40)])
+		}
+	}
+	conf := siteOf(t, s.Cluster)
+	conf.Set(transferProperty, "integrity,authentication")
+	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
+	fsys.(*hdfsFS).patience.retry = time.Second
+	w, err := fsys.Create(path.Join(root, "refused"), 0)
+	check(t, err)
+	_, err = w.Write(noise(1 << 20))
+	err = errors.Join(err, w.Close())
+	if err == nil || !strings.Contains(err.Error(), transferProperty+" is integrity") || !strings.Contains(err.Error(), "a port below 1024") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,54 @@
+// Package testleak finds goroutines that go on when the test that began them is over.
+package testleak
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// endIn is how long a goroutine may take to end: some are about to.
+const endIn = 10 * time.Second
+
+// Check wants that no goroutine of this program goes on when the test is over. The test must not run beside others.
+func Check(t testing.TB) {
+	t.Helper()
+	before := len(Ours())
+	t.Cleanup(func() {
+		if left := wait(before); len(left) > before {
+			t.Errorf("%d goroutines are left, %d were there before:\n%s", len(left), before, strings.Join(left, "\n\n"))
+		}
+	})
+}
+
+// Main runs a package's tests, and fails when a goroutine of this program goes on after the last of them.
+func Main(m *testing.M) {
+	code := m.Run()
+	if left := wait(0); code == 0 && len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "%d goroutines go on when all tests are over:\n%s\n", len(left), strings.Join(left, "\n\n"))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func wait(most int) (left []string) {
+	left = Ours()
+	for end := time.Now().Add(endIn); len(left) > most && time.Now().Before(end); left = Ours() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return left
+}
+
+// Ours are the stacks of the goroutines that run code of this module, tests and this one apart.
+func Ours() (ours []string) {
+	b := make([]byte, 4<<20)
+	for _, stack := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
+		if strings.Contains(stack, "bulkload/") && !strings.Contains(stack, "testing.tRunner") && !strings.Contains(stack, "internal/testleak.") {
+			ours = append(ours, stack)
+		}
+	}
+	return ours
+}

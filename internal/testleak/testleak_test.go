@@ -1,0 +1,22 @@
+package testleak_test
+
+import (
+	"strings"
+	"testing"
+
+	"bulkload/internal/testleak"
+)
+
+// waiting is what a goroutine of this module does.
+func waiting(end chan bool) { <-end }
+
+func TestOursFindsAGoroutine(t *testing.T) {
+	testleak.Check(t)
+	end := make(chan bool)
+	go waiting(end)
+	ours := testleak.Ours()
+	if len(ours) != 1 || !strings.Contains(ours[0], "waiting") {
+		t.Errorf("%d goroutines: %s", len(ours), strings.Join(ours, "\n\n"))
+	}
+	close(end)
+}

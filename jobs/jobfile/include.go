@@ -1,0 +1,185 @@
+package jobfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const includeKey = "include"
+
+// maxIncludes bounds how deep files may include each other.
+const maxIncludes = 20
+
+// including is a file of a job that is being read, and those that led to it.
+type including struct {
+	path string
+	by   *including // nil for the job file
+}
+
+// chain lists the files from the job file on.
+func (in *including) chain() (all []string) {
+	for at := in; at != nil; at = at.by {
+		all = append(all, at.path)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// include gives a mapping with what the files of its key include say, where it says nothing itself. Mappings are merged key
+// by key, everything else is replaced; of several files the later one wins.
+func (d *document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
+	if n.Kind != yaml.MappingNode {
+		return n, nil
+	}
+	merged := *n
+	merged.Content = nil
+	var value *yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Value == includeKey {
+			if value != nil {
+				d.fail(key, "include stands twice; write a list: include: [a.yaml, b.yaml]")
+			}
+			value = n.Content[i+1]
+			continue
+		}
+		merged.Content = append(merged.Content, n.Content[i], n.Content[i+1])
+	}
+	if value == nil {
+		return n, nil
+	}
+	d.place(&merged, in)
+	result := &merged
+	for _, name := range slices.Backward(d.includes(value)) {
+		below, err := d.readIncluded(name, in)
+		if err != nil {
+			return nil, err
+		}
+		if below != nil {
+			result = d.fill(result, below)
+		}
+	}
+	return result, nil
+}
+
+// includes lists the files that the key include names.
+func (d *document) includes(value *yaml.Node) (names []item) {
+	value = resolve(value)
+	list := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		list = value.Content
+	}
+	s := &section{doc: d}
+	for _, n := range list {
+		text, ok := s.scalar(includeKey, n)
+		switch {
+		case ok && text == "":
+			d.fail(n, "include: is empty; name a file with keys of a job file, from this file's folder")
+		case ok:
+			names = append(names, item{text, resolve(n)})
+		}
+	}
+	return names
+}
+
+// readIncluded reads one included file; nil where it can't be, which is a problem of the file that includes it.
+func (d *document) readIncluded(name item, by *including) (*yaml.Node, error) {
+	path := name.text
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(by.path), path)
+	}
+	in := &including{path, by}
+	switch chain := by.chain(); {
+	case slices.ContainsFunc(chain, func(open string) bool { return sameFile(open, path) }):
+		d.fail(name.node, "include: the files include each other in a circle: %s", strings.Join(in.chain(), " → "))
+		return nil, nil
+	case len(chain) > maxIncludes:
+		d.fail(name.node, "include: more than %d files deep", maxIncludes)
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", path)
+	}
+	if err != nil {
+		d.fail(name.node, "include: %v", err)
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		d.fail(name.node, "include: %v", err)
+		return nil, nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	root, err := d.readRoot(path, f)
+	if err != nil {
+		return nil, err
+	}
+	d.placeAll(root, in)
+	if root.Kind != yaml.MappingNode {
+		d.fail(root, "the file is %s; a mapping of a job file's keys is wanted", kindName(root))
+		return nil, nil
+	}
+	return d.include(root, in)
+}
+
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// place remembers of a node in which included file it is.
+func (d *document) place(n *yaml.Node, in *including) {
+	if in.by == nil {
+		return
+	}
+	if d.files == nil {
+		d.files = map[*yaml.Node]string{}
+	}
+	d.files[n] = in.path
+}
+
+func (d *document) placeAll(n *yaml.Node, in *including) {
+	d.place(n, in)
+	for _, below := range n.Content {
+		d.placeAll(below, in)
+	}
+}
+
+// fill is a mapping with what another one has beside it, and so on in mappings that both have.
+func (d *document) fill(own, below *yaml.Node) *yaml.Node {
+	merged := *own
+	merged.Content = slices.Clone(own.Content)
+	if file, included := d.files[own]; included {
+		d.files[&merged] = file
+	}
+	for i := 0; i+1 < len(below.Content); i += 2 {
+		key, value := below.Content[i], below.Content[i+1]
+		at := -1
+		for k := 0; k+1 < len(own.Content) && at < 0; k += 2 {
+			if own.Content[k].Value == key.Value {
+				at = k + 1
+			}
+		}
+		switch {
+		case at < 0:
+			merged.Content = append(merged.Content, key, value)
+		case resolve(own.Content[at]).Kind == yaml.MappingNode && resolve(value).Kind == yaml.MappingNode:
+			merged.Content[at] = d.fill(resolve(own.Content[at]), resolve(value))
+		}
+	}
+	return &merged
+}
+
+// file is the name of the file that a node is in.
+func (d *document) file(n *yaml.Node) string {
+	if name, included := d.files[n]; included {
+		return name
+	}
+	return d.path
+}

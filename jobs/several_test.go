@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/progress"
+)
+
+// TestWorst: of several failures the one counts that needs a person most.
+func TestWorst(t *testing.T) {
+	kinds := []failure.Kind{failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage, failure.Interrupted, failure.Later, failure.NotYet}
+	j := &jobfile.Job{Path: "a.yaml", Date: date20}
+	for i, a := range kinds {
+		for k, b := range kinds {
+			r := &several{series: []seriesResult{{job: j, err: failure.New(a, errors.New("x"))}, {job: j}, {job: j, err: failure.New(b, errors.New("y"))}}}
+			if got := failure.KindOf(r.err(context.Background())); got != kinds[min(i, k)] {
+				t.Errorf("%d and %d: %d", a, b, got)
+			}
+		}
+	}
+	r := &several{series: []seriesResult{{}, {}}}
+	if err := r.err(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRunsSideBySide: two jobs run at the same time give the files that each gives alone, and their progress adds up.
+func TestRunsSideBySide(t *testing.T) {
+	var all []Series
+	var alone []string
+	for range 2 {
+		dir := sampleDir(t, checkJob, 2000)
+		j := readCheck(t, dir, filepath.Join(dir, "alone"))
+		mustRun(t, j, options.Options{})
+		alone = append(alone, j.Output)
+		all = append(all, Series{readCheck(t, dir, filepath.Join(dir, "beside"))})
+	}
+	var atWork, most atomic.Int32
+	both := make(chan bool)
+	o := SeveralOptions{Parallel: 2}
+	o.WorkDir = t.TempDir()
+	var whole atomic.Int64
+	o.Watch = func(p progress.Progress) { whole.Store(max(whole.Load(), int64(1000*p.Whole))) }
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Planned { // each waits for the other here
+			if n := atWork.Add(1); n == 2 {
+				most.Store(n)
+				close(both)
+			}
+			<-both
+		}
+	}
+	s, err := RunSeveral(context.Background(), all, o)
+	if err != nil || s.Status != outcome.Done || len(s.Runs) != 2 || most.Load() != 2 {
+		t.Fatalf("%+v, %v, %d at a time", s, err, most.Load())
+	}
+	if whole.Load() < 900 || whole.Load() > 1000 {
+		t.Errorf("the progress ends at %d thousandths", whole.Load())
+	}
+	for i := range all {
+		sameFiles(t, "side by side", alone[i], all[i][0].Output)
+	}
+}
+
+// TestStoppedRange: a range that is stopped names what it did not begin, and the same command goes on there.
+func TestStoppedRange(t *testing.T) {
+	dir := sampleDir(t, checkJob, 400)
+	var range3 Series
+	for i := range 3 {
+		date := date20.AddDate(0, 0, i)
+		if i > 0 {
+			if err := os.CopyFS(filepath.Join(dir, "in", date.Format(time.DateOnly)), os.DirFS(filepath.Join(dir, "in/2026-11-20"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j, err := jobfile.Read(filepath.Join(dir, "check.yaml"), jobfile.ReadOptions{Date: date})
+		if err != nil {
+			t.Fatal(err)
+		}
+		range3 = append(range3, j)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o := SeveralOptions{}
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Sorted {
+			cancel()
+		}
+	}
+	s, err := RunSeveral(ctx, []Series{range3, range3[:1]}, o)
+	if failure.KindOf(err) != failure.Interrupted || len(s.Runs) != 1 ||
+		!strings.Contains(err.Error(), "check.yaml for 2026-11-20: stopped") || !strings.Contains(err.Error(), "(2 more dates, 2026-11-21 to 2026-11-22, were not begun)") ||
+		!strings.Contains(err.Error(), "check.yaml for 2026-11-20: stopped before it began") {
+		t.Errorf("%d runs, %v", len(s.Runs), err)
+	}
+	s, err = RunSeveral(context.Background(), []Series{range3}, SeveralOptions{})
+	if err != nil || len(s.Runs) != 3 || s.Runs[2].Books.Written != 400 {
+		t.Errorf("the same again: %+v, %v", s, err)
+	}
+}

@@ -1,0 +1,142 @@
+"""Checks jobs/airflow: airflow_check.py 2|3|real FOLDER.
+
+2 and 3 put as much of that Airflow in the DAGs' way as they touch; real uses the one that is installed. FOLDER has a
+bin/bulkload that ends with the code in the file "code" and writes its arguments to "called".
+"""
+
+import json
+import logging
+import os
+import sys
+import types
+
+layout, folder = sys.argv[1], sys.argv[2]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "airflow"))
+made = []
+
+
+def module(name, **content):
+    m = types.ModuleType(name)
+    m.__dict__.update(content)
+    sys.modules[name] = m
+
+
+class Dag:
+    def __init__(self, **given):
+        self.given, self.tasks = given, []
+        made.append(self)
+
+    def __enter__(self):
+        made[-1].open = True
+        return self
+
+    def __exit__(self, *_):
+        self.open = False
+
+
+class Base:
+    log = logging.getLogger("task")
+
+    def __init__(self, **given):
+        self.task_id, self.retries = given["task_id"], given.get("retries", 0)
+        known = {"task_id", "retries", "retry_delay", "execution_timeout", "max_active_tis_per_dag"}
+        assert set(given) <= known, given
+        if made:
+            made[-1].tasks.append(self)
+
+    @classmethod
+    def partial(cls, **given):
+        return types.SimpleNamespace(expand=lambda **more: cls(**given, **more))
+
+
+def stub():
+    class Error(Exception):
+        pass
+
+    class Fail(Error):
+        pass
+
+    class Skip(Error):
+        pass
+
+    def task(f):
+        task.functions[f.__name__] = f
+        return lambda **_: f.__name__
+
+    task.functions = {}
+    module("airflow")
+    module("airflow.exceptions", AirflowException=Error, AirflowFailException=Fail, AirflowSkipException=Skip)
+    module("airflow.timetables")
+    module("airflow.timetables.interval", CronDataIntervalTimetable=lambda cron, timezone: (cron, timezone))
+    param = lambda value, **_: value
+    if layout == "3":
+        module("airflow.sdk", BaseOperator=Base, DAG=Dag, Param=param, task=task)
+    else:
+        sys.modules["airflow"].DAG = Dag
+        module("airflow.models", BaseOperator=Base)
+        module("airflow.models.param", Param=param)
+        module("airflow.decorators", task=task)
+    return task.functions
+
+
+functions = stub() if layout != "real" else None
+
+import bulkload_nights  # noqa: E402
+from airflow.exceptions import AirflowException, AirflowFailException, AirflowSkipException  # noqa: E402
+from bulkload_operator import BulkloadOperator  # noqa: E402
+
+
+def check_dags():
+    repository = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    for job in bulkload_nights.TABLES.values():
+        assert os.path.exists(os.path.join(repository, job)), job
+    if functions is None:
+        return
+    nights, history = made
+    assert nights.given["dag_id"] == "bulkload_nights" and nights.given["schedule"] == ("10 2 * * *", "Asia/Shanghai")
+    assert [t.job for t in nights.tasks] == list(bulkload_nights.TABLES.values())
+    assert all(t.retries == 18 and "in_timezone('Asia/Shanghai') | ds" in t.date for t in nights.tasks)
+    assert [(t.task_id, t.date) for t in history.tasks] == [("check", "days"), ("opinion", "days")], history.tasks
+    days = functions["days"]
+    assert days(params={"from": "2026-10-30", "to": "2026-11-02"}) == ["2026-10-30", "2026-10-31", "2026-11-01", "2026-11-02"]
+    for bad in ({"from": "2026-11-02", "to": "2026-11-01"}, {"from": "2020-01-01", "to": "2026-11-01"}):
+        try:
+            days(params=bad)
+        except ValueError:
+            continue
+        raise AssertionError(bad)
+
+
+def outcome(code, missing="fail", try_number=1):
+    """What the operator makes of an exit code."""
+    with open(os.path.join(folder, "code"), "w") as f:
+        f.write(str(code))
+    made.clear()
+    op = BulkloadOperator(task_id="check", job="job.yaml", date="2026-11-20", missing=missing, cwd=folder, retries=3, flags=["--force"],
+                          env={"HADOOP_CONF_DIR": "/conf"})
+    try:
+        result = op.execute({"ti": types.SimpleNamespace(try_number=try_number)})
+    except AirflowSkipException:
+        return "skip"
+    except AirflowFailException as e:
+        assert str(code) in str(e) and "what is wrong" in str(e), e
+        return "fail"
+    except AirflowException as e:
+        return "again"
+    assert len(json.dumps(result)) <= 2048 and result["rows_written"] == 3000, result
+    return "done"
+
+
+def check_codes():
+    for code, want in {0: "done", 1: "fail", 2: "fail", 3: "fail", 4: "again", 5: "fail", 6: "fail", 66: "again", 75: "again"}.items():
+        got = outcome(code)
+        assert got == want, f"exit code {code}: {got}, want {want}"
+    assert outcome(66, "skip", 3) == "again" and outcome(66, "skip", 4) == "skip" and outcome(75, "skip", 4) == "again"
+    assert outcome("kill", "skip") == "again"
+    with open(os.path.join(folder, "called")) as f:
+        assert f.read() == "/conf run job.yaml --date 2026-11-20 --log text --json=summary --force\n"
+
+
+check_dags()
+check_codes()
+print("checked", layout)

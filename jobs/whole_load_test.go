@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/internal/testrand"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
+	"bulkload/jobs/verify"
+)
+
+// everyCall asks for every call of storage in TestEveryCallOfALoadFails, not for some of them.
+const everyCall = "BULKLOAD_EVERY_CALL"
+
+// TestEveryCallOfALoadFails lets the n-th call of storage fail over a whole run with its load, for the first n, the last, and
+// twelve of those between them. The run ends well, or with an error that names the fault, of a kind that is documented; then
+// the same command ends well, and in the end the table has the rows of all nights, and no others.
+func TestEveryCallOfALoadFails(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9")
+	calls := l.nightWithFault(t, "2026-01-01", 0)
+	if calls < 50 {
+		t.Fatalf("a run with its load has %d calls of storage", calls)
+	}
+	nights := []string{"2026-01-01"}
+	for i, n := range faultsOf(t, calls) {
+		night := time.Date(2026, 1, 2+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+		l.nightWithFault(t, night, n)
+		nights = append(nights, night)
+	}
+	var cells int64
+	for _, night := range nights {
+		r, err := verify.Job(t.Context(), l.job(t, night), l.options(), true)
+		if err != nil || r.Rows != nightRows {
+			t.Errorf("night %s: %+v, %v", night, r, err)
+			continue
+		}
+		cells += r.Cells
+	}
+	if got := int64(strings.Count(l.oracle(t, "scan", l.table), "\n")); got != cells {
+		t.Errorf("the table has %d cells, and the nights %d", got, cells)
+	}
+}
+
+// nightRows are the rows of a night.
+const nightRows = 40
+
+// faultsOf are the calls that are to fail.
+func faultsOf(t *testing.T, calls int64) []int64 {
+	t.Helper()
+	var all []int64
+	for n := int64(1); n <= calls; n++ {
+		all = append(all, n)
+	}
+	if os.Getenv(everyCall) != "" {
+		return all
+	}
+	const some = 12
+	between := all[1 : calls-1]
+	testrand.New(t).Shuffle(len(between), func(i, j int) { between[i], between[j] = between[j], between[i] })
+	picked := append([]int64{1, calls}, between[:some]...)
+	slices.Sort(picked)
+	return picked
+}
+
+// nightWithFault runs a night of its own while the n-th call of storage fails (0: none does), and again without a fault where
+// that ended with an error. It gives how many calls the first run had.
+func (l *live) nightWithFault(t *testing.T, date string, n int64) (calls int64) {
+	t.Helper()
+	l.night(t, date, nightRows, uint64(n))
+	f := new(fault)
+	f.left.Store(n)
+	o := l.options()
+	o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
+	_, err := Run(context.Background(), l.job(t, date), o)
+	calls = n - f.left.Load()
+	what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
+	if n > 0 {
+		t.Logf("%s: %v", what, err)
+	}
+	if err == nil {
+		return calls
+	}
+	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
+		t.Errorf("%s: kind %d: %v", what, kind, err)
+	}
+	if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
+		l.removeLock(t, date)
+	}
+	if _, err := Run(context.Background(), l.job(t, date), l.options()); err != nil {
+		t.Errorf("%s: the same command again: %v", what, err)
+	}
+	return calls
+}
+
+// removeLock deletes the lock of an output, where there is one.
+func (l *live) removeLock(t *testing.T, date string) {
+	t.Helper()
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, dir, err := s.Resolve(l.out+"/"+date, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
