@@ -63,7 +63,7 @@ func (d *blockDecoder) trimRowIndex() {
 	}
 	rows := int64(binary.BigEndian.Uint32(b[cells:]))
 	if cells+4+4*rows+4 != int64(len(b)) {
-		d.in.fail("row index of %d rows does not fill the block behind %d bytes of cells", rows, cells)
+		d.in.fail("row index of %d rows does not fill the block after %d bytes of cells", rows, cells)
 		return
 	}
 	d.in.truncate(int(cells))

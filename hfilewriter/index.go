@@ -96,7 +96,7 @@ func parseNonRoot(payload []byte) ([]indexEntry, error) {
 		entries[i].key = c.bytes(at[i+1] - at[i] - indexEntryLen)
 	}
 	if c.at != len(payload) {
-		c.fail("%d bytes behind the last entry", len(payload)-c.at)
+		c.fail("%d bytes after the last entry", len(payload)-c.at)
 	}
 	return entries, c.err
 }
@@ -137,7 +137,7 @@ func parseRoot(payload []byte, n int64, leaves bool) (entries []indexEntry, mid 
 		mid = &midKey{leaf: c.handle(), entry: int(c.uint32())}
 	}
 	if c.at != len(payload) {
-		c.fail("%d bytes behind the last root entry", len(payload)-c.at)
+		c.fail("%d bytes after the last root entry", len(payload)-c.at)
 	}
 	return entries, mid, c.err
 }

@@ -163,7 +163,7 @@ func (s Settings) check() error {
 	case bloomNames[s.Bloom] == "":
 		return fmt.Errorf("settings name no known bloom type (%d)", s.Bloom)
 	case s.Bloom == BloomRowPrefix && (s.BloomPrefix < 1 || s.BloomPrefix > maxRowLen):
-		return fmt.Errorf("bloom type %s wants a prefix length of 1 to %d bytes, not %d", s.Bloom, maxRowLen, s.BloomPrefix)
+		return fmt.Errorf("bloom type %s needs a prefix length of 1 to %d bytes, not %d", s.Bloom, maxRowLen, s.BloomPrefix)
 	case s.BlockSize < 1 || s.BlockSize > 1<<30:
 		return fmt.Errorf("block size %d is not between 1 and %d", s.BlockSize, 1<<30)
 	case s.IndexBlockSize < 1 || s.IndexMinEntries < 2:

@@ -124,7 +124,7 @@ func (v *verifier) block(b *block) error {
 		v.rawTotal += headerLen + int64(b.rawSize)
 	}
 	if (b.offset >= v.r.trailer.loadOnOpenOffset) != (b.kind >= blockRootIndex) {
-		return fmt.Errorf("%w: it stands on the wrong side of the index root, which is at %d", ErrCorrupt, v.r.trailer.loadOnOpenOffset)
+		return fmt.Errorf("%w: it is on the wrong side of the index root, which is at %d", ErrCorrupt, v.r.trailer.loadOnOpenOffset)
 	}
 	switch b.kind {
 	case blockData, blockEncodedData:
@@ -252,7 +252,7 @@ func (v *verifier) checkCell(c *cell.Cell) error {
 	at := v.orderOf(c)
 	if at == outOfOrder {
 		p := v.prev.cell()
-		return fmt.Errorf("%w: it stands behind %s", ErrCorrupt, describe(&p))
+		return fmt.Errorf("%w: it follows %s", ErrCorrupt, describe(&p))
 	}
 	if at == newRow {
 		v.report.Rows++
@@ -432,7 +432,7 @@ func (d *expectedEntry) check(e indexEntry) error {
 		return err
 	}
 	if cell.Compare(&key, &first) > 0 {
-		return fmt.Errorf("%w: its key %s is behind the block's first, %s", ErrCorrupt, describe(&key), describe(&first))
+		return fmt.Errorf("%w: its key %s is after the block's first, %s", ErrCorrupt, describe(&key), describe(&first))
 	}
 	if d.before == nil {
 		if !bytes.Equal(e.key, d.key) {
@@ -442,7 +442,7 @@ func (d *expectedEntry) check(e indexEntry) error {
 	}
 	last, err := parseKey(d.before)
 	if err == nil && cell.Compare(&key, &last) <= 0 && !bytes.Equal(d.before, d.key) {
-		return fmt.Errorf("%w: its key %s is not behind the block before, which ends with %s", ErrCorrupt, describe(&key), describe(&last))
+		return fmt.Errorf("%w: its key %s is not after the block before, which ends with %s", ErrCorrupt, describe(&key), describe(&last))
 	}
 	return err
 }

@@ -97,7 +97,7 @@ var simpleEscapes = map[byte]byte{'t': '\t', 'n': '\n', 'r': '\r', 'b': '\b', 'f
 // escape parses what follows a backslash, and returns what is after it.
 func escape(s string) (char []byte, behind string, err error) {
 	if s == "" {
-		return nil, "", errors.New(`a backslash at the end stands for nothing; write \\ for a backslash`)
+		return nil, "", errors.New(`a backslash at the end means nothing; write \\ for a backslash`)
 	}
 	if b, ok := simpleEscapes[s[0]]; ok {
 		return []byte{b}, s[1:], nil
@@ -114,7 +114,7 @@ func escape(s string) (char []byte, behind string, err error) {
 	case s[0] >= '1' && s[0] <= '3':
 		return numbered(s, 0, 3, 3, 8)
 	}
-	return nil, "", fmt.Errorf(`\%s is no notation; there are \x01, \001, \0x01, \t, \n, \r and \\`, firstRune(s))
+	return nil, "", fmt.Errorf(`\%s is not a notation; there are \x01, \001, \0x01, \t, \n, \r and \\`, firstRune(s))
 }
 
 func firstRune(s string) string {
@@ -142,7 +142,7 @@ func numbered(s string, from, least, most, base int) (char []byte, behind string
 		return nil, "", err
 	}
 	if n > 0x7f && s[0] != 'x' {
-		return nil, "", fmt.Errorf(`%s is no single byte in UTF-8: write %s for the character, or \x.. for a byte`,
+		return nil, "", fmt.Errorf(`%s is not a single byte in UTF-8: write %s for the character, or \x.. for a byte`,
 			notation, FormatDelimiter([]byte(string(rune(n)))))
 	}
 	return []byte{byte(n)}, s[end:], nil

@@ -24,8 +24,8 @@ func TestParseDelimiter(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		``: "at least one byte", `020`: `\x10`, `001`: `\x01`, `01`: `\x01`, `10`: `\x10`, `9`: `\x09`, `^A`: `\x01`, `^P`: `\x10`, `x10`: `\x10`, `t`: `\t`, `n`: `\n`,
-		`\`: "at the end", `\x1`: "1 digits, want 2", `\xg1`: "0 digits", `\16`: "want 3", `\q`: `\q is no notation`, `\|`: "no notation", `\8`: "no notation",
-		`\u00e9`: `\xc3\xa9`, `\0xFE`: `\xc3\xbe`, `\377`: "UTF-8", `0xzz`: "two hex digits", `0x011`: "two hex digits", `\400`: "no notation", `\规`: `\规 is`,
+		`\`: "at the end", `\x1`: "1 digits, want 2", `\xg1`: "0 digits", `\16`: "want 3", `\q`: `\q is not a notation`, `\|`: "not a notation", `\8`: "not a notation",
+		`\u00e9`: `\xc3\xa9`, `\0xFE`: `\xc3\xbe`, `\377`: "UTF-8", `0xzz`: "two hex digits", `0x011`: "two hex digits", `\400`: "not a notation", `\规`: `\规 is`,
 	} {
 		got, err := ParseDelimiter(text)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -35,7 +35,7 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 			return r.wrapOutput(w, err)
 		}
 	}
-	o.Infof("%v; it was loaded before, and the table serves it", cause)
+	o.Infof("%v; it was loaded earlier, and the table serves it", cause)
 	summary.setStatus()
 	return nil
 }

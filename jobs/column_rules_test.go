@@ -118,7 +118,7 @@ func TestRules(t *testing.T) {
 			"1|1970-01-01 00:00:02.0|x\n2|1970-01-01T00:00:00.003+00:00|y\n3|\\N|z\n4|1970-01-01|z\n5|1969-12-31|z\n6|soon|z\n",
 			[]string{"1 f:b @2000 =x", "2 f:b @3 =y"}, books.Books{Read: 6, Written: 2, Rejected: 4}, `"column":"a","reason":"null, and the timestamp comes from it"`},
 		"timestamps in seconds": {"timestamp: column:a\ncolumns_map: {a: {type: timestamp, format: seconds}}\ncells: [b]", "1|1|x\n2|253402300800|y\n", []string{"1 f:b @1000 =x"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp behind the year 9999; is it in another unit`},
+			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp after the year 9999; is it in another unit`},
 		"timestamps of a long": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|77|x\n2|0|y\n", []string{"1 f:b @77 =x"},
 			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"not after 1970-01-01T00:00:00Z`},
 		"the last of a row wins, whatever its timestamp": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|9|x\n1|7|y\n2|5|z\n2|5|z\n2|6|z\n",

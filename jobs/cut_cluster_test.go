@@ -162,10 +162,10 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 	mustRun(t, l.job(t, night20), o)
 	for _, setting := range []string{"DATA_BLOCK_ENCODING=NONE", "COMPRESSION=GZ", "BLOOMFILTER=ROWCOL", "BLOCKSIZE=8192"} {
 		l.oracle(t, "alter", l.table, "f", setting)
-		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
+		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered after") {
 			t.Errorf("%s: %v", setting, err)
 		}
-		if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered since") {
+		if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered after") {
 			t.Errorf("load DIR, %s: %v", setting, err)
 		}
 	}

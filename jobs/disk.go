@@ -121,7 +121,7 @@ func (w *outputRun) outputDisk() (diskNeed, bool) {
 	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
-		w.out.Options.Warnf("the room for the output is not known: %v", err)
+		w.out.Options.Warnf("the free space of the output is not known: %v", err)
 		return output, false
 	}
 	return output, true

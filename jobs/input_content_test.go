@@ -40,7 +40,7 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 			if err != nil || s.Status != outcome.Nothing || s.Run.ID != first.Run.ID {
 				t.Fatalf("%s: %s, run %s, %v", what, s.Status, s.Run.ID, err)
 			}
-			if again := strings.Contains(strings.Join(said, "\n"), "reading them to see"); what == "" && again {
+			if again := strings.Contains(strings.Join(said, "\n"), "reading them again to compare"); what == "" && again {
 				t.Errorf("the input is read again: %q", said)
 			}
 			what = ""

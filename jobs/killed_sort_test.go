@@ -498,12 +498,12 @@ func TestUselessCheckpoints(t *testing.T) {
 		"the first run lost": {func(kept string) { _ = os.Remove(run(kept, 1)) }, "no such file", false},
 		"the last run lost":  {func(kept string) { _ = os.Remove(run(kept, -1)) }, "going on with", true},
 		"a cut run":          {func(kept string) { change(run(kept, 1), func(b []byte) []byte { return b[:len(b)-1] }) }, "bytes and had", false},
-		"a changed run":      {func(kept string) { change(run(kept, -1), flip(-10)) }, "steps that an earlier process has recorded", true},
+		"a changed run":      {func(kept string) { change(run(kept, -1), flip(-10)) }, "checkpoints that an earlier process recorded", true},
 		"changed rejects":    {func(kept string) { change(one(kept, "rejects-*"), flip(20)) }, "has changed", true},
 		"a block lost with the machine": {func(kept string) {
 			change(run(kept, -1), flip(5000))
 			rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
-		}, "steps that an earlier process has recorded", true},
+		}, "checkpoints that an earlier process recorded", true},
 		"the machine went down": {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" }) }, "going on with", true},
 		"another program":       {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Program = "x" }) }, "another bulkload", false},
 		"other regions":         {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Outputs[0].Regions = "x" }) }, "regions have changed", false},

@@ -93,7 +93,7 @@ func TestWaitForTheInput(t *testing.T) {
 	if n := strings.Count(said, "waiting for the input"); n != 5 { // at the beginning, and after each of four minutes
 		t.Errorf("%d notes\n%s", n, said)
 	}
-	for _, want := range []string{"at most 2h0m0s: the input file://", "is not there", "has no file yet", "2m0s so far", "must not change for 1m0s"} {
+	for _, want := range []string{"at most 2h0m0s: the input file://", "does not exist", "has no file yet", "2m0s so far", "must not change for 1m0s"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nothing is said of %q:\n%s", want, said)
 		}

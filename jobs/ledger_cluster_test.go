@@ -155,7 +155,7 @@ func TestArchivedInput(t *testing.T) {
 	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
-	if _, err := Run(context.Background(), l.job(t, "2026-11-19"), l.options()); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "is not there") {
+	if _, err := Run(context.Background(), l.job(t, "2026-11-19"), l.options()); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a night that never was: %v", err)
 	}
 }

@@ -207,7 +207,7 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		"a null for a file":    {`"files":[`, `"files":[null,`, "slice 0 of region 0, entry 0 of the slices: file 0: "},
 		"a null for all files": {`"files":[{`, `"files":[null],"x":[{`, "file 0: "},
 		"a path out of it":     {`"path":"f/`, `"path":"../`, "is not the family and 32 hex digits"},
-		"another family":       {`"family":"f"`, `"family":"..",  "x":"f"`, "no name of a family"},
+		"another family":       {`"family":"f"`, `"family":"..",  "x":"f"`, "not the name of a family"},
 		"no bytes":             {`"bytes":`, `"bytes":0,"x":`, "has 0 bytes"},
 		"fewer rows than none": {`"books":{"rows":`, `"books":{"rows":-`, "its books are"},
 		"another region":       {`{"region":0`, `{"region":7`, "there are 1 regions"},

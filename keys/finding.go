@@ -28,8 +28,8 @@ const (
 	FindingUnusedQuery     = "unused-query"   // a query column is not in the prefix
 	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
 	FindingUnpadded        = "unpadded"       // numbers of varying width don't sort by size
-	FindingComplement      = "complement"     // desc from a base that values may exceed
-	FindingSignedBinary    = "signed-binary"  // negative numbers sort after positive ones
+	FindingComplement      = "complement"     // desc from a number that values may be greater than
+	FindingSignedBinary    = "signed-binary"  // negative numbers sort after the positive ones
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 
@@ -89,7 +89,7 @@ func (f *findings) first() {
 			"it falls with time: all new rows go to the table's first region, and its RegionServer does all the work", spread)
 	case n.order == Ascending:
 		f.addPart(FindingMonotonic, false, p,
-			"it is a number: where it is handed out in sequence, all new rows go to the table's last region", spread)
+			"it is a number: if it is assigned in sequence, all new rows go to the table's last region", spread)
 	}
 }
 
@@ -109,7 +109,7 @@ func (f *findings) part(i int) {
 		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count),
 			"salt(x, n) of a column that readers have takes one")
 	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
-		f.addPart(FindingLateSalt, false, p, "it doesn't stand in front, so it spreads only rows that begin alike", "put it first")
+		f.addPart(FindingLateSalt, false, p, "it is not at the beginning, so it spreads only rows that begin alike", "put it first")
 	}
 	if i > 0 {
 		f.neighbours(&f.expr.parts[i-1], p)
@@ -126,7 +126,7 @@ func (f *findings) neighbours(before, p *part) {
 		return
 	}
 	f.add(FindingNoSeparator, true, f.expr.text[before.start:p.end], before.start,
-		`neither has a fixed width and nothing stands between them: "1"+"23" and "12"+"3" are one key`,
+		`neither has a fixed width and nothing is between them: "1"+"23" and "12"+"3" are one key`,
 		"put a separator such as '-' between them, or give the first a width: pad(x, width)")
 }
 
@@ -152,7 +152,7 @@ func (f *findings) query(columns []string) {
 	if !last.width.Fixed() && len(q.parts) < len(f.expr.parts) {
 		f.addPart(FindingOpenPrefix, true, last,
 			`a query's prefix ends with it and it has no fixed width: a scan for "12" reads the rows of "123", too, and drops them`,
-			"put a separator such as '-' behind it, or pad(x, width)")
+			"put a separator such as '-' after it, or pad(x, width)")
 	}
 	f.unused(q, columns)
 }
@@ -165,6 +165,6 @@ func (f *findings) unused(q *Query, columns []string) {
 		}
 		f.add(FindingUnusedQuery, true, f.expr.text[q.parts[0].start:q.parts[len(q.parts)-1].end], q.parts[0].start,
 			fmt.Sprintf("it is all that the query columns determine, without %s: all rows that begin so are read, and those of another %s dropped",
-				name, name), fmt.Sprintf("put %s in the key right behind it", name))
+				name, name), fmt.Sprintf("put %s in the key right after it", name))
 	}
 }

@@ -18,7 +18,7 @@ func (f *findings) calls(t *term) {
 		f.complement(t, n)
 	case "int64", "int32":
 		if n.content == contentWhole || n.content == contentNumber {
-			f.addCall(FindingSignedBinary, false, t, "negative numbers sort behind the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)",
+			f.addCall(FindingSignedBinary, false, t, "negative numbers sort after the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)",
 				"nothing, where there are none")
 		}
 	}

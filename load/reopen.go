@@ -150,7 +150,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	list := make([]HFile, len(files))
 	for i, f := range files {
 		if list[i] = f.HFile; len(f.Probes) == 0 {
-			return nil, nil, fmt.Errorf("no cells of file %s are known, so nobody can tell whether the table serves it", f.URI)
+			return nil, nil, fmt.Errorf("no cells of file %s are known, so it is not known whether the table serves it", f.URI)
 		}
 	}
 	name := l.table.String()

@@ -200,7 +200,7 @@ func TestKerberosIsNotGivenUp(t *testing.T) {
 			c.Close()
 			t.Fatal("connected")
 		}
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "the server wants no Kerberos") {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "the server does not use Kerberos") {
 			t.Error(err)
 		}
 	}

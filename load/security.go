@@ -74,7 +74,7 @@ func identifySimple(conf *siteconf.Conf, who Identity, protections []sasl.Protec
 
 func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Protection) (string, hbase.Options, error) {
 	if who.Login == nil {
-		return "", hbase.Options{}, refuseProperty(conf, authenticationProperty, "the cluster wants Kerberos: set hbase.kerberos in the job, or run kinit")
+		return "", hbase.Options{}, refuseProperty(conf, authenticationProperty, "the cluster uses Kerberos: set hbase.kerberos in the job, or run kinit")
 	}
 	k := &hbase.Kerberos{Login: who.Login, Protections: protections, Principals: map[hbase.Service]string{
 		hbase.MasterService: conf.Get(masterProperty, ""), hbase.ClientService: conf.Get(regionServerProperty, "")}}

@@ -162,7 +162,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 // openPersistent reads a persistent run's footer. The blocks have checksums of their own.
 func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
 	if f.Name != filepath.Base(f.Name) || f.FooterLen < 0 || int64(f.FooterLen) > f.Size {
-		return nil, nil, errors.New("its record makes no sense")
+		return nil, nil, errors.New("its record contradicts itself")
 	}
 	in, err := store.Open(f.Name)
 	if err != nil {

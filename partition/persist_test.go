@@ -312,7 +312,7 @@ func TestSortEndsWithItsContext(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Sort(ctx); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "make room") {
+		if _, err := s.Sort(ctx); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "free some space") {
 			t.Errorf("kept %t: %v", keep, err)
 		}
 		if err := s.Discard(); err != nil {

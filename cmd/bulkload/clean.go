@@ -12,7 +12,7 @@ import (
 )
 
 type listCommand struct {
-	Dir string `arg:"" help:"The directory, in which outputs are looked for: a path or hdfs://…"`
+	Dir string `arg:"" help:"The directory to search for outputs: a path or hdfs://…"`
 }
 
 func (c *listCommand) do(_ context.Context, s *session) (report, error) {
@@ -25,10 +25,10 @@ func (c *listCommand) do(_ context.Context, s *session) (report, error) {
 }
 
 type cleanCommand struct {
-	Dir              string `arg:"" help:"The directory, in which outputs are looked for: a path or hdfs://…"`
-	OlderThan        age    `placeholder:"AGE" help:"Deletes outputs that were loaded so long ago, as the ledger remembers, with their rejects: 30d, 12h."`
-	RejectsOlderThan age    `placeholder:"AGE" help:"Deletes rejects that are so old, and what failed runs have left in the work folder."`
-	DryRun           bool   `short:"n" help:"Deletes nothing, and lists what would be deleted."`
+	Dir              string `arg:"" help:"The directory to search for outputs: a path or hdfs://…"`
+	OlderThan        age    `placeholder:"AGE" help:"Deletes outputs, with their rejects, that were loaded longer ago than this: 30d, 12h."`
+	RejectsOlderThan age    `placeholder:"AGE" help:"Deletes rejects that are older than this, and what failed runs left in the work folder."`
+	DryRun           bool   `short:"n" help:"Deletes nothing; lists what would be deleted."`
 }
 
 func (c *cleanCommand) do(ctx context.Context, s *session) (report, error) {
@@ -52,7 +52,7 @@ func (a *age) UnmarshalText(text []byte) error {
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is no age; write it as 30d or 12h", text)
+		return fmt.Errorf("%q is not an age; write it as 30d or 12h", text)
 	}
 	*a = age(d)
 	return nil

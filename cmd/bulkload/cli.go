@@ -14,15 +14,15 @@ import (
 
 // common are the flags of all verbs.
 type common struct {
-	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Bounds sort, open files and buffers together (default 512MiB)."`
-	WorkDir string            `placeholder:"DIR" help:"Where the sort spills to; the system's temporary folder."`
-	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml; else the job's, HADOOP_CONF_DIR and HBASE_CONF_DIR, /etc/hadoop/conf and /etc/hbase/conf."`
-	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property over the site files."`
+	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default 512MiB)."`
+	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
+	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
+	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
 	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
-	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv calls to servers and what is tried again, too."`
-	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes records with time and attributes to stderr, instead of lines for people and a bar."`
-	LogFile string            `placeholder:"FILE" help:"Appends these records to a file, too."`
+	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
+	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
+	LogFile string            `placeholder:"FILE" help:"Appends log records to a file."`
 
 	memory int64
 }
@@ -30,10 +30,10 @@ type common struct {
 type cli struct {
 	common `embed:""`
 
-	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads what is not done yet."`
+	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads whatever is not done yet."`
 	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes a region, splits, the create statement."`
-	Load    loadCommand    `cmd:"" help:"Hands an existing directory of HFiles to a table."`
-	Verify  verifyCommand  `cmd:"" help:"Holds HFiles, or the table, against the source; or checks a directory alone."`
+	Load    loadCommand    `cmd:"" help:"Loads an existing directory of HFiles into a table."`
+	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
@@ -54,14 +54,14 @@ type planCommand struct {
 	Job string `arg:"" help:"The job file."`
 	dated
 	ranged
-	Sample     *int64    `placeholder:"ROWS" help:"Reads so many rows, spread over the input, instead of all."`
-	Create     bool      `help:"Creates the table with those splits and settings."`
+	Sample     *int64    `placeholder:"ROWS" help:"Reads this many rows, spread over the input, instead of all."`
+	Create     bool      `help:"Creates the table with these splits and settings."`
 	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
-	Compare    *string   `placeholder:"KEY|FILE" help:"Plans another row key for the same input, or another job file, beside this one."`
-	Growth     string    `placeholder:"SIZE" help:"Input that a day brings; else that of this input, where its path holds $${date}."`
-	Now        time.Time `placeholder:"TIME" help:"Takes this for the present, RFC 3339, where cells are held against the table's TTL."`
+	Compare    *string   `placeholder:"KEY|FILE" help:"Plans a second row key for the same input, or a second job file, and compares."`
+	Growth     string    `placeholder:"SIZE" help:"Input a day, such as 20GiB (default this input, if its path has $${date})."`
+	Now        time.Time `placeholder:"TIME" help:"The time, in RFC 3339, that cells' ages are compared with the table's TTL at (default now)."`
 	SplitsFile string    `placeholder:"FILE" help:"Writes the splits, for SPLITS_FILE in HBase's shell."`
-	HTML       string    `name:"html" placeholder:"FILE" help:"Writes all that plan finds as a page with charts."`
+	HTML       string    `name:"html" placeholder:"FILE" help:"Writes everything that plan finds as a page with charts."`
 }
 
 func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
@@ -119,7 +119,7 @@ func isFile(text string) bool {
 }
 
 type loadCommand struct {
-	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder a family."`
+	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
 }
 
@@ -135,7 +135,7 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live  bool   `help:"Holds the table against the job's source, instead of the files."`
+	Live  bool   `help:"Compares the table, instead of the files, with the job's source."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and lists those that the source does not have."`
 }
 
@@ -172,8 +172,8 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 
 type inspectCommand struct {
 	File   string `arg:"" help:"The HFile: a path or hdfs://…"`
-	Blocks bool   `help:"Lists the blocks, too."`
-	Cells  bool   `help:"Prints the cells, too."`
+	Blocks bool   `help:"Also lists the blocks."`
+	Cells  bool   `help:"Also prints the cells."`
 }
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
@@ -196,7 +196,7 @@ type getCommand struct {
 	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
 	dated
 	From   string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
-	Output string `placeholder:"TABLE" help:"Which of several outputs; else the one with that directory, or with a query of so many columns."`
+	Output string `placeholder:"TABLE" help:"Which of several outputs (default the one with that directory, or with a query of that many columns)."`
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {

@@ -33,7 +33,7 @@ func (e *pageEntry) matches(message string) bool {
 			if i > 0 {
 				pattern.WriteString("(?s:.*)")
 			}
-			pattern.WriteString(regexp.QuoteMeta(piece))
+			pattern.WriteString(regexp.QuoteMeta(strings.TrimSpace(piece)))
 		}
 		if regexp.MustCompile(pattern.String()).MatchString(message) {
 			return true
@@ -43,7 +43,7 @@ func (e *pageEntry) matches(message string) bool {
 }
 
 var (
-	pageSection = regexp.MustCompile("(?m)^### (BL-[A-Z0-9-]+) \\(exit code ([0-9]+)\\)$")
+	pageSection = regexp.MustCompile(`(?m)^### (BL-[A-Z0-9-]+) \(exit code ([0-9]+)\)$`)
 	pageText    = regexp.MustCompile("(?m)^> (.*)$")
 )
 
@@ -200,7 +200,7 @@ func eachSource(t *testing.T, visit func(path string, source []byte)) {
 }
 
 // libraryTexts are texts of errors that the libraries of flags and of YAML make.
-var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "… must be one of … but got …"}
+var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "permission denied", "… must be one of … but got …"}
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
 
@@ -243,8 +243,14 @@ func constantText(e ast.Expr) string {
 	return ""
 }
 
+// leastFixed is how many bytes of a text on the page must not be …, so that it can't match just anything.
+const leastFixed = 7
+
 // inSource tells whether all pieces of a text between two … are in one text of the source.
 func inSource(texts []string, text string) bool {
+	if len(strings.ReplaceAll(text, "…", "")) < leastFixed {
+		return false
+	}
 	for _, candidate := range texts {
 		rest, ok := candidate, true
 		for _, piece := range strings.Split(text, "…") {

@@ -21,12 +21,12 @@ const exitHelp = `Exit codes:
   0   done: every row is readable in the table, or nothing had to be done
   1   failed
   2   the command line or the job file is wrong
-  3   more rejects than max_rejects
-  4   interrupted; the same command goes on
-  5   a person must act first: table, family or permission missing, foreign or changed content, rows gone
+  3   more records were rejected than max_rejects allows
+  4   interrupted; run the same command again to continue
+  5   a person must act first: a table, family or permission is missing, content is foreign or changed, rows are gone
   6   a difference or a damaged file was found
-  66  the input is not there yet, or not all of it
-  75  try again later: locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
+  66  the input does not exist yet, or is not complete
+  75  try again later: the output is locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
 
 // exitCode is the one place that gives failures their codes.
 func exitCode(err error) int {

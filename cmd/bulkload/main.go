@@ -145,7 +145,7 @@ func (s *session) finish(r report, err error) int {
 // parse reads the command line. helped is true if help was asked for and printed.
 func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
-	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and hands them to HBase.\n\n"+exitHelp),
+	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and loads them into HBase.\n\n"+exitHelp),
 		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }))
 	if err != nil {
 		return nil, "", false, err

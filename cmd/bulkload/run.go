@@ -15,11 +15,11 @@ type runCommand struct {
 	dated
 	ranged
 	Parallel   int            `default:"1" placeholder:"N" help:"Runs so many of several job files side by side, within --memory (default 1: one after the other)."`
-	Force      bool           `help:"Begins anew, whether the run there is finished or not."`
+	Force      bool           `help:"Starts over, even if the output's run is finished."`
 	NoLoad     bool           `help:"Stops before the load."`
-	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What becomes of a finished run whose input has changed: it is refused (fail, the default), or the input is written and loaded anew."`
-	Wait       time.Duration  `placeholder:"TIME" help:"Waits so long, such as 2h, for an input that is not there yet."`
-	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must not change before --wait takes them for complete, where the job has no require_success (default 1m)."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (the default), or reload: write and load it again."`
+	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default 1m)."`
 	metricsFlags
 }
 

@@ -230,7 +230,7 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	case !s.Load.Requested:
 		line(w, "load", "not asked for")
 	case status == jobs.StatusEmpty || s.Books.Written == 0:
-		line(w, "load", "nothing was loaded: there are no rows")
+		line(w, "load", "nothing to load: there are no rows")
 	case status == jobs.StatusNothing:
 		line(w, "load", "done before")
 	case len(s.Files) == 0:

@@ -337,7 +337,7 @@ func TestBzip2Refuses(t *testing.T) {
 		{"a table that is not there", b(func(b *bzBlock) { b.selector = 2 }), "a selector of a table that is not there"},
 		{"codes of 21 bits", b(func(b *bzBlock) { b.length = 21 }), "a code of 21 bits"},
 		{"codes of 31 bits", b(func(b *bzBlock) { b.length = 31 }), "a code of 31 bits"},
-		{"codes that are too short", b(func(b *bzBlock) { b.length = 2 }), "a table of codes that can't be told from each other"},
+		{"codes that are too short", b(func(b *bzBlock) { b.length = 2 }), "a table of ambiguous codes"},
 		{"a code of no symbol", b(func(b *bzBlock) { b.length = 20; b.symbol = 1<<20 - 1 }), "bits that are no code"},
 		{"a block without an end", b(func(b *bzBlock) { b.text = bytes.Repeat([]byte("ab"), 200); b.endless = true }), ""},
 		{"a run longer than the level", b(func(b *bzBlock) { b.longer = 100_001 }), "a block longer than its stream's level says"},

@@ -16,7 +16,7 @@ type huffman struct {
 	sorted [258]uint16
 }
 
-var errCodes = errors.New("a table of codes that can't be told from each other")
+var errCodes = errors.New("a table of ambiguous codes")
 
 // build makes the table of the codes of given lengths.
 func (h *huffman) build(lengths []byte) error {

@@ -105,7 +105,7 @@ func (l *lz4Frames) header() error {
 	case flags&2 != 0 || limit&0x8f != 0 || limit>>4 < 4:
 		return errors.New("the frame's header has bits that mean nothing")
 	case flags&1 != 0:
-		return errors.New("the frame wants a dictionary")
+		return errors.New("the frame needs a dictionary")
 	}
 	f.maxBlock = 64 << 10 << (2 * (int(limit>>4) - 4))
 	n := 2
@@ -206,7 +206,7 @@ func (l *lz4Frames) legacyBlock(size uint32, err error) error {
 	case size == lz4Magic || size == lz4LegacyMagic || size&^0xf == 0x184d2a50:
 		return l.begin(size)
 	case l.frame.lastWasPartly || int64(size) > int64(lz4.CompressBlockBound(lz4LegacyBlock)):
-		return errors.New("what stands behind the last block is no frame")
+		return errors.New("what follows the last block is not a frame")
 	}
 	if err := l.readData(int(size)); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (e *endsFile) Read(p []byte) (int, error) {
 	n, err := e.text.Read(p)
 	if errors.Is(err, io.EOF) {
 		if _, more := e.in.Peek(1); more == nil {
-			return n, errors.New("there is more behind the end of the stream")
+			return n, errors.New("there is more after the end of the stream")
 		}
 	}
 	return n, err

@@ -291,7 +291,7 @@ func TestLZ4FramesRefused(t *testing.T) {
 		{"a reserved flag", frame(lz4Header(0x62, 0x40), stored("abc"), end), "the frame's header has bits that mean nothing"},
 		{"blocks of size 3", frame(lz4Header(0x60, 0x30), stored("abc"), end), "the frame's header has bits that mean nothing"},
 		{"blocks of size 8", frame(lz4Header(0x60, 0xc0), stored("abc"), end), "the frame's header has bits that mean nothing"},
-		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "the frame wants a dictionary"},
+		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "the frame needs a dictionary"},
 		{"another sum of the header", frame([]byte("\x04\x22\x4d\x18\x60\x40\x00"), stored("abc"), end), "the checksum of the frame's header is wrong"},
 		{"another sum of a block", frame(lz4Header(0x70, 0x40), stored("abc"), end, end), "the checksum of a block is wrong"},
 		{"another sum of the text", frame(lz4Header(0x64, 0x40), stored("abc"), end, end), "the checksum of a frame's text is wrong"},
@@ -301,8 +301,8 @@ func TestLZ4FramesRefused(t *testing.T) {
 		{"no end", frame(lz4Header(0x60, 0x40), stored("abc")), "end too early"},
 		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), "end too early"},
 		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), "end too early"},
-		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "what stands behind the last block is no frame"},
-		{"a legacy block after a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what stands behind the last block is no frame"},
+		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "what follows the last block is not a frame"},
+		{"a legacy block after a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what follows the last block is not a frame"},
 	} {
 		got, err := unpacked(c.content, LZ4Frames, 1<<20)
 		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

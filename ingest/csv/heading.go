@@ -92,7 +92,7 @@ func find(names []string, name string) (int, error) {
 			continue
 		}
 		if slices.ContainsFunc(names[i+1:], same) {
-			return 0, fmt.Errorf("column %s stands there twice; give it another name in the query", name)
+			return 0, fmt.Errorf("column %s is there twice; give it another name in the query", name)
 		}
 		return i, nil
 	}

@@ -92,7 +92,7 @@ func TestCharsetOfDelimiters(t *testing.T) {
 		{"|", "\n", ""},
 		{"\x01", "\x10", ""},
 		{",", "|", "the record delimiter | may be the second byte"},
-		{"\xff", "\n", `the field delimiter \xff is no text in gbk`},
+		{"\xff", "\n", `the field delimiter \xff is not text in gbk`},
 	} {
 		form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, "gbk")}
 		if err := form.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

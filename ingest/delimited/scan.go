@@ -41,7 +41,7 @@ type span struct {
 	escaped    bool // holds escapes
 }
 
-var errMore = errors.New("the record goes on behind the buffer")
+var errMore = errors.New("the record continues after the buffer")
 
 // badSyntax says what is wrong in a record, and where.
 type badSyntax struct {

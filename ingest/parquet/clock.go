@@ -56,7 +56,7 @@ func (c *clock) append(dst []byte, seconds, nanos int64) (out []byte, problem st
 		return dst, problemYear
 	}
 	if c.julian && c.location != nil && seconds < gregorianDay*secondsOfDay {
-		return dst, "before 1582-10-15 in a file of an old Spark: its clock is known in UTC only; set the zone to UTC or write the file anew"
+		return dst, "before 1582-10-15 in a file of an old Spark: its clock is known in UTC only; set the zone to UTC or write the file again"
 	}
 	shown := c.shift(seconds)
 	day := floorDiv(shown, secondsOfDay)

@@ -109,7 +109,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	for _, c := range foot.columns {
 		if odd[c.leaf] {
 			return nil, refusef(errcode.ParquetUnsupported, "column %s: its type has an annotation that this program does not know, or that contradicts it; "+
-				"write the file anew with another type, or leave the column out", c.name)
+				"write the file again with another type, or leave the column out", c.name)
 		}
 	}
 	if foot.groups, err = rowGroups(meta, foot.columns, end); err != nil {
@@ -122,7 +122,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 func findFooter(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
-		return 0, 0, refusef(errcode.ParquetForm, "it has %d bytes and is no Parquet file", size)
+		return 0, 0, refusef(errcode.ParquetForm, "it has %d bytes and is not a Parquet file", size)
 	}
 	var head [len(magic)]byte
 	var tail [tailLength]byte
@@ -136,7 +136,7 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 		return 0, 0, refusef(errcode.ParquetForm, "it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return 0, 0, refusef(errcode.ParquetForm, "it is no complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return 0, 0, refusef(errcode.ParquetForm, "it is not a complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
 	length = int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length

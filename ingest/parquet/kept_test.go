@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 		"no such column":        {"small", []string{"id", "txet"}, "it has no column txet; did you mean text?"},
 		"other case":            {"small", []string{"ID"}, ""},
 		"no such column at all": {"small", []string{"merchandise"}, "it has no column merchandise; it has id, text, price, at, ratio, flag"},
-		"source":                {"kept.py", []string{"id"}, "it is no complete Parquet file: it begins with"},
+		"source":                {"kept.py", []string{"id"}, "it is not a complete Parquet file: it begins with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := "testdata/" + c.file

@@ -208,7 +208,7 @@ func (p *pages) count(h *pageHeader, data []byte) (present, at int, err error) {
 		return int(h.values), 0, nil
 	}
 	if h.levels != parquet.Encodings.RLE {
-		return 0, 0, fmt.Errorf("its definition levels have encoding %s; write the file anew with a current program", h.levels)
+		return 0, 0, fmt.Errorf("its definition levels have encoding %s; write the file again with a current program", h.levels)
 	}
 	n, err := levelsLength(data)
 	if err != nil {

@@ -27,7 +27,7 @@ const maxDepth = 32
 
 var (
 	errShort  = errors.New("it ends too early")
-	errThrift = errors.New("it is no structure of Thrift's compact protocol")
+	errThrift = errors.New("it is not a structure of Thrift's compact protocol")
 )
 
 // compact walks over a structure of Thrift's compact protocol. Every length is compared with the bytes that are there.

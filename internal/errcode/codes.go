@@ -105,6 +105,7 @@ const (
 
 	// Disks.
 	DiskSpace    Code = "BL-DISK-SPACE"
+	Permission   Code = "BL-PERMISSION"
 	DiskFull     Code = "BL-DISK-FULL"
 	WorkDir      Code = "BL-WORKDIR"
 	SpillDamaged Code = "BL-SPILL-DAMAGED"
@@ -300,6 +301,7 @@ var table = []Entry{
 	{RejectFilter, Rejects, "The filter can't judge a record."},
 	// Disks.
 	{DiskSpace, Refused, "The disks have too little space for the run."},
+	{Permission, Refused, "The user may not read or write a local file."},
 	{DiskFull, Failed, "A disk is full."},
 	{WorkDir, Refused, "--work-dir can't be used."},
 	{SpillDamaged, Failed, "Sorted runs on the disk are not what was written."},

@@ -94,7 +94,7 @@ func readChallenge(r io.Reader, principal string) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(word[:])
 	if size == switchToSimple {
-		return nil, &AuthError{principal, errcode.KerberosUnwanted.New("the server wants no Kerberos, though hbase.security.authentication is kerberos; " +
+		return nil, &AuthError{principal, errcode.KerberosUnwanted.New("the server does not use Kerberos, though hbase.security.authentication is kerberos; " +
 			"nothing is sent to it, since it can't prove who it is")}
 	}
 	return readPart(r, size)

@@ -57,7 +57,7 @@ func TestTokensAreExchanged(t *testing.T) {
 // What a server may say instead of an offer; and nothing is sent to it any more, nor is memory allocated by its word.
 func TestServersThatCantBeBelieved(t *testing.T) {
 	for want, answer := range map[string][]byte{
-		"the server wants no Kerberos":              parts(0, -88),
+		"the server does not use Kerberos":          parts(0, -88),
 		"more than the 1048576 that are accepted":   parts(0, 1<<31-1),
 		"SaslException: GSS initiate failed":        parts(1, "javax.security.sasl.SaslException", "GSS initiate failed"),
 		"does not say why":                          parts(1),

@@ -141,7 +141,7 @@ func truth(text string) bool {
 
 // duration reads MIT's forms: seconds, h:m[:s], and numbers with d, h, m and s.
 func duration(text string) (time.Duration, error) {
-	bad := fmt.Errorf("%q is no time such as 10h, 7d or 36000", text)
+	bad := fmt.Errorf("%q is not a time such as 10h, 7d or 36000", text)
 	text = strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\t", "")
 	if parts := strings.Split(text, ":"); len(parts) > 1 {
 		if parts = append(parts, "0"); len(parts) > 4 {

@@ -32,7 +32,7 @@ func readRules(text string) ([]rule, error) {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		m := ruleForm.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, errcode.KerberosName.Errorf("%q is no rule such as DEFAULT or RULE:[1:$1@$0](.*@REALM)s/@.*//", rest)
+			return nil, errcode.KerberosName.Errorf("%q is not a rule such as DEFAULT or RULE:[1:$1@$0](.*@REALM)s/@.*//", rest)
 		}
 		r, err := newRule(m)
 		if err != nil {
@@ -72,7 +72,7 @@ func shortName(rules []rule, parts []string, realm, defaultRealm string) (string
 	for _, r := range rules {
 		if short, ok := r.apply(parts, realm, defaultRealm); ok {
 			if short == "" || strings.ContainsAny(short, "/@") {
-				return "", errcode.KerberosName.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is no short name", short, strings.Join(parts, "/"), realm)
+				return "", errcode.KerberosName.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is not a short name", short, strings.Join(parts, "/"), realm)
 			}
 			return short, nil
 		}

@@ -23,7 +23,7 @@ RULE:[1:$1](svc_.*)s/svc_(.*)/$1_app/ DEFAULT`
 			t.Errorf("%s: got %q, %v", principal, got, err)
 		}
 	}
-	if got, err := short(t, "RULE:[1:$1@$0]", "a@X"); err == nil || !strings.Contains(err.Error(), "no short name") {
+	if got, err := short(t, "RULE:[1:$1@$0]", "a@X"); err == nil || !strings.Contains(err.Error(), "not a short name") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if got, err := short(t, "RULE:[1:$1@$0](a.*)s/a/b/g", "aa@a"); err == nil || !strings.Contains(err.Error(), `"bb@b"`) {

@@ -18,7 +18,7 @@ func ServicePrincipal(pattern, host string) (string, error) {
 	name, realm, hasRealm := strings.Cut(pattern, "@")
 	service, instance, ok := strings.Cut(name, "/")
 	if !ok || service == "" || instance == "" || strings.ContainsAny(realm, "@/") || hasRealm && realm == "" {
-		return "", errcode.SiteProperty.Errorf("%q is no service principal; write SERVICE/_HOST@REALM", pattern)
+		return "", errcode.SiteProperty.Errorf("%q is not a service principal; write SERVICE/_HOST@REALM", pattern)
 	}
 	if instance == "_HOST" {
 		if host == "" {

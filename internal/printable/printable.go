@@ -25,7 +25,7 @@ func Parse(text string) ([]byte, error) {
 		}
 		c, err := strconv.ParseUint(text[i+2:i+4], 16, 8)
 		if err != nil {
-			return nil, fmt.Errorf(`%q has a \x without two hex digits behind it`, text)
+			return nil, fmt.Errorf(`%q has a \x without two hex digits after it`, text)
 		}
 		out.WriteByte(byte(c))
 		i += 3

@@ -96,7 +96,7 @@ func compact(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if b.Bytes()[0] != '{' {
-		return nil, fmt.Errorf("%w: it is no JSON object", ErrMalformed)
+		return nil, fmt.Errorf("%w: it is not a JSON object", ErrMalformed)
 	}
 	return b.Bytes(), nil
 }

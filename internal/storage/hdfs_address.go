@@ -50,7 +50,7 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 		return "", errcode.SiteMissing.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
 			"or point hbase.conf, HADOOP_CONF_DIR or HBASE_CONF_DIR to the folder of core-site.xml")
 	case scheme != "hdfs" || authority == "":
-		return "", errcode.SiteProperty.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is no HDFS; write hdfs://host:port/…",
+		return "", errcode.SiteProperty.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is not HDFS; write hdfs://host:port/…",
 			conf.Source("fs.defaultFS"), def)
 	}
 	return authority, nil

@@ -254,7 +254,7 @@ func parseOffer(b []byte) (saslOffer, error) {
 	return o, err
 }
 
-var errNotSasl = errors.New("the answer is no SASL message")
+var errNotSasl = errors.New("the answer is not a SASL message")
 
 // exchange sends a SASL message and reads the answer.
 func exchange(c io.ReadWriter, client []byte, m message) (saslMessage, error) {

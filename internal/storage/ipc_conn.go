@@ -171,7 +171,7 @@ func (c *nameNodeConn) next() error {
 func (c *nameNodeConn) refused(e *remoteError) error {
 	err := error(e)
 	if c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled") {
-		err = errcode.KerberosNoLogin.Errorf("%w; the cluster wants Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
+		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
 	}
 	return &loginError{c.RemoteAddr().String(), err}
 }

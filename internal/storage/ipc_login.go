@@ -84,7 +84,7 @@ func (s *security) noSimple() error {
 	if s.fallback {
 		why = " (ipc.client.fallback-to-simple-auth-allowed is true, which this program does not follow)"
 	}
-	return errcode.KerberosUnwanted.Errorf("it wants no authentication, the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
+	return errcode.KerberosUnwanted.Errorf("it uses no authentication, but the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
 }
 
 // choose returns the first of the server's offers for which there is a token or a ticket.

@@ -167,7 +167,7 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		}
 	}
 	if len(s.tokens) == 0 {
-		return "", errcode.KerberosNoLogin.Errorf("the cluster wants Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
+		return "", errcode.KerberosNoLogin.Errorf("the cluster uses Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
 			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
 	}
 	mine, ok := s.ownToken(addresses)

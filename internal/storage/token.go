@@ -93,7 +93,7 @@ func parseTokenFile(b []byte) ([]Token, error) {
 	format, ok := strings.CutPrefix(string(b[:min(len(b), 5)]), "HDTS")
 	switch {
 	case !ok || format == "":
-		return nil, errors.New("it is no token file: it does not begin with HDTS and a format")
+		return nil, errors.New("it is not a token file: it does not begin with HDTS and a format")
 	case format[0] == 0:
 		return writableTokens(b[5:])
 	case format[0] == 1:

@@ -161,7 +161,7 @@ func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	return left
 }
 
-// Bytes is how much of the input is sorted already; whole is the part in splits that were read to their end.
+// Bytes are those of the input that are already sorted; whole only those of splits that were read to their ends.
 func (s *ResumeState) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n

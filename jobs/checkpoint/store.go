@@ -190,7 +190,7 @@ func (k *Store) openExisting() error {
 		return k.startOver(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
 	}
 	all, _ := k.State.Bytes()
-	k.options.Infof("going on with %d records, %s of the input, that are sorted already", k.State.Read, bytesize.Format(all))
+	k.options.Infof("going on with %d records, %s of the input, that are already sorted", k.State.Read, bytesize.Format(all))
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (k *Store) restore(head Header, texts [][]byte) error {
 		return errEmpty
 	}
 	if len(sound) < len(lines) {
-		k.options.Warnf("%d of the %d steps that an earlier process has recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		k.options.Warnf("%d of the %d checkpoints that an earlier process recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
 		// Before anything is appended: a line after a gap would be found at the next start, and count.
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err

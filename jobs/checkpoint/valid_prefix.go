@@ -95,7 +95,7 @@ func (c *runCheck) checkLine(line Line) bool {
 	}
 	err := c.store.checkRejects(span)
 	if err != nil {
-		c.store.options.Warnf("the rejects that an earlier process has left are of no use: %v", err)
+		c.store.options.Warnf("the rejects that an earlier process left can't be used: %v", err)
 	}
 	return err == nil
 }
@@ -113,7 +113,7 @@ func (c *runCheck) checkRun(output int, run partition.RunFile) bool {
 		c.checked[id] = err
 	}
 	if err != nil && !seen {
-		c.store.options.Warnf("a sorted run that an earlier process has left is of no use: %v", err)
+		c.store.options.Warnf("a sorted run that an earlier process left can't be used: %v", err)
 	}
 	return err == nil
 }

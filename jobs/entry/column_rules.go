@@ -147,7 +147,7 @@ func (rule *columnRule) storeNull(value *values.Value) (problem string) {
 const (
 	problemNoMoment = "null, and the timestamp comes from it"
 	problemEarly    = "not after 1970-01-01T00:00:00Z, from which HBase's timestamps count"
-	problemLate     = "a timestamp behind the year 9999; is it in another unit than milliseconds?"
+	problemLate     = "a timestamp after the year 9999; is it in another unit than milliseconds?"
 )
 
 // of returns a record's timestamp in epoch milliseconds.

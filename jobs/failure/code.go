@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 
 	"bulkload/hfilewriter"
@@ -78,6 +79,7 @@ func sentinels() []sentinel {
 	return []sentinel{
 		is(errcode.Stopped, context.Canceled),
 		is(errcode.DiskFull, syscall.ENOSPC, syscall.EDQUOT),
+		is(errcode.Permission, fs.ErrPermission),
 		is(errcode.SpillDamaged, partition.ErrDamaged, partition.ErrStaleRuns),
 		is(errcode.HDFSBlockCorrupt, storage.ErrChecksum),
 		is(errcode.HFileCorrupt, hfilewriter.ErrCorrupt),

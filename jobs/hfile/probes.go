@@ -43,7 +43,7 @@ func Probe(p *Cell) (load.Probe, error) {
 	qualifier, err2 := printable.Parse(p.Qualifier)
 	sum, err3 := hex.DecodeString(p.Value)
 	if err3 == nil && len(sum) != len(load.ValueSum{}) {
-		err3 = fmt.Errorf("%q is no sum of a value", p.Value)
+		err3 = fmt.Errorf("%q is not a sum of a value", p.Value)
 	}
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return load.Probe{}, err
@@ -101,7 +101,7 @@ func (f *Summary) Check() error {
 // CheckFamily checks that a family's name can be that of a folder in the output.
 func CheckFamily(name string) error {
 	if name == "" || Hidden(name) || strings.Contains(name, "/") {
-		return fmt.Errorf("%q is no name of a family", name)
+		return fmt.Errorf("%q is not the name of a family", name)
 	}
 	return nil
 }

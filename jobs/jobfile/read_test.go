@@ -212,7 +212,7 @@ func TestReadJobWithoutDate(t *testing.T) {
 		t.Errorf("a job without ${date}: %v", err)
 	}
 	if _, err := Read(writeJob(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})), ReadOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "timestamp is ${date} where it is not given") {
+		!strings.Contains(err.Error(), "timestamp is ${date} by default") {
 		t.Errorf("a default timestamp without a date: %v", err)
 	}
 }

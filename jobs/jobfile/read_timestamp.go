@@ -18,7 +18,7 @@ func readTimestamp(j *Job, s *section) {
 	text := s.undated("timestamp")
 	if !s.has("timestamp") && !s.doc.variables.dateOptional {
 		if j.Date.IsZero() {
-			s.doc.failCode(errcode.JobDate, s.node, "timestamp is ${date} where it is not given, which %v", errNoDate)
+			s.doc.failCode(errcode.JobDate, s.node, "timestamp is ${date} by default, which %v", errNoDate)
 			return
 		}
 		text = j.DateText()

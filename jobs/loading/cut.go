@@ -61,7 +61,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	if cuts == 0 {
 		return nil
 	}
-	w.Out.Options.Infof("%d files had rows of several regions, which have split since they were planned: they were cut", cuts)
+	w.Out.Options.Infof("%d files had rows of several regions, because regions have split: they were cut", cuts)
 	return w.Out.FinishCuts()
 }
 

@@ -181,15 +181,15 @@ func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
 	uri := w.FS.URI(w.Path)
 	switch {
 	case old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date:
-		w.Options.Infof("%s holds run %s, which had no row to write: this run replaces it", uri, old.Run.ID)
+		w.Options.Infof("%s has run %s, which had no rows to write: this run replaces it", uri, old.Run.ID)
 		return nil
 	case !old.SameJob(fresh):
 		return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force", uri, differences)}
 	case w.Options.OnChange == options.Reload:
-		w.Options.Infof("the input has changed since run %s: %s. It is read anew (--on-change reload)", old.Run.ID, differences)
+		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
 		return nil
 	}
-	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed since %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
+	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
 		uri, differences, andLoad(w.WantsLoad()))}
 }
 

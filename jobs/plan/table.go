@@ -43,7 +43,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 		c.table, err = p.cluster.Table(ctx, j.Table)
 		c.report.TableFound = err == nil
 		if err != nil && !errors.Is(err, load.ErrNotFound) {
-			return errcode.TableSettings.Errorf("look up table %s: %w", j.Table, err)
+			return err
 		}
 	}
 	if c.table != nil && p.Create && !c.proposed {

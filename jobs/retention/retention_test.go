@@ -166,7 +166,7 @@ func TestCleanLocked(t *testing.T) {
 		got[filepath.Base(out.URI)] = out.Action + " " + out.Reason
 	}
 	if !strings.Contains(got["locked"], "kept ") || !strings.Contains(got["locked"], "is running") ||
-		!strings.Contains(got["changed"], "was changed since") || got["one"] != "deleted " || !n.has("locked/_manifest.json") || !n.has("changed/_manifest.json") {
+		!strings.Contains(got["changed"], "was changed after") || got["one"] != "deleted " || !n.has("locked/_manifest.json") || !n.has("changed/_manifest.json") {
 		t.Errorf("%q", got)
 	}
 	if r, err = List(n.dir, n.options); err != nil || len(r.Outputs) != 2 || r.Outputs[1].Table != "shop:locked" || r.Outputs[1].Rows != 5 || r.Outputs[0].Error == "" {

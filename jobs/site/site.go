@@ -3,6 +3,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -196,8 +197,11 @@ func (s *Site) MaxFiles() (int64, error) {
 // LookUp looks a table up. If that fails, nothing was changed yet.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
+	if errors.Is(err, load.ErrNotFound) {
+		err = fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
+	}
 	if err != nil {
-		return nil, failure.Early(fmt.Errorf("look up table %s: %w", name, err))
+		return nil, failure.Early(err)
 	}
 	return table, nil
 }

@@ -189,7 +189,7 @@ func checkInTable(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Problem, "make the key unique over time, or make sure that overwriting is meant",
-		"%s of %s row keys tried are in the table already: the load would put new versions over rows that are only to be inserted",
+		"%s of %s row keys tried are in the table already: the load would add new versions of rows that should only be inserted",
 		Count(r.Live.Present), Count(r.Live.Checked))
 }
 
@@ -271,7 +271,7 @@ func checkComplement(_ *Report, f *Facts) []Finding {
 	var found []Finding
 	for _, b := range f.Beyond {
 		found = append(found, one(Problem, "take a larger base: desc(x) counts down from Long.MAX_VALUE",
-			"%s has %s values that desc can't be taken of, as they are beyond its base or negative: their complement would sort wrongly, so the records are rejects",
+			"%s has %s values that are negative or beyond the base of desc: their complement would sort wrongly, so the records are rejected",
 			b.Column, Count(b.Rows))...)
 	}
 	return found
@@ -318,7 +318,7 @@ func checkShort(r *Report, _ *Facts) []Finding {
 	if r.Rows == 0 || r.KeyBytes.Shortest >= shortKey {
 		return nil
 	}
-	return one(Warning, "add what tells rows apart, or pad", "row keys have only %d bytes: below %d it is hard to keep them apart and spread", r.KeyBytes.Shortest, shortKey)
+	return one(Warning, "add a column that makes rows unique, or pad", "row keys have only %d bytes: below %d it is hard to keep them apart and spread", r.KeyBytes.Shortest, shortKey)
 }
 
 func checkWidth(r *Report, _ *Facts) []Finding {
@@ -326,7 +326,7 @@ func checkWidth(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	if r.Rows > 0 && r.KeyBytes.Shortest == r.KeyBytes.Longest {
-		return one(Note, "declare the columns' width in columns_map, so that another width is a reject",
+		return one(Note, "declare the columns' width in columns_map, so that another width is rejected",
 			"all row keys have %d bytes, but the expression does not make sure of it", r.KeyBytes.Longest)
 	}
 	return one(Warning, "pad(x, width), or a separator where a part ends", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
@@ -336,7 +336,7 @@ func checkSixteen(r *Report, _ *Facts) []Finding {
 	if r.KeyBytes.Longest <= goodKey || r.KeyBytes.Longest > longKey {
 		return nil
 	}
-	return one(Note, "shorter parts where they suffice: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, above %d; row, family and qualifier are %.0f%% of the bytes before encoding",
+	return one(Note, "shorter parts if they are enough: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, above %d; row, family and qualifier are %.0f%% of the bytes before encoding",
 		r.KeyBytes.Longest, goodKey, 100*r.Shares.Names())
 }
 
@@ -344,7 +344,7 @@ func checkEight(r *Report, _ *Facts) []Finding {
 	if r.Rows == 0 || r.KeyBytes.Shortest != r.KeyBytes.Longest || r.KeyBytes.Longest%8 == 0 {
 		return nil
 	}
-	return one(Note, "nothing, where the key is right otherwise", "row keys have %d bytes, no multiple of 8, to which a 64-bit machine aligns memory", r.KeyBytes.Longest)
+	return one(Note, "none needed if the key is otherwise right", "row keys have %d bytes, which is not a multiple of 8: a 64-bit machine pads them in memory", r.KeyBytes.Longest)
 }
 
 func checkExpired(r *Report, f *Facts) []Finding {
@@ -374,14 +374,14 @@ func checkMidnight(_ *Report, f *Facts) []Finding {
 	if !f.Midnight {
 		return nil
 	}
-	return one(Note, "nothing for insert-only tables", "the cells' timestamp is midnight: a Put later that day wins over a loaded cell of the same row and column")
+	return one(Note, "none needed for insert-only tables", "the cells' timestamp is midnight: a Put later that day wins over a loaded cell of the same row and column")
 }
 
 func checkFamilyName(r *Report, _ *Facts) []Finding {
 	var found []Finding
 	for _, name := range r.Families {
 		if len(name) > 1 {
-			found = append(found, one(Note, "a name of one letter; a table that is in use keeps its name", "family %s: its name stands in every cell, %d bytes instead of 1", name, len(name))...)
+			found = append(found, one(Note, "a name of one letter; a table that is in use keeps its name", "family %s: every cell has its name, %d bytes instead of 1", name, len(name))...)
 		}
 	}
 	return found
@@ -492,7 +492,7 @@ func checkTableUnknown(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Unknown == "" {
 		return nil
 	}
-	return one(Note, "none is needed for the splits; plan again where you want the sizes",
+	return one(Note, "none needed for the splits; plan again later to see the sizes",
 		"how many servers there are and what the table's regions hold is not known: %s", r.Live.Unknown)
 }
 

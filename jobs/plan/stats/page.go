@@ -128,7 +128,7 @@ func regionChart(r *Report) *Chart {
 
 func shareChart(r *Report) *Chart {
 	s := &r.Shares
-	return stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) stand in each cell; encoding and compression take most of that away again.",
+	return stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
 		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []value{
 		{name: "row key", size: float64(s.Row), class: "one"}, {name: "family", size: float64(s.Family), class: "two"},
 		{name: "qualifier", size: float64(s.Qualifier), class: "three"}, {name: "frame", size: float64(s.Frame), class: "four"},
