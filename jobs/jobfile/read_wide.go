@@ -9,7 +9,7 @@ import (
 	"bulkload/keys"
 )
 
-// Wide: many records share a row, each with cells under its own qualifiers.
+// Wide is a wide table: many records share a row, each with cells under its own qualifiers.
 type Wide struct {
 	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
 }
