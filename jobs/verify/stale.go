@@ -11,6 +11,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -36,12 +37,12 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	}
 	for _, out := range j.Feeds() {
 		if out.Moments != "" {
-			return report, failure.Usagef("%s: table %s has each row's own timestamp, so cells of this date can't be told from others", j.Path, out.Table)
+			return report, errcode.Command.Errorf("%s: table %s has each row's own timestamp, so cells of this date can't be told from others", j.Path, out.Table)
 		}
 	}
 	list, err := newStaleList(file)
 	if err != nil {
-		return report, failure.Usagef("--stale: %w", err)
+		return report, errcode.Command.Errorf("--stale: %w", err)
 	}
 	v, err := openVerifying(ctx, j, o, true)
 	for _, out := range v.outputs {
