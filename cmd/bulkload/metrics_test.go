@@ -147,7 +147,7 @@ func TestMetricsPush(t *testing.T) {
 	runExample(t, dir, exitDone, night...)
 	answer = http.StatusForbidden
 	said := runExample(t, dir, exitDone, night...)
-	if !strings.Contains(said, "the metrics were not pushed: unexpected status code 403") || strings.Contains(said, "s3cret") {
+	if !strings.Contains(said, "were not pushed: unexpected status code 403") || strings.Contains(said, "s3cret") {
 		t.Errorf("refused: %q", said)
 	}
 	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {

@@ -85,7 +85,7 @@ func TestIncludeMistakes(t *testing.T) {
 		{"value", "shared/more.yaml", "hfile:\n  compression: snapy\n", `shared/more.yaml:2: hfile.compression: compression "snapy"`},
 		{"syntax", "shared/more.yaml", "hfile:\n\t- x\n", "shared/more.yaml:2: found character"},
 		{"variable", "shared/more.yaml", "\n\nfamily: ${nobody}\n", ""},
-		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n", "shared/more.yaml:2: hfile is given twice; first in line 1"},
+		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n", "shared/more.yaml:2: hfile is given twice, first in line 1"},
 		{"in the job file", "job.yaml", strings.Replace(includingJob, "rowkey: id", "rowkey: ix", 1), "job.yaml:5: rowkey: "},
 		{"missing", "shared/all.yaml", "include: nothing.yaml\n", "shared/all.yaml:1: include: stat "},
 		{"itself", "shared/more.yaml", "include: more.yaml\n", "shared/more.yaml:1: include: the files include each other in a circle: "},
