@@ -161,7 +161,7 @@ func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
 	attributes := []slog.Attr{slog.String("status", summary.Status), slog.Int("exit", summary.Exit), slog.Float64("seconds", took.Seconds())}
 	attributes = append(attributes, summaryAttrs(summary)...)
 	if summary.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error), slog.String("code", summary.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "run ended", attributes...)
 }

@@ -75,7 +75,7 @@ func TestReadDelimitedRefuses(t *testing.T) {
 		"hex without its backslash":       {"  field_delimiter: x10", `write \x10`},
 		"an escape of two characters":     {"  escaped_by: '||'", `input.escaped_by: "||" is not one character of ASCII`},
 		"an escape beyond ASCII":          {"  escaped_by: §", "is not one character of ASCII"},
-		"an unknown notation":             {`  escaped_by: '\q'`, `\q is no notation`},
+		"an unknown notation":             {`  escaped_by: '\q'`, `\q is not a notation`},
 		"both enclosures":                 {`  {enclosed_by: '"', optionally_enclosed_by: '"'}`, "input.enclosed_by: is given beside optionally_enclosed_by"},
 		"the escape is the enclosure":     {`  {escaped_by: '"', enclosed_by: '"'}`, "where a quote inside a value is doubled, the export is CSV: use format: csv"},
 		"the escape is a delimiter":       {`  escaped_by: '\x01'`, `the escape character \x01 is in a delimiter, too`},

@@ -272,7 +272,7 @@ func TestJobHash(t *testing.T) {
 func TestUnknownFileSystemIsOneMistake(t *testing.T) {
 	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
 	_, err := Read(writeJob(t, text), ReadOptions{Date: date20})
-	if err == nil || !strings.Contains(err.Error(), "s3a: is no file system this program knows") || strings.Contains(err.Error(), "local path s3a") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "s3a: is not a file system that bulkload supports") || strings.Contains(err.Error(), "local path s3a") || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}
 }
