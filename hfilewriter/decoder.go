@@ -30,7 +30,6 @@ type blockDecoder struct {
 	column      int  // the last cell's in cache; -1: unknown
 	firstColumn int  // of the last row
 	qualifierAt int  // in the last key
-	cached      bool // the last cell came from the cache
 	keyStale    bool // key is not yet the last cell's
 }
 
@@ -62,7 +61,7 @@ func (d *blockDecoder) next() (bool, error) {
 	if d.in.at == len(d.in.b) || d.in.bad() {
 		return false, d.in.err
 	}
-	d.sameRow, d.cached = false, false
+	d.sameRow = false
 	if d.encoding == EncodeFastDiff {
 		return d.nextFast()
 	}
@@ -80,7 +79,7 @@ func (d *blockDecoder) next() (bool, error) {
 // nextFast decodes a cell of FAST_DIFF.
 func (d *blockDecoder) nextFast() (bool, error) {
 	if d.nextCached() {
-		d.sameRow, d.cached = true, true
+		d.sameRow = true
 		return true, nil
 	}
 	if d.keyStale {

@@ -198,14 +198,10 @@ func (v *verifier) syncPrev() {
 func (v *verifier) visitBatch(c *cell.Cell) error {
 	column := v.dec.currentColumn()
 	v.cached.clear()
-	if v.r.kind == BloomRowCol { // it must have each column
-		if err := v.checkCell(c); err != nil {
-			return err
-		}
-	} else {
-		if err := v.checkOrCount(c); err != nil {
-			return err
-		}
+	if err := v.checkCell(c); err != nil {
+		return err
+	}
+	if v.r.kind != BloomRowCol { // it must have each column
 		v.countCached(c)
 	}
 	if v.visit == nil {
@@ -213,16 +209,6 @@ func (v *verifier) visitBatch(c *cell.Cell) error {
 	}
 	v.shown = CellBatch{c, column, v.cached.columns[:v.cached.n], v.cached.values[:v.cached.n], &v.dec.cache}
 	return v.visit(&v.shown)
-}
-
-// checkOrCount checks a cell in full unless it came from the column cache.
-func (v *verifier) checkOrCount(c *cell.Cell) error {
-	if !v.dec.cached {
-		return v.checkCell(c)
-	}
-	v.stats.addPut(c)
-	v.lastQualifier = c.Qualifier // which the cache retains
-	return nil
 }
 
 // countCached counts the cells after c that need no check of their keys.
