@@ -131,7 +131,7 @@ func (s *section) rows(key string) (int64, bool) {
 }
 
 // isLocal tells a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
-func isLocal(path string) bool {
-	m := scheme.FindStringSubmatch(path)
-	return !strings.HasPrefix(path, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))
+func isLocal(name string) bool {
+	m := scheme.FindStringSubmatch(name)
+	return !strings.HasPrefix(name, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))
 }

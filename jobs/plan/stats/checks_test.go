@@ -100,7 +100,7 @@ func TestChecks(t *testing.T) {
 		"of two widths":       {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{10, -1, 12, 16, 14} }, "key-width", Warning, "12 to 16 bytes"},
 		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not make sure of it"},
 		"24 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{24, 24, 24, 24, 24} }, "key-16", Note, "65% of the bytes"},
-		"15 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{15, 15, 15, 15, 15} }, "key-8", Note, "no multiple of 8"},
+		"15 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{15, 15, 15, 15, 15} }, "key-8", Note, "not a multiple of 8"},
 		"expired": {func(r *Report, f *Facts) {
 			r.Live.Families[0].TTL, f.Oldest = 86400, f.Now.Add(-2*day).UnixMilli()
 		}, "cell-expired", Problem, "invisible as soon as they are loaded"},
