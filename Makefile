@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
-FUZZTIME  ?= 10000x
+FUZZTIME  ?= 5000x
 CLUSTER   ?= $(CURDIR)/out/cluster
 SECURED   ?= $(CURDIR)/out/secured
 ALL       := authentication+integrity+privacy
@@ -75,13 +75,16 @@ test-secured:
 	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
 	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
-# The packages that start goroutines or share something between them, and jobs, whose tests run all of them; without the
-# cluster. Of hfilewriter, whose tests take the longest, only those with goroutines.
+# The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
+# and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
+MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|LostLock|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
+RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off
 race:
-	BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off ./jobs $(addprefix ./,$(THREADED))
-	go test -race -short -count=1 -vet=off -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
+	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
+	$(RACE) -run $(MANY_THREADS) ./jobs
+	$(RACE) -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now
 # and then takes the end of its time for a failure.
