@@ -92,6 +92,7 @@ func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
 
 // add adds a key, which must differ from the last one. A full chunk is sealed first, so that the key belongs to the
 // new chunk and is its first key.
+//
 // The caller ensures that keys differ: a key that comes twice sets no new bit, but counts twice. Chunks would end at
 // other keys than HBase's, and the meta block would count too many.
 func (b *bloomWriter) add(key []byte) {

@@ -59,6 +59,7 @@ const (
 )
 
 // FileInfo is a file's table of properties: raw values by key.
+//
 // An absent property is not the same as an empty one. HBase tests some keys only for presence: infoMaxTagsLen, with any
 // value, makes it expect tags after every cell. So no property may be put here with a default value.
 type FileInfo map[string][]byte

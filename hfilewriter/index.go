@@ -155,6 +155,7 @@ type midKey struct {
 //
 // Leaf blocks are written between the data blocks, as soon as they are full; everything above them after the data.
 // Which entries share a block depends on sizes only, never on time or memory, so equal cells give equal files.
+//
 // A block's handle is known only after it was written, so a level is always written after the one below it, and the
 // trailer after the root. A file that was cut short therefore never has an index that points past its end.
 type indexWriter struct {
@@ -245,6 +246,7 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 }
 
 // middle encodes the root's record of the middle data block (BlockIndexChunkImpl.getMidKeyMetadata).
+//
 // A wrong record would lose no cell: it would show only as regions that HBase splits at an odd row.
 func (x *indexWriter) middle() []byte {
 	// The leaf that holds data block k is the first one whose cumulative count is greater than k.
