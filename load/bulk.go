@@ -356,7 +356,7 @@ func (l *loadRun) delegate(ctx context.Context) (err error) {
 	return err
 }
 
-// checkStaging checks that the files can be moved into the staging folder, and sets where each will be in it.
+// checkStaging checks that the files can pass through the staging folder, and sets where each will be in it.
 //
 // The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
 // another one, recovery would not find files there, and would ask the table for them in vain.

@@ -128,7 +128,8 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		}
 	}
 	if w.Out.Manifest != nil {
-		// Before RecoverLoad, which asks for every recorded file: of a file and its parts only one kind may be recorded and exist.
+		// Before RecoverLoad, which asks for every recorded file: a file and its parts must not
+		// exist together then.
 		if err := w.Out.FinishCuts(); err != nil {
 			return err
 		}

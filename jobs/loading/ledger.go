@@ -55,7 +55,8 @@ func (w *Loader) Entry() (*ledger.Entry, error) {
 // recordState writes the state of a load into the ledger.
 //
 // The entry is a copy of what the manifest says now, replaced as a whole. Who reads it later may have no output to
-// compare it with, so everything that proves the load must be in it: the files' cells, the digest, the inputs, the table's identity.
+// compare it with, so everything that proves the load must be in it: the files' cells, the digest, the inputs,
+// the table's identity.
 func (w *Loader) recordState(state string) error {
 	if w.Ledger == nil {
 		return nil
