@@ -184,7 +184,7 @@ func (l *loadRun) anyInDoubt() bool {
 // One cell that is missing is enough, so the others are asked for only if the first one is there.
 //
 // It must be complete before the first request, and saved: after a request equal cells in the table could be the file's
-// own. Another writer's cell that appears between this look and the request would be taken for the file's. Unless the
+// own. Another writer's cell that appears between this look and the request would count as the file's. Unless the
 // probe is AnyCell, it needs the same timestamp and the same value for that.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	p, err := l.cluster.proberOf(table)

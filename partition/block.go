@@ -115,7 +115,7 @@ func appendBlock(dst, entries []byte, plain bool) []byte {
 	if !plain {
 		length = len(snappy.Encode(body, entries))
 	}
-	// Never store n bytes of Snappy for n bytes of entries: the reader would take them for the entries themselves.
+	// Never store n bytes of Snappy for n bytes of entries: the reader would read them as the entries.
 	if length >= len(entries) {
 		length = len(entries)
 		if length > 0 && &body[0] != &entries[0] {

@@ -320,7 +320,7 @@ func (k *Store) create() (err error) {
 	if err != nil {
 		return err
 	}
-	// A kill before this leaves a journal without a whole line, which read takes for nothing finished.
+	// A kill before this leaves a journal without a whole line, which is errEmpty to read.
 	if err := record.Append(k.head); err != nil {
 		return errors.Join(err, record.Close())
 	}

@@ -128,8 +128,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		}
 	}
 	if w.Out.Manifest != nil {
-		// Before RecoverLoad, which asks for every recorded file: a file and its parts must not
-		// exist together then.
+		// Before RecoverLoad, which asks for every recorded file: a file and its parts must not exist together then.
 		if err := w.Out.FinishCuts(); err != nil {
 			return err
 		}

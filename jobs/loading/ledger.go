@@ -74,9 +74,8 @@ func (w *Loader) recordState(state string) error {
 
 // recordUnserved records, outside of this output, files that HBase took and does not serve.
 //
-// It must come before the files are written again. If a kill came first, a later load with other cells would not know that
-// old ones may still appear. An entry too many costs a look at its region, and
-// perhaps a move.
+// It must come before the files are written again. If a kill came first, a later load with other cells would not know
+// that old ones may still appear. An entry too many costs a look at its region, and perhaps a move.
 func (w *Loader) recordUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.Ledger == nil {
 		return nil

@@ -58,7 +58,7 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 // recoverReplaced moves back what an interrupted load of the run that --force replaces has left in HBase's staging
 // folder, so that it is deleted with the rest of the output.
 //
-// Lost files of the old run are recorded in the ledger although nobody wants them any more: one that appears later would
+// Lost files of the old run are recorded in the ledger although nobody wants them any more: one that appears later may
 // win over rows of the new run with the same timestamps.
 func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.Out.Replaced

@@ -94,7 +94,7 @@ const (
 //   - finished: with the state Written. It is for people: no decision depends on it.
 //   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when it is
 //     confirmed. The state Loading without it means that no request was sent since the load began. If it were lost, files
-//     in the folder would be missing from their source, and be taken for lost.
+//     in the folder would be missing from their source, and be regarded as lost.
 //   - table_identity: when a load begins, and when it is confirmed. While it is the table's, fewer files
 //     are probed, and files that the table does not serve are written again; otherwise that is for a person to decide.
 //   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this schema
@@ -171,7 +171,7 @@ func Inputs(files []ingest.File) []Input {
 
 // Read reads the manifest of an output directory; nil if there is none.
 //
-// Only fs.ErrNotExist is "none". Any other error must end the command: a run that took an unreadable manifest for none
+// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as none
 // would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
@@ -297,7 +297,7 @@ func (r *Slice) marshal() (text []byte, err error) {
 
 // WroteNothing reports whether the run is finished and had no row to write.
 //
-// Such a run may be replaced without --force: an export that was read too early, and was empty, must not be in the way of
+// Such a run may be replaced without --force: an export that was read too early, and was empty, must not block
 // the one that has rows.
 func (m *Manifest) WroteNothing() bool {
 	return m.State != Writing && m.Books.Written == 0 && len(m.Files()) == 0
@@ -341,7 +341,7 @@ func (m *Manifest) Planned() (*target.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
-	// Written by SetTable, perhaps by a process that was killed before its first slice: to plan boundaries may mean to read
+	// Written by SetTable, perhaps by a process that was killed before its first slice: planning boundaries may mean reading
 	// all of the input, so they are kept.
 	splits, err := m.Boundaries()
 	return &target.LiveTable{Splits: splits}, err
