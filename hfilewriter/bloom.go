@@ -92,6 +92,9 @@ func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
 
 // add adds a key, which must differ from the last one. A full chunk is sealed first, so that the key belongs to the
 // new chunk and is its first key.
+//
+// The caller ensures that keys differ: a key that comes twice sets no new bit, but counts twice. Chunks would end at
+// other keys than HBase's, and the meta block would count too many.
 func (b *bloomWriter) add(key []byte) {
 	// A full chunk is closed by the key that does not fit any more, not by the last one that does: so a chunk that is
 	// exactly full at the end of the file is still open, and is folded like any last chunk.
@@ -183,6 +186,7 @@ func (p *bitProbe) next() uint32 {
 
 func (b *bloomWriter) newChunk(firstKey []byte) *bloomChunk {
 	n := headerLen + b.params.bytes
+	// A copy: the caller reuses the key, and the meta block needs it when the file ends.
 	return &bloomChunk{buf: make([]byte, n), maxKeys: b.params.maxKeys, firstKey: bytes.Clone(firstKey)}
 }
 
@@ -220,6 +224,8 @@ func (c *bloomChunk) fold() {
 // too.
 func (b *bloomWriter) takeReady(to []readyChunk, last bool) []readyChunk {
 	b.seal(last)
+	// In the order in which they were sealed, which is that of their first keys. Readers bisect over the meta block, so
+	// chunks in another order would be searched for keys that are elsewhere.
 	for _, c := range b.ready {
 		to = append(to, readyChunk{b, c})
 	}
@@ -253,10 +259,12 @@ func (b *bloomWriter) appendMeta(dst []byte) []byte {
 	}
 	dst = appendVInt(dst, int64(len(comparator)))
 	dst = append(dst, comparator...)
+	// Only chunks in the file: one that is still in memory here would be missing, with all of its keys.
 	return appendRoot(dst, b.written)
 }
 
 // bloomMeta is a parsed meta block.
+// hashType is not compared with bloomMurmur: Verify and MayContainRow hash by murmur whatever it says.
 type bloomMeta struct {
 	bytes      int64
 	hashes     int
@@ -285,6 +293,7 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 		return nil, fmt.Errorf("%w: bloom filter of %d hash functions", ErrCorrupt, m.hashes)
 	}
 	var err error
+	// The chunks have the form of a root's entries; parseRoot checks n against the bytes that are left.
 	m.chunks, _, err = parseRoot(c.rest(), n, false)
 	return m, err
 }

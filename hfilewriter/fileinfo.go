@@ -59,6 +59,9 @@ const (
 )
 
 // FileInfo is a file's table of properties: raw values by key.
+//
+// An absent property is not the same as an empty one. HBase tests some keys only for presence: infoMaxTagsLen, with any
+// value, makes it expect tags after every cell. So no property may be put here with a default value.
 type FileInfo map[string][]byte
 
 func (f FileInfo) putInt(key string, v int64) { f[key] = binary.BigEndian.AppendUint32(nil, uint32(v)) }
@@ -66,6 +69,7 @@ func (f FileInfo) putLong(key string, v int64) {
 	f[key] = binary.BigEndian.AppendUint64(nil, uint64(v))
 }
 func (f FileInfo) putBool(key string, v bool) {
+	// Java's Bytes.toBytes(true) is -1, a byte ff. HBase reads any byte other than 0 as true; 1 would differ from its files.
 	f[key] = []byte{0}
 	if v {
 		f[key][0] = 0xff
@@ -125,6 +129,7 @@ var infoKinds = map[string]infoKind{
 func (f FileInfo) appendTo(dst []byte) []byte {
 	// The pairs are collected first, because their total length precedes them.
 	var entries, pair []byte
+	// Java writes them from a sorted map. In the order of a Go map equal files would differ from run to run.
 	for _, k := range f.Keys() {
 		pair = protowire.AppendTag(pair[:0], 1, protowire.BytesType)
 		pair = protowire.AppendString(pair, k)
@@ -171,7 +176,8 @@ func parseFileInfo(payload []byte) (FileInfo, error) {
 	return info, err
 }
 
-// eachField visits the fields of a protobuf message, each a number or bytes. Fields of other wire types are skipped.
+// eachField visits the fields of a protobuf message, each a number or bytes. A field of another wire type is visited
+// with neither: visit sees 0 and nil. So a field with a wrong wire type is as good as zero, and not an error here.
 func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -53,6 +53,8 @@ func rootLen(entries []indexEntry) int {
 	return n
 }
 
+// rootEntryLen is an entry's length in a root. writeLevel counts entries of intermediate blocks by it, too, though their
+// form is another one: HBase does, and any other count would put other entries into a block.
 func rootEntryLen(e indexEntry) int { return indexEntryLen + vintLen(len(e.key)) + len(e.key) }
 
 // appendNonRoot encodes a leaf or intermediate block.
@@ -133,6 +135,7 @@ func parseRoot(payload []byte, n int64, leaves bool) (entries []indexEntry, mid 
 		entries[i].block = c.handle()
 		entries[i].key = c.bytes(int(min(c.vlong(), maxKeyLen+1)))
 	}
+	// The record is optional, as in HBase's reader. Fewer bytes than a whole one are refused below.
 	if leaves && len(c.rest()) >= midKeyLen {
 		mid = &midKey{leaf: c.handle(), entry: int(c.uint32())}
 	}
@@ -152,6 +155,9 @@ type midKey struct {
 //
 // Leaf blocks are written between the data blocks, as soon as they are full; everything above them after the data.
 // Which entries share a block depends on sizes only, never on time or memory, so equal cells give equal files.
+//
+// A block's handle is known only after it was written, so a level is always written after the one below it, and the
+// trailer after the root. A file that was cut short therefore never has an index that points past its end.
 type indexWriter struct {
 	blocks     *blockWriter
 	maxSize    int // bytes of an index block: hfile.index.block.max.size
@@ -223,6 +229,8 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 	}
 	// The first block of a pass has more than minEntries entries, so each level is smaller than the one below. The
 	// number of levels is bounded besides, as in HBase.
+	// The trailer stores the number of levels, and a reader descends that many: with one more or less it would parse a
+	// data block as an index block, or the other way round.
 	for rootLen(level) > x.maxSize && len(level) > x.minEntries && levels < maxIndexLevels {
 		if level, err = x.writeLevel(level); err != nil {
 			return root, 0, 0, err
@@ -238,6 +246,8 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 }
 
 // middle encodes the root's record of the middle data block (BlockIndexChunkImpl.getMidKeyMetadata).
+//
+// A wrong record would lose no cell: it would show only as regions that HBase splits at an odd row.
 func (x *indexWriter) middle() []byte {
 	// The leaf that holds data block k is the first one whose cumulative count is greater than k.
 	k := (x.data - 1) / 2

@@ -68,6 +68,9 @@ func (t *trailer) appendTo(dst []byte) []byte {
 
 // parseTrailer decodes a file's last 4,096 bytes. The version is checked first: in any other file the rest means
 // nothing.
+//
+// No field is required here: a missing one is zero. loadTrailer refuses what can't be opened then, and Verify compares
+// its offsets and counts with the blocks, except metaIndexCount.
 func parseTrailer(b []byte) (*trailer, error) {
 	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
 	if major := version & 0xffffff; major != majorVersion {

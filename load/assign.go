@@ -16,6 +16,10 @@ type group struct {
 
 // assign finds each file's region. It refuses a file that reaches into a second region, and more than perFamily files
 // of a family in one.
+//
+// Every file is in exactly one group, or nothing is sent: a file that was left out would be missing from the table without
+// an error. A region server compares the rows, too, but says no without a reason. The number of files only clients check,
+// as HBase's own does.
 func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, error) {
 	byRegion := make([][]*pendingFile, len(regions))
 	for _, f := range files {
@@ -43,6 +47,7 @@ func find(f *pendingFile, regions []Region) (int, error) {
 	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
 		return 0, errcode.HFileCorrupt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
 	}
+	// Regions are in order and without gaps (checkChain), so the last one that begins at or before the row holds it.
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, f.FirstRow) > 0 }) - 1
 	if i < 0 {
 		return 0, fmt.Errorf("no region holds row %q: %w", f.FirstRow, errInTransition)

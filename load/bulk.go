@@ -27,6 +27,8 @@ type HFile struct {
 }
 
 // Report says what a load did; after an error, how far it came.
+//
+// Files counts only what was reported to Hooks.Done. It is never too high: a file in doubt is not in it.
 type Report struct {
 	Files   int // that the table has now
 	Regions int // requests that loaded something
@@ -47,6 +49,10 @@ func (r *Report) Add(o *Report) {
 }
 
 // Hooks are called as a load progresses; each may be nil. An error of a hook ends the load.
+//
+// They are called in this order, and each return is a barrier: ServedBefore, Staging, then for each request Before and
+// Done. What Staging and ServedBefore save has to be on the disk when they return, since the first request may follow at
+// once. Done is called by one goroutine at a time.
 type Hooks struct {
 	// Staging gets the URI of the staging folder before the first request: RecoverStaging needs it to bring back what
 	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
@@ -111,6 +117,9 @@ func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
 }
 
 // pendingFile is a file that is not yet loaded.
+//
+// inDoubt is never cleared: it is decided only when the file leaves l.left, as loaded or lost. Time alone proves nothing,
+// since a server may sleep for longer than any timeout.
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
@@ -142,11 +151,13 @@ func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
 	if err != nil {
 		return err
 	}
+	// Before prepare, which fetches the token and may fail after that.
 	defer func() { l.cancelToken(ctx) }()
 	if err := l.prepare(ctx, table, l.cluster.limits.outage); err != nil {
 		return err
 	}
 	err = l.rounds(ctx)
+	// After an error, too: it keeps the folder if a file is in doubt; otherwise no file is in it.
 	l.cleanup(ctx)
 	return err
 }
@@ -171,6 +182,10 @@ func (l *loadRun) anyInDoubt() bool {
 // was loaded.
 //
 // One cell that is missing is enough, so the others are asked for only if the first one is there.
+//
+// It must be complete before the first request, and saved: after a request equal cells in the table could be the file's
+// own. Another writer's cell that appears between this look and the request would count as the file's. Unless the
+// probe is AnyCell, it needs the same timestamp and the same value for that.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	p, err := l.cluster.proberOf(table)
 	if err != nil {
@@ -181,6 +196,7 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	if err != nil {
 		return err
 	}
+	// The look-up after the probes is the latest one: the first round sends by it.
 	if p.seen != nil {
 		l.regions, p.regions = p.seen, p.seen
 	}
@@ -252,6 +268,8 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return ErrUnavailable }
 
 // check refuses, before anything is sent, files that can't be loaded.
+//
+// It looks at everything before the first request, since a load that is refused halfway leaves a table with some rows.
 func (l *loadRun) check(table *Table, files []HFile) error {
 	// Two files of one name would overwrite each other in staging.
 	names := make(map[string]string) // family and base name, which identify a file in the staging folder
@@ -293,6 +311,9 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 }
 
 // prepare creates the staging folder and checks that files can pass through it.
+//
+// The folder is HBase's, and HBase deletes it. A kill between PrepareBulkLoad and the hook leaves an empty folder that
+// nobody knows: no request was sent, so it holds no rows.
 func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -335,6 +356,10 @@ func (l *loadRun) delegate(ctx context.Context) (err error) {
 	return err
 }
 
+// checkStaging checks that the files can pass through the staging folder, and sets where each will be in it.
+//
+// The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
+// another one, recovery would not find files there, and would ask the table for them in vain.
 func (l *loadRun) checkStaging(table *Table) error {
 	authority, folder := splitURI(l.token)
 	for _, f := range l.left {
@@ -379,6 +404,8 @@ func fileTracker(table *Table) string {
 
 // cleanup has HBase delete the staging folder and everything in it, only if every file is accounted for: a file in
 // doubt may be in the folder, or still arrive there, as the only copy of its rows.
+//
+// An error of the call is no error of the load: every file is accounted for, and the folder stays in the report.
 func (l *loadRun) cleanup(ctx context.Context) {
 	if l.anyInDoubt() {
 		return
@@ -395,6 +422,9 @@ func (l *loadRun) cleanup(ctx context.Context) {
 
 // onFirstRegion calls the region server of the table's first region, which is in charge of staging. A call whose
 // answer was lost is repeated: that creates another staging folder, or deletes one that is gone.
+//
+// It is only for calls that may be done twice. BulkLoadHFile is not one: a repeated request could not tell a file that was
+// loaded from one that is missing.
 func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; regions = nil {

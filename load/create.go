@@ -21,6 +21,8 @@ const pollEvery = 200 * time.Millisecond
 // and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
 // are set. Splits are in ascending order. A table that is there already is ErrExists. It gives the namespace
 // that it had to make for it; "" where that was there.
+//
+// A kill does not stop the master, which completes what it has begun. The same call is ErrExists then.
 func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
 	limited, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
@@ -109,6 +111,8 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made b
 
 // runProcedure starts a procedure of the master and waits for its end. start may be called more than once, so its
 // request carries a nonce.
+//
+// A procedure that the master no longer knows is an error: it may have been done or not. It is never regarded as done.
 func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, *hbase.Conn) (uint64, error)) error {
 	var procedure uint64
 	err := c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
@@ -139,4 +143,5 @@ func (c *Cluster) onMasterBriefly(ctx context.Context, call func(context.Context
 	return c.onMaster(ctx, call)
 }
 
+// newNonce returns a random nonce. Neither half is 0: HBase reads 0 as none, and would do a repeated request twice.
 func newNonce() hbase.Nonce { return hbase.Nonce{Group: rand.Uint64() | 1, Value: rand.Uint64() | 1} }

@@ -72,6 +72,10 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 
 // isTransient tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
 // look at where the region is, will help.
+//
+// An exception that is in no list is not transient: a load ends with it, while a read tries a few more times
+// (reopenScanner). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is
+// harmless; for BulkLoadHFile resolveOutcome looks for the files in any case.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {
@@ -160,6 +164,9 @@ func (b *backoff) wait(ctx context.Context) bool {
 }
 
 // onMaster calls the active master, and repeats the call while the master says that it can't serve it now.
+//
+// The call may be sent more than once. So it must be one that changes nothing, one that leads to the same end, or one with
+// a nonce.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	pause := c.servers.backoff("a call of the master")
 	for {

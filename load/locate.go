@@ -22,6 +22,9 @@ const (
 )
 
 // locations remember where regions are. What they say may be out of date: the server then says so.
+//
+// Nothing here decides about files: loads and probes read hbase:meta anew (regionsThrough). A location that is out of date
+// costs a read one more try.
 type locations struct {
 	mu     sync.Mutex
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps

@@ -128,6 +128,9 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 }
 
 // metaNumber reads a number as Bytes.toBytes writes a long.
+//
+// Anything else than a long is 0. sameOpening then compares less: a region that was opened again by the same process could
+// pass for the same opening.
 func metaNumber(value []byte) int64 {
 	if len(value) != 8 {
 		return 0
@@ -140,6 +143,7 @@ func (m *metaRow) region() (*Region, error) {
 	switch {
 	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:
 		return nil, nil
+	// The server's column may still name the one from before. Only the state OPEN says that it serves the region.
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}

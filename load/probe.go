@@ -263,6 +263,9 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 }
 
 // add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
+//
+// So the first and the last row must both be there. After a split they may be in two regions, and either may have lost its
+// part of the file.
 func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	// Serving's values are ordered from best to worst.
@@ -289,6 +292,8 @@ func (p *prober) mayRetry(err error) bool {
 func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pendingProbe, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
 	defer cancel()
+	// Only the first round may use regions that were known before. Later ones ask again what confirm discarded, or what
+	// got no answer, and the regions' places are the likely reason.
 	regions := p.regions
 	if p.regions = nil; regions == nil {
 		if regions, err = p.cluster.regionsThrough(limited, p.id); err != nil {
@@ -336,6 +341,7 @@ func (p *prober) confirm(ctx context.Context, answered []*pendingProbe, before e
 	for i := range regions {
 		byName[string(regions[i].Name)] = &regions[i]
 	}
+	// Also an opening by the same server counts as another: it may have read a folder with other files.
 	moved := func(q *pendingProbe) bool {
 		r := byName[string(q.region.Name)]
 		return r == nil || !r.sameOpening(&q.region)
@@ -366,6 +372,8 @@ func regionOf(regions []Region, row []byte) *Region {
 }
 
 // probeBatch asks one server: one read for each probe, and three if that does not decide.
+//
+// What is answered counts even if another call fails: the rest is asked again.
 func (p *prober) probeBatch(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
 	answered, undecided, err := p.probeOnce(ctx, batch)
 	for more := range slices.Chunk(undecided, max(p.batchSize/getsPerProbe, 1)) {
@@ -476,6 +484,9 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 
 // judge evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from
 // an answer.
+//
+// A probe with an error stays undecided and is asked again. It must not count as Missing: a file would be declared lost
+// because a region was busy.
 func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
@@ -494,6 +505,9 @@ func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool
 }
 
 // cell evaluates one cell: whether the region returns it, and otherwise, or if other readers don't see it, why.
+//
+// The order matters. Raw reads return cells that no reader sees, so what hides a cell is looked for before the cell
+// itself; and only a cell that is neither hidden nor returned can be Superseded or Missing.
 func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
@@ -524,6 +538,8 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 }
 
 // matches reports whether a stored cell is the probe's.
+//
+// The value is compared by its sum, which is all that manifest and ledger have of it.
 func (b *Probe) matches(c hbase.StoredCell) bool {
 	if c.Timestamp != b.Timestamp {
 		return false
@@ -532,6 +548,9 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 }
 
 // hiddenBy returns a delete marker that hides the probe's cell; nil if the probe is a delete marker itself.
+//
+// A marker hides a cell with its timestamp, or up to it, even if the cell is put later: the rule of HBase, which is why
+// rows can't be loaded again over a deletion.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
 	if b.AnyCell || b.Type != byte(cell.Put) {
 		return nil

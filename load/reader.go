@@ -102,6 +102,9 @@ func (t *retries) progressed() {
 }
 
 // wait waits before the next try. It returns an error if there should be none.
+//
+// Only exceptions with the remedy reopenScanner are counted. Those of regions that move or servers that are busy end by
+// themselves, and are bounded by the time without an answer.
 func (t *retries) wait(ctx context.Context, err error) error {
 	remedy := remedyOf(err)
 	if remedy == reopenScanner {

@@ -27,6 +27,9 @@ const (
 // sources, and has HBase delete the folder. folder may be empty if none is known. It waits until nothing moves any
 // more: a region server may still be working on the files. Of those that are not at their source then, it returns the
 // ones that the table serves; the error is a *LostError if it does not serve all of them.
+//
+// The files that it returns are in the table, whatever the error. Of the others nothing is known after an error other than
+// *LostError. It may then be called again: it moves only what it finds in the folder.
 func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
 	l := newLoadRun(c, fsys)
 	l.token = folder
@@ -53,6 +56,7 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 		return loaded, ctx.Err()
 	}
 	if folder != "" {
+		// Also if some are lost: they are not in the folder, or locateFile would have found them there.
 		l.left = nil // all are accounted for, so the folder may be deleted
 		l.cleanup(ctx)
 	}
@@ -76,6 +80,9 @@ type recovered struct {
 //
 // "Gone" alone does not mean loaded: resolve asks the table. A server that lost the region while it hung moves files
 // into a folder that the open region has not read.
+//
+// The order of looking and asking matters. A file is looked for first: one that is at its source or in staging can't be in
+// the table by this request, and the table is asked only for the others.
 func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
 	var places []location
 	if unclear {
@@ -115,6 +122,9 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 
 // bringBack moves a file from the staging folder to its source. If the server renames it first, the rename fails, and
 // the file stays in doubt.
+//
+// A rename is one step: the file is in one of the two places whenever it fails or the process is killed. The source's name
+// is free, since HBase only moves the file there and back. Rename refuses to overwrite, should it be taken after all.
 func (l *loadRun) bringBack(f *pendingFile) error {
 	err := l.fs.Rename(f.staged, f.path)
 	if err == nil {
@@ -165,6 +175,9 @@ func (l *loadRun) locateFiles(files []*pendingFile) ([]location, error) {
 
 // locateFile looks for a file at the source, in staging, and at the source again. The third look is necessary: HBase
 // may move the file back between the first two, and it would seem to be gone.
+//
+// Any error other than "not there" ends the search: a file that can't be seen must not count as gone, because gone means
+// that the table is asked, and lost if it does not serve it.
 func (l *loadRun) locateFile(f *pendingFile) (location, error) {
 	for _, at := range []struct {
 		path  string

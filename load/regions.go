@@ -24,6 +24,9 @@ type Region struct {
 }
 
 // sameOpening reports whether two look-ups found a region opened by the same process, and not anew in between.
+//
+// Everything that is proved by probes rests on this. The name changes with a split or merge, the start code with the
+// server's process, and the sequence number with each opening by one process.
 func (r *Region) sameOpening(o *Region) bool {
 	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq
 }
@@ -81,6 +84,9 @@ func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Reg
 }
 
 // checkChain checks that every row is in one region.
+//
+// hbase:meta is read row by row, not at one moment: during a split the answer may have parent and daughters, or neither.
+// With such regions a file would be sent to the wrong one, or a boundary be missed by a cut.
 func checkChain(regions []Region) error {
 	if len(regions) == 0 {
 		return fmt.Errorf("hbase:meta has no regions: %w", errInTransition)

@@ -109,6 +109,9 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 
 // move moves a region to a server other than its current one, the n-th of those, and waits until the master has done
 // so.
+//
+// r may be out of date. If the region is on the chosen server by now, it stays open there and is not opened again, without
+// an error. So callers compare the openings in hbase:meta.
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -131,6 +134,9 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 
 // Opening names the current opening of the region that holds a row. It changes when the region moves, splits or is
 // opened again for another reason.
+//
+// The text is stored in the ledger, so its form must not change: with another one every region would seem to be opened
+// since, and a corrected load would not wait for files that may still appear.
 func (t *Table) Opening(row []byte) string {
 	r := regionOf(t.Regions, row)
 	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
@@ -153,6 +159,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 			return nil, nil, fmt.Errorf("no cells of file %s are known, so it is not known whether the table serves it", f.URI)
 		}
 	}
+	// Looked up anew: the regions that were known before the request may be open elsewhere by now.
 	name := l.table.String()
 	findings, err := l.cluster.Probe(ctx, name, list)
 	if err != nil {
@@ -190,6 +197,8 @@ func (f *Finding) unproven() bool { return f.Serving == Missing || f.ServedBefor
 
 // withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
 // opened the region: the server that has the request is dead, or wrongly believes it is alive.
+//
+// The end of the watch says nothing about the files: the request counts as one without an answer, and is resolved as such.
 func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
@@ -210,6 +219,9 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 
 // openedElsewhere reports whether a region is certainly open in another place, or no longer exists. It looks at this
 // region's row only, since it is called for each request with files that were served before.
+//
+// It is false if hbase:meta can't be read: a request goes on then, and attempt believes the server's yes. A wrong true
+// would cost no more than a recovery.
 func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) bool {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()

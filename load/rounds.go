@@ -42,6 +42,8 @@ func (l *loadRun) rounds(ctx context.Context) error {
 			return errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), such as %s: the regions keep moving",
 				ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
+		// A region that split since makes files ErrStraddles. That ends the load: the caller cuts them
+		// (loading.loadAndCut).
 		groups, err := assign(l.left, regions, l.cluster.limits.filesPerFamily)
 		if err != nil {
 			return err
@@ -90,10 +92,14 @@ type outcome struct {
 
 // round sends the groups' requests, several at a time, and collects the outcomes. transient is why files are left if
 // another round may load them.
+//
+// It drains all outcomes, also after an error: files of a request that was sent would otherwise be in neither list, and a
+// worker would wait forever.
 func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
 	outcomes := l.send(going, groups)
+	// Filled again by the outcomes, of which every group has one.
 	l.left = nil
 	for o := range outcomes {
 		l.left = append(l.left, o.left...)
@@ -123,6 +129,8 @@ func (l *loadRun) round(ctx context.Context, groups []group) (transient, err err
 }
 
 // notifyDone reports the loaded files of one request.
+//
+// An error of the hook ends the load, but does not undo anything: the table has the files, and recovery finds them there.
 func (l *loadRun) notifyDone(files []*pendingFile) error {
 	l.report.Files += len(files)
 	if l.hooks.Done == nil || len(files) == 0 {
@@ -224,6 +232,8 @@ var errNoToken = errcode.KerberosToken.Errorf("%w: no delegation token for a req
 	"nothing was sent", ErrRefused)
 
 // tokenForRequest returns the token for a request that is sent now; nil only if HBase has no Kerberos.
+//
+// It is asked before each request, since a load may outlast a token.
 func (l *loadRun) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	token, err := l.rights.forRequest(ctx)
 	if err == nil && token == nil && l.cluster.secured {
@@ -233,6 +243,9 @@ func (l *loadRun) tokenForRequest(ctx context.Context) (*hbase.DelegationToken, 
 }
 
 // recheckInDoubt checks files in doubt again: the server of an earlier request may have finished it after we gave up.
+//
+// It does not wait until nothing moves (unclear is false): the wait after the earlier request is over. A file that the
+// server takes later is missing for the next request, which then fails instead of loading it twice.
 func (l *loadRun) recheckInDoubt(ctx context.Context, g group) (o outcome, moved bool) {
 	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.inDoubt }) {
 		return o, false
@@ -252,6 +265,9 @@ func (l *loadRun) retryOrFail(err error) (transient, final error) {
 }
 
 // withGrace returns a context for a request. It has the request's own deadline, and ends grace after ctx does.
+//
+// A request that is given up is not withdrawn: the server goes on with it. So it is given up late, and what it did is
+// found out afterwards.
 func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
 	stop := context.AfterFunc(ctx, func() {
@@ -289,6 +305,7 @@ func (l *loadRun) resolveOutcome(ctx context.Context, g group, answer error) out
 	case err != nil:
 	case len(o.left) == 0:
 	case answer == nil:
+		// A clear no. It says nothing about the reason, so files are offered again for some time.
 		o.err = l.refused(g.region, o.left)
 	case isTransient(answer), unclear:
 		o.transient = answer
@@ -346,6 +363,9 @@ func (l *loadRun) suspect(files []*pendingFile) string {
 
 // neverSent reports whether an error came before the server could see the request. Only then is it certain that
 // nothing moves.
+//
+// A wrong true would be worse than a wrong false: files would be sent again while a server may be moving them. Hence only
+// an error of the connection that says so counts, not every error before an answer.
 func neverSent(err error) bool {
 	var conn *hbase.ConnError
 	return errors.As(err, &conn) && !conn.Sent

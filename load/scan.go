@@ -178,6 +178,9 @@ func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cel
 }
 
 // alreadyVisited reports whether a cell of the next row was visited before.
+//
+// Family and qualifier are enough: a scan returns the newest version of each column only. If a newer one was put since, it
+// is skipped as well, and the column is visited once.
 func (s *scan) alreadyVisited(c *cell.Cell) bool {
 	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
@@ -190,6 +193,8 @@ func compareColumns(a, b *cell.Cell) int {
 }
 
 // visited records the last cell of an answer: its row is complete, or continues in the next answer.
+//
+// It is called once for an answer, after all its cells were visited. If visit fails in between, the scan ends.
 func (s *scan) visited(c *cell.Cell, partial bool) {
 	s.last, s.within = *c, partial
 	s.next = c.Row

@@ -9,6 +9,8 @@ import (
 
 // CheckStagingFS refuses (ErrRefused) a folder whose files a load would refuse, because it is not on HBase's file
 // system. It requests a staging folder, as a load does, and deletes it again.
+//
+// It has no hooks and sends no file. A kill leaves an empty staging folder, as in prepare.
 func (c *Cluster) CheckStagingFS(ctx context.Context, fs storage.FS, table *Table, uri string) error {
 	l := &loadRun{cluster: c, fs: fs, regions: table.Regions, left: []*pendingFile{{HFile: HFile{URI: uri}}}}
 	var err error

@@ -25,6 +25,9 @@ type Table struct {
 
 // Identity is a text that changes where the table is dropped and created, truncated, split or merged, or disabled and
 // enabled. It is a hint only: a table that was cloned, restored or truncated region by region may keep it.
+//
+// Manifest and ledger store it. With another form every table would seem changed: all files would be probed, and missing
+// ones left to a person. Region names count because they hold the time at which the region was made.
 func (t *Table) Identity() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d\n", t.Name, t.stateWritten)

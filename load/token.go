@@ -92,6 +92,8 @@ func (d *delegation) life(ctx context.Context, t storage.Token, begun time.Time)
 }
 
 // cancel cancels the tokens, so that nobody can use them any more.
+//
+// It must not be called while a file is in doubt (cancelToken): a server that is still moving files would fail halfway.
 func (d *delegation) cancel(ctx context.Context) error {
 	if d == nil {
 		return nil

@@ -56,6 +56,9 @@ func (z *zooKeeper) meta(ctx context.Context) (string, error) {
 }
 
 // server reads the address of a server from its znode.
+//
+// The answer may be out of date, as one server of a quorum may be behind the others. The address is only where to ask
+// next: a server that is not the one it was refuses, and the place is looked up again.
 func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)

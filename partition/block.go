@@ -30,6 +30,12 @@ import (
 // Keys are stored in full, so an entry is a view of the block; Snappy removes what they share. Each block has its own
 // checksum, and everything is checked before it is used: a spill that changed on disk is an error (ErrDamaged), never
 // other rows. The checksum covers the lengths, too, since they decide how many bytes are read.
+//
+// The first two fields are the header's only lengths, and equal ones mean "stored as it is": compression that gained
+// nothing must never be stored compressed, or its block would be read as entries. appendBlock ensures that.
+//
+// The form has no version. A persistent run is read only by the program that wrote it, because the journal's first line
+// has the program's hash; other runs end with their process. Whoever lets another program read runs must add one.
 const (
 	blockHeaderLen = 12
 	entryOverhead  = 2 * (binary.MaxVarintLen16 + binary.MaxVarintLen64) // upper bound of an entry's header in a block
@@ -104,10 +110,12 @@ func appendBlock(dst, entries []byte, plain bool) []byte {
 		dst = append(make([]byte, 0, start+need), dst...)
 	}
 	body := dst[start+blockHeaderLen : start+need]
+	// The body begins where an uncompressed block's entries are already, so that they need not be copied.
 	length := len(entries)
 	if !plain {
 		length = len(snappy.Encode(body, entries))
 	}
+	// Never store n bytes of Snappy for n bytes of entries: the reader would read them as the entries.
 	if length >= len(entries) {
 		length = len(entries)
 		if length > 0 && &body[0] != &entries[0] {
@@ -134,6 +142,10 @@ var ErrDamaged = errors.New("its bytes are not those that were written: run the 
 // readBlock reads the block at an offset of a run into stored, which is large enough for the run's largest block. If
 // the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst, which is
 // large enough for the largest entries. next is the offset of the block's end.
+//
+// Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much to
+// sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come from
+// its footer or from its writer. A block that needs more than they say is damaged.
 func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
 	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.largestStored), r.size()-at)], at)
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
@@ -144,6 +156,7 @@ func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, ne
 	if length > n || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
 		return nil, 0, r.fault(at, ErrDamaged)
 	}
+	// From here on the block is as it was written. What follows can fail only because of a fault of the program.
 	next = at + int64(length)
 	if length-blockHeaderLen == size {
 		return stored[blockHeaderLen:length], next, nil
@@ -177,6 +190,9 @@ func appendEntry(block []byte, e *Entry) []byte {
 }
 
 // decodeEntry reads the first entry of a block; rest is nil if it is damaged.
+//
+// The block has passed its checksum. The lengths are checked all the same, in an order in which no sum can overflow: a
+// view beyond the block would be other rows, or a panic in the middle of a merge.
 func decodeEntry(block []byte, e *Entry) (rest []byte) {
 	var head [4]uint64
 	for i := range head {

@@ -13,6 +13,17 @@ import (
 // PersistentRuns makes spilled runs outlive the process, so that a sort of the same entries into the same regions can
 // begin with the runs of an earlier one. The caller records what the runs contain: a shard's run holds what was
 // committed to the shard since its run before.
+//
+// The record decides, not the store: a run that is complete and sound does not count unless the record names it. Its
+// input is read again, so its entries would be sorted twice. Nothing in this file may use a run because it exists.
+//
+// What a kill leaves, in the order of a run's life:
+//
+//	while it is written       a file of any length, without a name in the record: deleted by clear
+//	written, not recorded     the same
+//	recorded                  a run that restore opens; its input is not read again
+//	merged, not recorded      the old runs count; the new one is deleted by clear
+//	merged and recorded       the new run counts; old ones that are still there are deleted by clear
 type PersistentRuns struct {
 	// Store holds the runs of this sort only. Everything in it that is not in Runs is deleted when the sort begins:
 	// without the caller's record nobody knows which input it holds. The caller deletes the rest.
@@ -26,6 +37,9 @@ type PersistentRuns struct {
 }
 
 // RunFile is a run in a store, by its name there.
+//
+// It is part of the caller's record, and the only proof that a file is the run that was written: the file's size and its
+// footer are compared with it before a block is read.
 type RunFile struct {
 	Name      string `json:"name"`
 	Size      int64  `json:"size"` // bytes, of blocks and footer
@@ -49,6 +63,11 @@ var ErrStaleRuns = errors.New("the sorted runs that were kept can't be used")
 //	step, places the sparse index: its step, and offset and first key of some blocks
 //
 // The JSON names are older than the fields' names, and frozen.
+//
+// What a fault of the writer would do, with the right checksum: counts that don't add up are ErrStaleRuns; a largest or
+// packed that is too small is ErrDamaged; wrong starts, or a mark that is too far on, take entries from a region, and its
+// files don't have the digest of what was sorted; another sample cuts other slices, and those that an earlier process has
+// recorded don't fit any more. None of these passes unnoticed, but each costs another sort.
 type runFooter struct {
 	Starts     []int64     `json:"starts"`
 	Largest    int         `json:"largest"`
@@ -70,6 +89,7 @@ type indexMark struct {
 // for the disk, and the kernel has everything that a killed process wrote. Only a crash of the machine loses some of
 // it, which CheckRun finds.
 func (w *runWriter) writeFooter(c *splitSample) error {
+	// What is stored is sorted, within the limits, and has no key twice.
 	c.compact()
 	run := w.run
 	t := runFooter{Starts: run.starts, Largest: run.largest, Packed: run.largestStored, Counts: w.counts, Data: w.data,
@@ -84,17 +104,24 @@ func (w *runWriter) writeFooter(c *splitSample) error {
 	if err != nil {
 		return err
 	}
+	// They go into the RunFile, not into the file: a footer can't vouch for itself.
 	run.footerLen, run.footerSum = len(text), crc32.Checksum(text, castagnoli)
 	_, err = w.file.Write(text)
 	return err
 }
 
+// file is the run's record. It is complete only after writeFooter: before that the footer has neither length nor checksum.
 func (r *spilledRun) file() RunFile {
 	return RunFile{r.name, r.size() + int64(r.footerLen), r.footerLen, r.footerSum, r.entries}
 }
 
 // restore begins with the runs of an earlier sort.
+//
+// It is all or nothing: after an error some runs may be in the list, and the sort must not be used. The caller has checked
+// the runs before it offers them (CheckRun), so an error here means that they changed since.
 func (s *Sorter) restore() error {
+	// First, because the names of new runs continue after those in the store: a leftover of a killed process would otherwise
+	// be in the way of a run of its name.
 	if err := s.folder.clear(s.persistent.Runs); err != nil {
 		return fmt.Errorf("%w: %w", ErrStaleRuns, err)
 	}
@@ -104,6 +131,8 @@ func (s *Sorter) restore() error {
 			return fmt.Errorf("%w: %s: %w", ErrStaleRuns, s.persistent.Store.Path(f.Name), err)
 		}
 		s.addRun(r)
+		// The counts and the sample are those of the entries in the run, so the sort looks as if it had read them itself. Slices
+		// are cut by the sample: without it a resumed run would cut other ones.
 		s.stats.Entries += r.entries
 		s.stats.Bytes += t.Data
 		s.sample.merge(t.sample())
@@ -126,6 +155,7 @@ func (f *folder) clear(runs []RunFile) error {
 	}
 	for _, name := range names {
 		var number int
+		// A new run gets a number above all of these: Create refuses the name of a run that exists.
 		if _, err := fmt.Sscanf(name, runName, &number); err == nil {
 			f.runs = max(f.runs, number)
 		}
@@ -141,6 +171,8 @@ func (f *folder) clear(runs []RunFile) error {
 
 // CheckRun returns what is wrong with a run of a sort with so many regions. blocks: all blocks are read too, for a
 // run that may not have reached the disk.
+//
+// It changes nothing, so it may be called for runs that turn out not to be used.
 func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	r, _, err := openPersistent(store, f, regions)
 	if err != nil {
@@ -153,6 +185,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 		return err
 	}
 	stored, entries := make([]byte, r.largestStored), make([]byte, r.largest)
+	// From block to block by their lengths, over all regions: a block that is skipped here is one that a merge would find.
 	for at := int64(0); at < r.size() && err == nil; {
 		_, at, err = r.readBlock(at, stored, entries)
 	}
@@ -161,6 +194,8 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 
 // openPersistent reads a persistent run's footer. The blocks have checksums of their own.
 func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
+	// The record is text that could have been changed: a name with a folder in it would open, and later delete, a file
+	// elsewhere.
 	if f.Name != filepath.Base(f.Name) || f.FooterLen < 0 || int64(f.FooterLen) > f.Size {
 		return nil, nil, errors.New("its record contradicts itself")
 	}
@@ -168,11 +203,13 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 	if err != nil {
 		return nil, nil, err
 	}
+	// Closed again: a sort may have more runs than a process may have open files. planMerge merges them first.
 	defer func() { _ = in.Close() }() // it was only read
 	size, err := in.Size()
 	if err != nil {
 		return nil, nil, err
 	}
+	// A file that is too short was not completely on the disk when the machine went down, or its disk is damaged.
 	if size != f.Size {
 		return nil, nil, fmt.Errorf("it has %d bytes and had %d", size, f.Size)
 	}
@@ -207,11 +244,15 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	switch {
 	case len(t.Starts) != regions+1 || len(t.Counts) != regions:
 		return nil, fmt.Errorf("it has %d regions, and there are %d", len(t.Counts), regions)
+	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Whether they are right
+	// shows when the blocks are read.
 	case !slices.IsSorted(t.Starts) || t.Starts[0] != 0 || t.Starts[regions] != size,
 		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 || t.Packed > maxStoredLen(t.Largest),
 		t.Level < 0 || t.Level > 64, t.Step < 0:
 		return nil, errors.New("its description does not fit it")
 	}
+	// The keys of marks are not compared with the blocks: that would mean reading them. See runFooter for what a wrong one
+	// does.
 	for _, p := range t.Marks {
 		if p.At < 0 || p.At > size {
 			return nil, errors.New("its description does not fit it")
@@ -242,6 +283,7 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	if s.persistent == nil {
 		return nil
 	}
+	// The new run is complete, and its writer closed. The old ones are deleted by mergeGroup, after this has returned.
 	names := make([]string, len(from))
 	for i, r := range from {
 		names[i] = r.name
@@ -251,6 +293,9 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 
 // sampleOf merges the split samples of persistent runs, from their footers: only the shards know which part of a key
 // is the row.
+//
+// A merged run without the candidates of its sources would be sound and complete, and still change the cuts of the next
+// process that resumes with it.
 func (s *Sorter) sampleOf(runs []*spilledRun) (*splitSample, error) {
 	all := new(splitSample)
 	if s.persistent == nil {

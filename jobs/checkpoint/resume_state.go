@@ -12,6 +12,10 @@ import (
 )
 
 // ResumeState is the sum of all checkpoints of earlier processes.
+//
+// It is a sum of differences: each line holds what one goroutine did since its line before. So a line that is applied
+// twice, or left out while later ones count, makes counts, digests and runs disagree, and the run fails when its regions
+// are compared.
 type ResumeState struct {
 	Read    int64
 	ended   map[int]int64     // bytes of the splits that were read to their end
@@ -133,6 +137,7 @@ func (s *ResumeState) applyMerge(m *replacement) error {
 	if len(out.Regions) == 0 {
 		return nil
 	}
+	// The merged run has no counts of its own: its entries are those of the runs that it replaces, counted by their lines.
 	before := len(out.runs)
 	out.runs = slices.DeleteFunc(out.runs, func(r partition.RunFile) bool { return slices.Contains(m.From, r.Name) })
 	// Else some rows would be in two runs, or in none.

@@ -183,6 +183,7 @@ func (k *Store) openExisting() error {
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
+	// Only now that the lock is held: --force must not delete the runs of a process that is still sorting.
 	if k.options.Force {
 		return k.discard()
 	}
@@ -319,6 +320,7 @@ func (k *Store) create() (err error) {
 	if err != nil {
 		return err
 	}
+	// A kill before this leaves a journal without a whole line, which is errEmpty to read.
 	if err := record.Append(k.head); err != nil {
 		return errors.Join(err, record.Close())
 	}
@@ -411,6 +413,9 @@ func (k *Store) Resumed() *Resumed {
 }
 
 // Free deletes the runs of an output that is written.
+//
+// Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of it,
+// so nothing looks for the runs any more (checkRun, applyShare).
 func (k *Store) Free(output int) error {
 	if k.journal == nil {
 		return nil
@@ -426,6 +431,9 @@ func (k *Store) startOver(reason error) error {
 }
 
 // discard deletes everything. The store can be used again afterwards.
+//
+// The lock is released last. A kill in between leaves a folder with some of its files: validPrefix then finds that runs
+// are missing, or there is no journal, and sorting begins anew or from an earlier checkpoint.
 func (k *Store) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -107,6 +107,7 @@ func (c *runCheck) checkRun(output int, run partition.RunFile) bool {
 	if run.Name == "" || c.replaced[id] || output < 0 || output >= len(regions) || regions[output] == 0 {
 		return true
 	}
+	// The cache is keyed by name: no name is used twice in one journal, since a merged run gets a new one.
 	err, seen := c.checked[id]
 	if !seen {
 		err = partition.CheckRun(c.store.runFolder(output), run, regions[output], c.blocks)

@@ -29,6 +29,10 @@ import (
 // Invariant: what a line describes is completely written before the line is appended. So a reader may trust every whole
 // line, and whatever no line names is garbage. A line written too early would make the next process skip input whose
 // sorted rows were never stored.
+//
+// A line has neither a version nor a length: a reader finds lines by LF, which JSON writes as \n within a string. The
+// package knows nothing of the texts. What they mean, and which program may read them, is said by the first one
+// (checkpoint.Header).
 type Journal struct {
 	mu    sync.Mutex
 	file  *os.File
@@ -37,8 +41,8 @@ type Journal struct {
 }
 
 const (
-	sumLen = 9 // bytes before what a line's checksum is of
-	limit  = 1 << 30
+	sumLen = 9       // bytes before what a line's checksum is of
+	limit  = 1 << 30 // bytes that Open reads; what follows is cut off as if it had never been written
 )
 
 // ErrDamaged says that a line other than the last one is not as it was written, or not where it was written.
@@ -57,6 +61,9 @@ func Create(name string) (*Journal, error) {
 
 // Open opens a journal to continue it, and returns the texts of its lines. Everything after the last whole line is
 // cut off: the next line would otherwise be appended to half a line, and both would be lost.
+//
+// The caller must hold a lock that keeps other writers away (checkpoint's flock). Nothing is cut off a damaged journal: it
+// stays as it is, and the caller decides.
 func Open(name string) (*Journal, [][]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -131,6 +138,9 @@ func formatLine(number int, text []byte) []byte {
 
 // Cut removes all lines after the given ones, which must be the journal's first. The numbers of later lines continue
 // from there.
+//
+// Only a whole tail may go: lines after a gap would have wrong numbers, and the next Open would refuse the file. A kill in
+// Cut leaves either all lines or the given ones, since one truncation does it.
 func (j *Journal) Cut(lines [][]byte) error {
 	var size int64
 	for i, text := range lines {
@@ -146,6 +156,9 @@ func (j *Journal) Cut(lines [][]byte) error {
 //
 // The file is not synced. A killed process loses nothing that way, since the kernel has the bytes. A crash of the
 // machine may lose some; Header.Boot tells the next process that one has happened.
+//
+// One write for each line, with its LF at the end: so a kill leaves a whole line or one without LF. The number is used up
+// even if the write fails, which does no harm, since no line follows then.
 func (j *Journal) Append(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

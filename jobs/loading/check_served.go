@@ -14,6 +14,9 @@ import (
 // CheckServed checks that the table serves the files that were loaded into it: all of them or, if nothing hints at a
 // change of the table, one in each region. If rows can't be read it is an error: only a person knows why they are
 // gone.
+//
+// It changes nothing, in the table or in the manifest: rows may have been deleted on purpose, and a command that has
+// nothing to do must not bring them back.
 func (w *Loader) CheckServed(ctx context.Context, name string) error {
 	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
@@ -28,6 +31,9 @@ func (w *Loader) CheckServed(ctx context.Context, name string) error {
 }
 
 // oneOfEachRegion selects one file in each region.
+//
+// It relies on an unchanged identity: the table was neither created again nor split. What else may have happened, such as
+// a region that was truncated, concerns whole regions. One file of each proves less than all, in much less time.
 func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 	splits := table.Splits()
 	seen := map[int]bool{}
@@ -45,6 +51,7 @@ func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 // refuseUnreadable refuses files whose rows can't be read in the table now.
 func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
 	all := len(findings)
+	// Superseded cells are no loss: newer versions of them are there.
 	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
 	if len(lost) == 0 {
 		return nil

@@ -43,6 +43,7 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 	splits := table.Splits()
 	cuts := 0
 	for _, f := range w.Out.Manifest.Files() {
+		// A loaded file was moved away: it has no bytes here, and HBase splits its own files.
 		if f.Loaded {
 			continue
 		}
@@ -82,6 +83,9 @@ func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
 }
 
 // cutFile performs steps 1 to 4 for one file.
+//
+// An error after step 2 leaves the record of the cut, and is not undone here: FinishCuts does that at the next start, from
+// the manifest alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
 func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
 	settings, err := w.liveFamily(table, f.Family)
 	if err != nil {
@@ -112,6 +116,7 @@ func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, tab
 		return err
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.Cut)
+	// Parts under their names are what the next owner of the output finds. Without the lock nothing is named.
 	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
@@ -147,6 +152,8 @@ func (c *fileCutter) write(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// The reader compares each block's checksum, and cutFile the digests of file and parts: a cell that this loop dropped or
+	// doubled ends the cut.
 	defer func() { err = errors.Join(err, in.Close()) }()
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
@@ -168,6 +175,8 @@ func (c *fileCutter) write(ctx context.Context) (err error) {
 }
 
 // add writes a cell, into the next part if its row is the first one of another region.
+//
+// A part begins only with a new row, as a region does: a row's cells are never in two parts.
 func (c *fileCutter) add(next *cell.Cell) error {
 	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
 		c.row = append(c.row[:0], next.Row...)
@@ -188,6 +197,7 @@ func (c *fileCutter) nextPart(row []byte) error {
 			return err
 		}
 	}
+	// Several boundaries may be between two rows: regions without rows get no part, as HBase loads no empty file.
 	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
 		c.at = c.at[1:]
 	}
@@ -248,6 +258,9 @@ func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 }
 
 // checkSettings refuses to load files whose family had other settings when they were written.
+//
+// HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these would
+// silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to refuse.
 func (w *Loader) checkSettings(table *load.Table) error {
 	if len(w.Out.Manifest.NotLoaded()) == 0 {
 		return nil

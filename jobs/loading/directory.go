@@ -32,6 +32,9 @@ type Report struct {
 
 // Directory loads a directory of HFiles, written by bulkload or another tool, into a table. If the directory has a
 // manifest, it records there what HBase took.
+//
+// With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each other's
+// interrupted load. They exclude each other by the lock of the directory.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
@@ -66,6 +69,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, err
 	}
+	// The lock may be lost while files are handed over. The load then ends, and its error is that the lock was lost: what
+	// failed because of it must not look like a fault of the cluster.
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err = w.Out.TakeLock(running, func(err error) { cancel(err) }); err != nil {
@@ -73,6 +78,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	}
 	err = w.LoadFiles(running, d, report)
 	switch cause := context.Cause(running); {
+	// The caller's interruption counts before a lost lock.
 	case err == nil || ctx.Err() != nil:
 	case cause != nil:
 		err = cause // the lock was lost
@@ -91,6 +97,9 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 }
 
 // LoadFiles loads the files of a locked directory, and fills in the report.
+//
+// The order: what an interrupted load left comes back first, and only then are the files listed and compared with the
+// record. A listing before that would lack the files in HBase's staging folder, and they would never be loaded.
 func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
 	var err error
 	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
@@ -119,6 +128,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		}
 	}
 	if w.Out.Manifest != nil {
+		// Before RecoverLoad, which asks for every recorded file: a file and its parts must not exist together then.
 		if err := w.Out.FinishCuts(); err != nil {
 			return err
 		}
@@ -188,6 +198,9 @@ func (w *Loader) checkEmpty() error {
 }
 
 // checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
+//
+// The manifest of a job for another table, which is not being loaded, is dropped in memory: this load is recorded in the
+// ledger, under the directory's name, and the manifest on the disk stays that of its job.
 func (w *Loader) checkState(table string) error {
 	m := w.Out.Manifest
 	switch {
@@ -204,6 +217,8 @@ func (w *Loader) checkState(table string) error {
 }
 
 // checkComplete checks that every recorded file that the table does not have is in the directory.
+//
+// VerifyBeforeLoad would stop at the first of them, too; this error names the job, and comes before files are read.
 func (w *Loader) checkComplete(d *hfiledir.Directory) error {
 	if w.Out.Manifest == nil {
 		return nil

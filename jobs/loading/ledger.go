@@ -53,6 +53,10 @@ func (w *Loader) Entry() (*ledger.Entry, error) {
 }
 
 // recordState writes the state of a load into the ledger.
+//
+// The entry is a copy of what the manifest says now, replaced as a whole. Who reads it later may have no output to
+// compare it with, so everything that proves the load must be in it: the files' cells, the digest, the inputs,
+// the table's identity.
 func (w *Loader) recordState(state string) error {
 	if w.Ledger == nil {
 		return nil
@@ -69,6 +73,9 @@ func (w *Loader) recordState(state string) error {
 }
 
 // recordUnserved records, outside of this output, files that HBase took and does not serve.
+//
+// It must come before the files are written again. If a kill came first, a later load with other cells would not know
+// that old ones may still appear. An entry too many costs a look at its region, and perhaps a move.
 func (w *Loader) recordUnserved(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
 	if w.Ledger == nil {
 		return nil
@@ -111,6 +118,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
 		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
 	}
@@ -148,6 +156,8 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 }
 
 // Adopt checks that the table serves what an entry says was loaded, and adopts its counts.
+//
+// Nothing is written: neither the ledger nor a manifest in the empty output. The next command asks the table again.
 func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
@@ -163,6 +173,7 @@ func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 
 // sameAs reports whether an entry is of this very input, or of one with the same content.
 func (w *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+	// A run's ID has the hash of paths, sizes and times: equal IDs need no reading of the input.
 	if e.Run == w.Out.Manifest.Run.ID {
 		return true, nil
 	}
@@ -217,6 +228,9 @@ func (w *Loader) checkCorrection(ctx context.Context, name, run string, cells di
 }
 
 // reopenRegion moves a region so that it finds the files in its folder.
+//
+// It waits until hbase:meta shows another opening (load.ReopenRegion). From then on the region knows every file in its
+// folder, and none of them can appear after the cells that are loaded now.
 func (w *Loader) reopenRegion(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
 	row, err := printable.Parse(u.Row)
 	if err != nil {

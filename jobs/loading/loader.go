@@ -8,6 +8,9 @@ import (
 )
 
 // Loader loads the files of an output directory into a table.
+//
+// It holds what one command has done so far. Everything that the next one must know is in the manifest or the ledger before
+// it matters; unsaved is the one exception, and recovery makes up for it by probes.
 type Loader struct {
 	Out     *output.Dir
 	Cluster *load.Cluster   // nil if the output needs none

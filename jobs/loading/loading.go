@@ -71,6 +71,7 @@ func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, er
 // not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
 func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if w.Out.Manifest.Table != table.Identity() {
+		// Created again, restored or split since: only a person knows whether rows are missing on purpose.
 		return w.CheckServed(ctx, table.Name)
 	}
 	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
@@ -128,6 +129,9 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 }
 
 // probeAndReopen probes all files at the end of a load. Regions that do not serve what they took are opened again.
+//
+// An error says nothing about the files: they may be served or not, and the state stays Loading. A *load.LostError is the
+// exception: its files are not served even after their regions were opened again, or these could not be.
 func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := w.Cluster.ProbeTable(ctx, t, files)
@@ -169,6 +173,7 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 		return w.describeFailure(ctx, err)
 	}
 	probes.Add(int64(len(files)))
+	// The state stays Loading on disk. The next command probes again, whatever a person did to the table meanwhile.
 	if err := w.refuseUnreadable(name, findings); err != nil {
 		return err
 	}
@@ -276,6 +281,9 @@ func (w *Loader) describeFailure(ctx context.Context, err error) error {
 }
 
 // WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
+//
+// It looks at records only, and changes w.Out.Manifest to the one that says so. The caller must still ask the table
+// (CheckServed, Adopt): a record says what was loaded, not what is served.
 func (w *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(w.Out.FS, w.Out.Path)
 	if err != nil {
@@ -308,6 +316,8 @@ func (w *Loader) Replace(ctx context.Context) error {
 		return err
 	}
 	w.Out.Options.Infof("cleaning the output of run %s", w.Out.Replaced.Run.ID)
+	// A kill before the next Save leaves an output without a manifest, or with the old one that names what is left. Either way
+	// no file is left that no manifest names.
 	if err := w.Out.Clean(w.Out.Replaced); err != nil {
 		return err
 	}

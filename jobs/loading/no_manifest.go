@@ -46,6 +46,8 @@ func (w *Loader) checkDirectoryServed(ctx context.Context, table string) error {
 		return err
 	}
 	for _, f := range e.Files {
+		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would be
+		// wrong.
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, f.Family, path.Base(f.URI))); err == nil {
 			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
@@ -82,6 +84,9 @@ func (w *Loader) recordForeignLost(ctx context.Context, err error) error {
 }
 
 // loadDirectory loads all files of a directory that no manifest records.
+//
+// The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
+// staging, or taken; recoverDirectory brings back what it can, and the entry still names the others, to be probed.
 func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
@@ -119,6 +124,9 @@ func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Dir
 }
 
 // directoryHooks record in the ledger what a second command must know of an interrupted load.
+//
+// Done records nothing: unlike a manifest's, the entry has no mark for a loaded file. A file that is not
+// in the directory any more is probed at the end, whatever became of it.
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		Before: w.beforeRequest,
@@ -160,6 +168,7 @@ func (w *Loader) beginDirectory(table string, d *hfiledir.Directory) (*ledger.En
 		present[uri] = true
 		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
 	}
+	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {
 			if !present[f.URI] {

@@ -18,6 +18,7 @@ import (
 // all.
 func (w *Loader) RecoverLoad(ctx context.Context, table string) error {
 	m := w.Out.Manifest
+	// In the other states no file is in doubt: none was handed over since it was written, or all were probed.
 	if m.State != manifest.Loading {
 		return nil
 	}
@@ -56,6 +57,9 @@ func (w *Loader) recoverDirectory(ctx context.Context, table string) error {
 
 // recoverReplaced moves back what an interrupted load of the run that --force replaces has left in HBase's staging
 // folder, so that it is deleted with the rest of the output.
+//
+// Lost files of the old run are recorded in the ledger although nobody wants them any more: one that appears later may
+// win over rows of the new run with the same timestamps.
 func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 	old := w.Out.Replaced
 	if old.State != manifest.Loading || old.Staging == "" {

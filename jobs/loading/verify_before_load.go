@@ -30,6 +30,7 @@ func (w *Loader) VerifyBeforeLoad(ctx context.Context) error {
 	}
 	w.Out.Options.Infof("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
 	group, running := errgroup.WithContext(ctx)
+	// The first damaged file ends it. Nothing has been handed over yet, so nothing has to be undone.
 	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
 		group.Go(func() error { return w.rereadFile(running, f) })

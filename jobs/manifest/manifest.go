@@ -33,14 +33,23 @@ const (
 	RejectsDir = ".rejects"
 )
 
-// A manifest says which form it has.
+// A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.
+//
+// A field may be added without a new schema: an older program of this schema ignores it, finds the checksum right all the
+// same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is lost.
+// One whose loss would delete a file, load one twice or leave one out needs a new schema.
 const (
-	Schema           = 4 // of the manifests that are written
-	unsealedSchema   = 3 // the last one without a checksum; its runs can be continued
-	manifestMaxBytes = 256 << 20
+	Schema           = 4         // of the manifests that are written
+	unsealedSchema   = 3         // the last one without a checksum; its runs can be continued
+	manifestMaxBytes = 256 << 20 // of one that is read; Save does not look at it
 )
 
 // The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
+//
+// They may go back: to Writing for slices whose files HBase lost (loading/rewrite.go), to Loading for a load that is begun
+// again. So the state alone never says that a file is not in the table: Summary.Loaded and LoadedBefore do. A state is
+// saved before what it permits is done, and after what it states was proved, so after a kill the next process may rely on
+// the one that it finds.
 const (
 	Writing = "writing"
 	Written = "written" // all files exist and are verified
@@ -57,6 +66,41 @@ const (
 // output, deletes the files first: what is left of them is still named.
 //
 // The JSON names are frozen, and some are older than the fields' names.
+//
+// Who writes a field, and who believes it:
+//
+//   - schema: Resume and Parse set it. Only Parse looks at it.
+//   - state: see the states. Resume decides by it whether there is anything to write, RecoverLoad whether files may be
+//     in HBase's hands, and retention whether an output may be deleted.
+//   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are files: a
+//     run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
+//   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found there.
+//   - timestamp: as run; 0 if each row has its own. Only Instant reads it, for jobs without a logical date.
+//   - site_properties: as run, and again whenever an unfinished run continues. In the state Written a run is refused if
+//     they differ. null, in a manifest of an older program, means unknown and differs from nothing.
+//   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them
+//     to find out whether the export was replaced. Without contents (a program of this schema that did not know them drops
+//     them) any touched file counts as changed.
+//   - splits, families, max_size, max_files: SetTable, before the first file is written. All records of slices count
+//     regions by these splits, so they stay as they are when the table splits later; cuts deal with that. If they are not
+//     the table's any more, an unfinished run writes all files again, but keeps its splits once a file is loaded.
+//     max_files is 0 in manifests of programs that did not know it: right if the limit is HBase's default; otherwise an
+//     unfinished run writes all files again.
+//   - slices: see Add and Remove. Everything believes them: what is here is not written again, is loaded, and is deleted
+//     by name with the output. They say nothing of the bytes on the disk now: those are compared by size when a
+//     run resumes, and in full before a load (loading.VerifyBeforeLoad).
+//   - books, digest: written with the state Written, from the slices and from what was sorted. Before that they are zero, or
+//     those of an earlier writing of the same run. The digest decides whether another load has the same cells.
+//   - finished: with the state Written. It is for people: no decision depends on it.
+//   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when it is
+//     confirmed. The state Loading without it means that no request was sent since the load began. If it were lost, files
+//     in the folder would be missing from their source, and be regarded as lost.
+//   - table_identity: when a load begins, and when it is confirmed. While it is the table's, fewer files
+//     are probed, and files that the table does not serve are written again; otherwise that is for a person to decide.
+//   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this schema
+//     that did not know the field finds files that its manifest does not name, and refuses the output as foreign.
+//   - kept: files of slices that are removed from the manifest while the table has them. The write stage asks for them
+//     (LoadedTwin), and records such a file as loaded. If it were lost, equal cells would be loaded a second time.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
@@ -83,13 +127,25 @@ type Manifest struct {
 }
 
 // Input is one input file as it was at the run's start.
+//
+// Size and time decide only whether a file has to be read again for the comparison: a copy changes the time and nothing
+// else. Content decides whether it has changed.
 type Input struct {
 	jobfile.InputFile
-	// Content is what was read from the file; nil until all input is read, and if an older bulkload has read it.
+	// Content is what was read from the file; nil until all input is read, and if an older bulkload has read it. nil never
+	// counts as equal to anything.
 	Content *books.Content `json:"content,omitempty"`
 }
 
 // Slice is a finished slice of a region.
+//
+// Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done finds
+// one of them, and the other would be loaded with it. check refuses that. Start is compared when an unfinished run
+// continues: a slice that would begin at another row now has other entries, and is not mixed with new ones. Digest plus
+// Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the region.
+//
+// The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set text
+// to nil, as ReplaceFile does. Otherwise Save writes the old one.
 type Slice struct {
 	Region  int             `json:"region"`
 	Slice   int             `json:"slice"`
@@ -114,6 +170,9 @@ func Inputs(files []ingest.File) []Input {
 }
 
 // Read reads the manifest of an output directory; nil if there is none.
+//
+// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as none
+// would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
 	text, err := storage.ReadFile(fsys, name, manifestMaxBytes)
@@ -146,6 +205,7 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	if err := m.check(); err != nil {
 		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
+	// Only in memory: a command that saves nothing leaves a manifest of the older schema as it is.
 	m.Schema = Schema // it is written in this schema from here on
 	return m, nil
 }
@@ -160,6 +220,7 @@ func (m *Manifest) parseUnsealed(text []byte, unsealed error) error {
 	if err := json.Unmarshal(text, &old); err != nil {
 		return err
 	}
+	// A manifest whose seal was cut off is not an old one: otherwise a changed one would pass if only its last line were deleted.
 	if old.Checksum != nil || old.Schema == Schema {
 		return unsealed
 	}
@@ -167,6 +228,10 @@ func (m *Manifest) parseUnsealed(text []byte, unsealed error) error {
 }
 
 // Save replaces the manifest of an output directory. temps is a folder for files that are being written.
+//
+// A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
+// rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop.
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
@@ -196,7 +261,9 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 	if err != nil || len(m.Slices) == 0 {
 		return frame, err
 	}
-	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`)) // within a string the quotes would be escaped
+	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field before
+	// it is an object with a null "slices". A field that is added before it must keep to that.
+	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`))
 	text := append(bytes.Clone(before), `"slices": [`...)
 	for i := range m.Slices {
 		line, err := m.Slices[i].marshal()
@@ -229,6 +296,9 @@ func (r *Slice) marshal() (text []byte, err error) {
 }
 
 // WroteNothing reports whether the run is finished and had no row to write.
+//
+// Such a run may be replaced without --force: an export that was read too early, and was empty, must not block
+// the one that has rows.
 func (m *Manifest) WroteNothing() bool {
 	return m.State != Writing && m.Books.Written == 0 && len(m.Files()) == 0
 }
@@ -271,6 +341,8 @@ func (m *Manifest) Planned() (*target.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
+	// Written by SetTable, perhaps by a process that was killed before its first slice: planning boundaries may mean reading
+	// all of the input, so they are kept.
 	splits, err := m.Boundaries()
 	return &target.LiveTable{Splits: splits}, err
 }
@@ -288,6 +360,9 @@ func (m *Manifest) Boundaries() (splits [][]byte, err error) {
 }
 
 // SameTable reports whether the boundaries and the family settings are still those that the files were made for.
+//
+// The settings are compared as texts, in full: files with other settings would be valid HFiles, and the table would have
+// two kinds. Splits are compared though each file could be cut, because slices and counts are by these regions.
 func (m *Manifest) SameTable(t *target.Target) bool {
 	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) || !slices.Equal(m.Splits, printable.All(t.Splits)) {
 		return false
@@ -327,6 +402,10 @@ func (m *Manifest) Done(region, slice int) *Slice {
 }
 
 // Add records finished slices. Its files must have their names.
+//
+// A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run and
+// the slice, so the next run finds and deletes them (output.RemoveUnrecorded). The other order would be worse: a run
+// whose manifest names files that don't exist is refused.
 func (m *Manifest) Add(finished ...Slice) {
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
@@ -334,6 +413,9 @@ func (m *Manifest) Add(finished ...Slice) {
 
 // Remove removes the slices of a region and returns their files. Those that are loaded stay recorded: if the same
 // file is written again, it is not loaded twice.
+//
+// The caller saves the manifest before it deletes the files (output.forget). A kill between the two leaves files without a
+// record, as before Add.
 func (m *Manifest) Remove(region int) (files []hfile.Summary) {
 	m.Slices = slices.DeleteFunc(m.Slices, func(r Slice) bool {
 		if r.Region == region {
@@ -425,12 +507,20 @@ func (m *Manifest) MostFiles() (family string, region int, n int64) {
 }
 
 // Cut is a cut in progress.
+//
+// It is written by loading.cutFile, before the parts have their names, and by loading.dropLost, without parts, for a file
+// that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose file they list the parts are
+// deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {
 	Of    string          `json:"of"` // the file's path
 	Parts []hfile.Summary `json:"parts"`
 }
 
 // ReplaceFile replaces a file by its parts.
+//
+// Files is cloned, since the caller iterates over pointers into it (Files): a replacement in place would move other files
+// under these pointers, and one would be cut twice, another not at all. Marks that are set through such a pointer later are
+// lost, so pointers must be taken again before a load.
 func (m *Manifest) ReplaceFile(c Cut) {
 	for i := range m.Slices {
 		r := &m.Slices[i]
@@ -442,6 +532,9 @@ func (m *Manifest) ReplaceFile(c Cut) {
 }
 
 // CutNames are the files of cuts in progress that the manifest does not list otherwise.
+//
+// They may exist or not, depending on when a process was killed. They are the run's own, never foreign, and are deleted
+// with its output.
 func (m *Manifest) CutNames() []string {
 	known := map[string]bool{}
 	for _, f := range m.Files() {
@@ -489,6 +582,9 @@ func (m *Manifest) LoadedBytes() int64 {
 
 // LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
 // the same file again.
+//
+// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they are
+// written with, and a file with other bytes was not loaded.
 func (m *Manifest) LoadedTwin(f *hfile.Summary) *hfile.Summary {
 	i := slices.IndexFunc(m.LoadedBefore, func(k hfile.Summary) bool {
 		return k.Path == f.Path && k.Bytes == f.Bytes && k.Digest == f.Digest
