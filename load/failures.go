@@ -70,8 +70,8 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 	return r
 }
 
-// isTransient tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
-// look at where the region is, will help.
+// isTransient reports whether an exception says that a server can't do it now, or not any more (regions move). Asking again
+// helps, after the region was looked up.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {

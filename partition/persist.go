@@ -159,7 +159,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	return errors.Join(err, r.close())
 }
 
-// openPersistent reads a persistent run's footer. The blocks have checksums of their own.
+// openPersistent reads a persistent run's footer. The blocks have their own checksums.
 func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
 	if f.Name != filepath.Base(f.Name) || f.FooterLen < 0 || int64(f.FooterLen) > f.Size {
 		return nil, nil, errors.New("its record contradicts itself")
