@@ -73,7 +73,8 @@ func (a answering) sum(b []byte) uint32 {
 	return crc32.Checksum(b, castagnoli)
 }
 
-// dataOf parses an answer as the client library does, which compares nothing here, and returns the data. The answer may end anywhere.
+// dataOf parses an answer as the client library does, which compares nothing here, and returns the data. The answer may end
+// anywhere.
 func dataOf(b []byte) []byte {
 	length, n := binary.Uvarint(b)
 	if n <= 0 || int(length) > len(b)-n {

@@ -133,7 +133,7 @@ func TestHDFSHangs(t *testing.T) {
 	}
 }
 
-// TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer could be mistaken for the next one.
+// TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next one.
 func TestTimedConnBreaks(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
