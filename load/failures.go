@@ -70,8 +70,8 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 	return r
 }
 
-// isTransient reports whether an exception says that a server can't do it now, or not any more (regions move). Asking again
-// helps, after the region was looked up.
+// isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again, after a
+// look at where the region is, will help.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {

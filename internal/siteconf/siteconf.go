@@ -1,7 +1,8 @@
 // Package siteconf reads Hadoop's and HBase's site files.
 //
-// It follows org.apache.hadoop.conf.Configuration: <configuration> has <property> elements with name, value and final; a
-// later file overrides an earlier one, except for its final properties; and ${…} in values is expanded when they are read.
+// It follows org.apache.hadoop.conf.Configuration: <configuration> has <property> elements with name, value and final. A
+// later file overrides an earlier one, except for properties that the earlier one declares final. ${…} in values is
+// expanded when they are read.
 // XInclude is refused rather than ignored.
 package siteconf
 

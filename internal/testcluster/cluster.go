@@ -265,9 +265,9 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase survives the loss of its NameNode
-// for a while, but not that of its only DataNode: its servers end at their next write. Tests that kill must have their own
-// cluster (Start), not that of Use.
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase survives the loss of its
+// NameNode for a while, but not that of its only DataNode: its servers end at their next write. Tests that kill must have
+// their own cluster (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {
 	if _, err := c.role(name); err != nil {
 		return err
