@@ -202,7 +202,7 @@ func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// registerOutputs adds the row counts of each table.
+// registerOutputs adds the figures of each table.
 func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))

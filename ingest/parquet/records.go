@@ -42,7 +42,7 @@ type records struct {
 
 	line   []byte // the row as text
 	spans  []span // of its fields in line
-	raw    []byte // the row with escapes, where it needs some
+	raw    []byte // the row with escapes, if it needs some
 	record ingest.Record
 	err    error
 }
