@@ -1,6 +1,6 @@
 // Package cell is HBase's cell: its fields, their limits, the order of cells, and how bytes are shown.
 //
-// It imports nothing of the program, and everything may import it.
+// It imports no other package of the program, and every package may import it.
 package cell
 
 // Type is HBase's KeyValue.Type code, as stored in the last byte of a cell's key.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPrintable: what Bytes.toStringBinary gives for all bytes of each kind.
+// TestPrintable: the results of Bytes.toStringBinary for all kinds of bytes.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "az09AZ": "az09AZ", " `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?": " `~!@#$%^&*()-_=+[]{}|;:'\",.<>/?",

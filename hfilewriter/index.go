@@ -291,9 +291,9 @@ func (x *indexWriter) writeLevel(level []indexEntry) (above []indexEntry, err er
 // first cell. If there is a shorter key between the two, that one is used (HFileWriterImpl.getMidpoint, HBase 2.5 and
 // later).
 //
-// It must hold that left < separator <= right. A row that is greater than left.Row and at most right.Row, with the
-// latest timestamp and the type Maximum, sorts before every cell of its own row: so even where it equals right.Row it
-// is not greater than right.
+// left < separator <= right must hold. A row that is greater than left.Row and at most right.Row, with the latest
+// timestamp and the type Maximum, sorts before every cell of its own row. So it is not greater than right even if it
+// equals right.Row.
 func appendSeparator(dst []byte, left, right *cell.Cell) []byte {
 	between := cell.Cell{Timestamp: indexKeyTimestamp, Type: indexKeyType}
 	var room [64]byte

@@ -4,8 +4,8 @@ import (
 	"bulkload/ingest/charset"
 )
 
-// CharsetHint says of a record that is not UTF-8 that it is GBK, if all of it is, in the range that Chinese text is written in.
-// Other charsets can't be told from each other by a record.
+// CharsetHint suggests GBK for a record that is not UTF-8, if all of it is GBK in the range that Chinese text uses. Other
+// charsets can't be distinguished by a record.
 func CharsetHint(raw []byte) string {
 	pairs := 0
 	for i := 0; i < len(raw); i++ {

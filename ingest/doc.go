@@ -1,7 +1,7 @@
 // Package ingest turns exports into records: files are found, cut into splits, and read as records whose columns are
 // views of the read buffer. It knows nothing of HBase.
 //
-// The forms are packages of their own: delimited, csv and parquet. Here is what they share:
+// The forms are in separate packages: delimited, csv and parquet. This package has what they share:
 //
 //	form.go       what a form must know; splits
 //	list.go       which files a path means

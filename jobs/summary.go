@@ -46,7 +46,7 @@ type OutputSummary struct {
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 }
 
-// OutputReport is one of several outputs, each of which is a run of its own.
+// OutputReport is one of several outputs, each of which is a separate run.
 type OutputReport struct {
 	Status string          `json:"status"`
 	Run    jobfile.RunInfo `json:"run"`

@@ -194,7 +194,7 @@ func (p *parser) zone(c *call) error {
 		return p.unexpected("a time zone in quotes: " + c.usage)
 	}
 	zone, err := values.Location(p.ahead.value)
-	if err != nil || p.ahead.value == "" { // an error of its own, since a name is in quotes here
+	if err != nil || p.ahead.value == "" { // a separate error, since a name is in quotes here
 		return p.Fail(p.ahead.start, "%q is not a time zone; write a name such as 'Asia/Shanghai', or 'UTC'", p.ahead.value)
 	}
 	if c.zone = zone; zone == nil {

@@ -70,7 +70,7 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 	return r
 }
 
-// isTransient tells of an exception of a server that can't do it now, or not any more (regions move): asking again, after a
+// isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again, after a
 // look at where the region is, will help.
 //
 // An exception that is in no list is not transient: a load ends with it, while a read tries a few more times

@@ -138,7 +138,7 @@ func metaNumber(value []byte) int64 {
 	return int64(binary.BigEndian.Uint64(value))
 }
 
-// region is nil for a row that is of no region with rows of its own.
+// region is nil for the row of a region that is offline, split or a replica.
 func (m *metaRow) region() (*Region, error) {
 	switch {
 	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:

@@ -58,7 +58,7 @@ type Family struct {
 	Attributes        map[string]string // all of them, as stored
 }
 
-// HBase's names of the attributes that have a field of their own, and the defaults (ColumnFamilyDescriptorBuilder).
+// HBase's names of the attributes that have their own field, and the defaults (ColumnFamilyDescriptorBuilder).
 const (
 	compression       = "COMPRESSION"
 	dataBlockEncoding = "DATA_BLOCK_ENCODING"
@@ -122,8 +122,8 @@ func (c *Cluster) usable(ctx context.Context, id hbase.TableName) error {
 	return err
 }
 
-// stateOf is usable, and tells when the table's state was written last (epoch milliseconds): when it was created, enabled,
-// truncated or restored.
+// stateOf is usable, and also returns when the table's state was last written (epoch milliseconds): when it was created,
+// enabled, truncated or restored.
 func (c *Cluster) stateOf(ctx context.Context, id hbase.TableName) (written int64, err error) {
 	state, written, err := c.reader.tableState(ctx, id)
 	if err != nil {

@@ -30,7 +30,7 @@ const newFor = time.Hour
 // use to this process only, each is written and read once, and the lock that shows a killed sort is the machine's.
 type folder struct {
 	work       string // the work folder; "" for persistent runs
-	persistent Store  // the caller's store, in which nothing is deleted; nil: a folder of its own
+	persistent Store  // the caller's store, in which nothing is deleted; nil: a folder for this sort only
 
 	mu   sync.Mutex
 	path string // of the sort's own folder; "" until it exists

@@ -192,7 +192,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	return errors.Join(err, r.close())
 }
 
-// openPersistent reads a persistent run's footer. The blocks have checksums of their own.
+// openPersistent reads a persistent run's footer. The blocks have their own checksums.
 func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
 	// The record is text that could have been changed: a name with a folder in it would open, and later delete, a file
 	// elsewhere.

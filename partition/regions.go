@@ -66,7 +66,7 @@ func (r *Regions) End(i int) []byte {
 
 // CheckSalts refuses regions in which a salt value, out of all that keys can begin with, does not begin a region:
 // that region would hold rows of several salts. Further boundaries inside a salt, from later splits, are allowed. The
-// first salt is in the first region, with or without a boundary of its own.
+// first salt is in the first region, whether or not a boundary begins it.
 func (r *Regions) CheckSalts(salts [][]byte) error {
 	for i, salt := range salts {
 		_, found := slices.BinarySearchFunc(r.splits, salt, bytes.Compare)

@@ -23,7 +23,7 @@ func ParseBoolean(x []byte) (value bool, problem string) {
 	return false, "neither true nor false"
 }
 
-// appendBoolean is Bytes.toBytes(boolean).
+// appendBoolean encodes a value as Bytes.toBytes(boolean) does.
 func appendBoolean(dst, x []byte) ([]byte, string) {
 	value, problem := ParseBoolean(x)
 	switch {

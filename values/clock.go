@@ -8,10 +8,10 @@ type Clock struct {
 	Nanos                                  int32
 	Timed                                  bool  // it has a time of day
 	Zoned                                  bool  // it has an offset:
-	Offset                                 int32 // seconds that the clock is ahead of UTC's
+	Offset                                 int32 // how far the clock is ahead of UTC, in seconds
 }
 
-// ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it could. Each form
+// ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it succeeded. Each form
 // is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
 //
 //	uuuu-MM-dd or uuuu/MM/dd; with a time after a blank or a T: HH:mm, HH:mm:ss, HH:mm:ss and a point with 1 to 9 digits;
@@ -19,9 +19,8 @@ type Clock struct {
 //	uuuuMMdd, uuuuMMddHHmmss
 //
 // These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add
-// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by how a text
-// begins, so that none is tried in vain. They are not a table of functions, because the clock would be allocated
-// then.
+// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by the start of a text,
+// so that none is tried in vain. They are not a table of functions, because then the clock would be allocated.
 func ParseClock(x []byte) (c Clock, problem string) {
 	p := clockParser{rest: x, ok: true}
 	switch {
@@ -77,7 +76,7 @@ func (c *Clock) DayOfYear() int {
 	return int(daysSince1970(c.Year, c.Month, c.Day)-daysSince1970(c.Year, 1, 1)) + 1
 }
 
-// seconds are those from 1970 on, as if the clock were UTC's.
+// seconds are counted from 1970, as if the clock were in UTC.
 func (c *Clock) seconds() int64 {
 	return daysSince1970(c.Year, c.Month, c.Day)*secondsOfDay + c.secondOfDay()
 }
@@ -199,7 +198,7 @@ func (p *clockParser) skip(c byte) bool {
 
 func (p *clockParser) expect(c byte) { p.ok = p.skip(c) }
 
-// number parses a number of so many digits.
+// number parses a number with the given number of digits.
 func (p *clockParser) number(width int) int {
 	if !p.ok || len(p.rest) < width {
 		p.ok = false

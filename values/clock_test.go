@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestClocksAsJava: testdata/clocks.txt has what java.time's formatters make of dates and times, or that they refuse them.
+// TestClocksAsJava: testdata/clocks.txt has the results of java.time's formatters for dates and times, or their refusal.
 func TestClocksAsJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/clocks.txt")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestClocksAsJava(t *testing.T) {
 	}
 }
 
-// TestClocksAreJavas asks Java again, where one is installed.
+// TestClocksAreJavas asks Java again, if it is installed.
 func TestClocksAreJavas(t *testing.T) {
 	java, err := exec.LookPath("java")
 	if err != nil || testing.Short() {

@@ -7,7 +7,7 @@ import (
 
 // Number is a number's text, ready for exact comparison, whatever its length. It is a view of the text.
 type Number struct {
-	special float64 // NaN or an infinity where it is not 0
+	special float64 // NaN or an infinity if it is not 0
 	decimal
 }
 

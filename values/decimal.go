@@ -115,7 +115,7 @@ func minimal(b []byte) []byte {
 	return b
 }
 
-// appendLong appends the unscaled value of a number of more digits than 128 bits hold.
+// appendLong appends the unscaled value of a number with more digits than fit into 128 bits.
 func (d *decimal) appendLong(dst []byte) []byte {
 	digits := make([]byte, 0, len(d.digits))
 	for _, c := range d.digits {

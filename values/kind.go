@@ -6,11 +6,11 @@ import "slices"
 type Kind int
 
 // The kinds of columns. KindUnknown is a column that the job file does not declare: its values are text, and each is
-// parsed where another type is needed.
+// parsed when another type is needed.
 const (
 	KindUnknown Kind = iota
 	KindText
-	KindInt16     // a whole number that Java's short holds
+	KindInt16     // a whole number in the range of Java's short
 	KindInt32     // int
 	KindInt64     // long
 	KindDecimal   // a decimal number of any length: BigDecimal

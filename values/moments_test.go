@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/testrand"
 )
 
-// momentGrammar tells by a pattern what a date or a moment is written like, whether or not a calendar shows it.
+// momentGrammar recognises the form of a date or a moment by a pattern, whether or not a calendar has it.
 func momentGrammar() func(text string) bool {
 	pattern := regexp.MustCompile(`^[0-9]{4}(-[0-9]{2}-|/[0-9]{2}/)[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?( ?(Z|[+-]([0-9]{2})(:?([0-9]{2}))?))?)?$`)
 	return func(text string) bool {
@@ -26,7 +26,7 @@ func momentGrammar() func(text string) bool {
 	}
 }
 
-// TestClockBounds: what no clock shows is refused by that reason: leap seconds, the 24th hour, the month 0.
+// TestClockBounds: times that no clock shows are refused for that reason: leap seconds, the 24th hour, the month 0.
 func TestClockBounds(t *testing.T) {
 	for text, want := range map[string]string{
 		"2016-12-31 23:59:60": problemClock, "2016-12-31 23:59:60.5Z": problemClock, "2016-12-31 24:00": problemClock, "2016-12-31 23:60": problemClock,
@@ -42,7 +42,7 @@ func TestClockBounds(t *testing.T) {
 	}
 }
 
-// TestFractions: digits after the second are the millisecond and what is left of it, before 1970 too.
+// TestFractions: digits after the second become the milliseconds and the rest, also before 1970.
 func TestFractions(t *testing.T) {
 	read := reader(t, KindTimestamp, "", "")
 	for text, want := range map[string]Moment{
@@ -64,7 +64,7 @@ func TestFractions(t *testing.T) {
 	}
 }
 
-// TestCountedMoments: seconds and milliseconds up to the last that a long holds, and not one more.
+// TestCountedMoments: seconds and milliseconds are read up to the last that fits into a long, and no further.
 func TestCountedMoments(t *testing.T) {
 	for _, c := range []struct {
 		format, text string
@@ -86,7 +86,7 @@ func TestCountedMoments(t *testing.T) {
 	}
 }
 
-// TestRefusedLeavesTheBuffer: a value that is refused leaves what was there, and the reason never shows the value.
+// TestRefusedLeavesTheBuffer: a refused value does not change the buffer, and the reason never shows the value.
 func TestRefusedLeavesTheBuffer(t *testing.T) {
 	const secret = "s3cr3t"
 	for _, name := range KindNames() {
@@ -136,8 +136,8 @@ func TestKindsHaveNames(t *testing.T) {
 	}
 }
 
-// TestMomentsShowTheirOffset: what is shown of a stored moment is that moment, in any zone and year that a clock shows: also
-// where the zone's offset had seconds, as all had before 1900.
+// TestMomentsShowTheirOffset: the text of a stored moment is that moment, in any zone and year that a clock shows, even if the
+// zone's offset had seconds, as all had before 1900.
 func TestMomentsShowTheirOffset(t *testing.T) {
 	r := testrand.New(t)
 	withSeconds := 0
@@ -162,8 +162,8 @@ func TestMomentsShowTheirOffset(t *testing.T) {
 	}
 }
 
-// TestTextOfAnyBytes: what was not stored by AppendBinary is shown or refused, without a panic and without losing what was
-// before it.
+// TestTextOfAnyBytes: bytes that AppendBinary did not write are shown or refused, without a panic and without changing the
+// buffer before them.
 func TestTextOfAnyBytes(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range KindNames() {
@@ -187,7 +187,7 @@ func TestTextOfAnyBytes(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocatedForWhatIsRefused: a file full of wrong values costs no memory a value either.
+// TestNothingIsAllocatedForWhatIsRefused: a file full of wrong values allocates no memory for a value either.
 func TestNothingIsAllocatedForWhatIsRefused(t *testing.T) {
 	dst := make([]byte, 0, 64)
 	for _, name := range KindNames() {
@@ -207,7 +207,7 @@ func TestNothingIsAllocatedForWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestZonesThatAreNone: a zone is refused by its name, with what to write.
+// TestZonesThatAreNone: the refusal of a zone has its name, and what to write instead.
 func TestZonesThatAreNone(t *testing.T) {
 	for _, zone := range []string{"Asia/Nowhere", "asia/nowhere\x00", "Local", "/etc/localtime", "..", "Asia/", "GMT+8:00"} {
 		_, err := NewReader(Type{KindTimestamp, "", zone})

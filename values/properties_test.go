@@ -28,7 +28,7 @@ func digits(r *rand.Rand, most int) string {
 	return string(b)
 }
 
-// decimalText draws a decimal number in any of the forms that BigDecimal reads, and some that it does not.
+// decimalText draws a decimal number in any of the forms that BigDecimal reads, or in one that it does not.
 func decimalText(r *rand.Rand) string {
 	text := []string{"", "-", "+"}[r.IntN(3)] + digits(r, 45)
 	if r.IntN(2) == 0 {
@@ -40,7 +40,7 @@ func decimalText(r *rand.Rand) string {
 	return text
 }
 
-// exactly reads a decimal number another way: as an unscaled number and its scale. It is nil for what is not a number.
+// exactly reads a decimal number in another way: as an unscaled number and its scale. It is nil for a text that is no number.
 func exactly(text string) (unscaled *big.Int, scale int64) {
 	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
 	e, err := strconv.ParseInt(exponent, 10, 32)
@@ -62,7 +62,7 @@ func exactly(text string) (unscaled *big.Int, scale int64) {
 	return unscaled, int64(len(fraction)) - e
 }
 
-// twosComplement is BigInteger.toByteArray, found by trying ever longer sizes.
+// twosComplement is BigInteger.toByteArray, found by trying ever larger sizes.
 func twosComplement(n *big.Int) []byte {
 	for size := uint(1); ; size++ {
 		limit := new(big.Int).Lsh(big.NewInt(1), 8*size-1)
@@ -75,8 +75,8 @@ func twosComplement(n *big.Int) []byte {
 	}
 }
 
-// TestEdgesAsJava: see testdata/README.md. The values are those beside the bounds of a type, the middle of two floating
-// point numbers, and the clocks of zones on both sides of each change.
+// TestEdgesAsJava: see testdata/README.md. The values are those next to the bounds of a type, the middle of two floating-point
+// numbers, and the clocks of zones on both sides of each change.
 func TestEdgesAsJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/edges.txt")
 	if err != nil {
@@ -100,8 +100,8 @@ func TestEdgesAsJava(t *testing.T) {
 	}
 }
 
-// TestDecimalsAreExact: whatever is a decimal number is stored as its scale and its unscaled value, to the last digit, and
-// shown as a number that equals it.
+// TestDecimalsAreExact: every decimal number is stored as its scale and its unscaled value, to the last digit, and shown as a
+// number that equals it.
 func TestDecimalsAreExact(t *testing.T) {
 	r, read := testrand.New(t), reader(t, KindDecimal, "", "")
 	numbers := 0
@@ -151,11 +151,11 @@ func TestNumbersCompareAsRationals(t *testing.T) {
 	for range 10_000 {
 		a, b := decimalText(r), decimalText(r)
 		switch r.IntN(3) {
-		case 0: // equal, written otherwise
+		case 0: // equal, in another form
 			if _, exponent, ok := strings.Cut(strings.ToLower(a), "e"); !ok && strings.Contains(a, ".") && exponent == "" {
 				b = a + strings.Repeat("0", r.IntN(5))
 			}
-		case 1: // alike up to the last digits
+		case 1: // equal up to the last digits
 			if len(a) > 1 && len(a) < 40 {
 				b = a[:len(a)-1] + strconv.Itoa(r.IntN(10))
 			}
@@ -180,7 +180,7 @@ func TestNumbersCompareAsRationals(t *testing.T) {
 	}
 }
 
-// TestSpecialNumbersAreOrdered: an infinity is beyond any finite number of any length; NaN is beside all.
+// TestSpecialNumbersAreOrdered: an infinity is beyond any finite number of any length; NaN is not ordered.
 func TestSpecialNumbersAreOrdered(t *testing.T) {
 	finite := []string{"0", "-0", "1e2147483646", "-1e2147483646", "1e-2147483646", strings.Repeat("9", maxDigits)}
 	for _, text := range finite {
@@ -208,7 +208,7 @@ func TestSpecialNumbersAreOrdered(t *testing.T) {
 	}
 }
 
-// TestDecimalLimits: a number is refused beyond 4096 digits and beyond the scales that an int holds, and not before.
+// TestDecimalLimits: a number is refused beyond 4096 digits and beyond the scales of an int, and not before.
 func TestDecimalLimits(t *testing.T) {
 	nines := strings.Repeat("9", maxDigits)
 	for text, want := range map[string]string{
@@ -226,7 +226,7 @@ func TestDecimalLimits(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersAreExact: any digits with any sign and zeros are the number that math/big reads, or outside the kind.
+// TestWholeNumbersAreExact: any digits with any sign and zeros are read as math/big reads them, or are outside the kind.
 func TestWholeNumbersAreExact(t *testing.T) {
 	r := testrand.New(t)
 	bits := map[Kind]uint{KindInt16: 16, KindInt32: 32, KindInt64: 64}
@@ -263,7 +263,7 @@ func TestWholeNumbersAreExact(t *testing.T) {
 	}
 }
 
-// TestFloatsKeepTheirBits: every number comes back to the bit from its shortest text, its longest, and what is shown of it.
+// TestFloatsKeepTheirBits: every number is read back to the bit from its shortest text, its longest, and the text shown for it.
 func TestFloatsKeepTheirBits(t *testing.T) {
 	r := testrand.New(t)
 	for _, kind := range []Kind{KindFloat32, KindFloat64} {
@@ -289,7 +289,7 @@ func TestFloatsKeepTheirBits(t *testing.T) {
 	}
 }
 
-// TestNoNaNButOne: Java's Bytes has one NaN; and a zero keeps its sign.
+// TestNoNaNButOne: Java's Bytes has only one NaN, and a zero keeps its sign.
 func TestNoNaNButOne(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"NaN": {"7fc00000", "7ff8000000000000"}, "Nan": {"7fc00000", "7ff8000000000000"},
@@ -306,7 +306,7 @@ func TestNoNaNButOne(t *testing.T) {
 	}
 }
 
-// TestHexIsEncodingHex: with and without blanks between bytes, in any case, and nothing else.
+// TestHexIsEncodingHex: hex is read with and without blanks between bytes, in any case, and nothing else is.
 func TestHexIsEncodingHex(t *testing.T) {
 	r, read := testrand.New(t), reader(t, KindHex, "", "")
 	for range 5_000 {
@@ -332,7 +332,7 @@ func TestHexIsEncodingHex(t *testing.T) {
 	}
 }
 
-// TestBooleanWords: the ten words in every case, and no other text of up to three letters or with one more byte.
+// TestBooleanWords: the ten words are read in any case, and no other text of up to three letters or with one more byte.
 func TestBooleanWords(t *testing.T) {
 	words := map[string]bool{"true": true, "t": true, "yes": true, "y": true, "1": true, "false": false, "f": false, "no": false, "n": false, "0": false}
 	for word, want := range words {
@@ -361,8 +361,8 @@ func TestBooleanWords(t *testing.T) {
 	}
 }
 
-// instants finds what java.time.ZonedDateTime.of takes a clock time for, by trying every offset the zone had around it: the
-// first of the instants at which clocks showed it or, where none did, that of the offset before the change.
+// instants finds the time for which java.time.ZonedDateTime.of reads a clock time, by trying every offset that the zone had
+// around it: the first of the instants at which clocks showed it or, if none did, that of the offset before the change.
 func instants(location *time.Location, shown int64) int64 {
 	offsets := map[int64]bool{}
 	change := int64(math.MaxInt64)
@@ -384,8 +384,8 @@ func instants(location *time.Location, shown int64) int64 {
 	return shown - before
 }
 
-// TestClocksOfZones: near changes of the clocks and far from them, in any order of the values that one reader sees, a clock
-// time is the instant that a search over all offsets finds.
+// TestClocksOfZones: near changes of the clocks and far from them, with one reader's values in any order, a clock time is the
+// instant that a search over all offsets finds.
 func TestClocksOfZones(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range []string{"Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Africa/Casablanca",
@@ -414,7 +414,7 @@ func TestClocksOfZones(t *testing.T) {
 	}
 }
 
-// TestEveryDay: each day of the years 1 to 9999 is the one that Go's calendar has; days that are none are refused.
+// TestEveryDay: each day of the years 1 to 9999 is the same as in Go's calendar; days that do not exist are refused.
 func TestEveryDay(t *testing.T) {
 	read := reader(t, KindDate, "", "")
 	day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -445,8 +445,8 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-// TestMomentGrammar: each text with one byte changed, left out or put in is read as what it then says, or refused; no text
-// that the grammar does not have is read.
+// TestMomentGrammar: each text with one byte changed, removed or inserted is read with its new meaning, or refused; no text
+// outside the grammar is read.
 func TestMomentGrammar(t *testing.T) {
 	read := reader(t, KindTimestamp, "", "")
 	grammar := momentGrammar()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// AppendText formats for people a value that AppendBinary encoded; false if it can't be one. Timestamps are in the
+// AppendText formats for people a value encoded by AppendBinary; false if the bytes can't be one. Timestamps are in the
 // type's zone, with their offset.
 func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
 	if size := binarySizes[r.kind]; size > 0 && len(stored) != size {

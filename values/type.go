@@ -1,4 +1,4 @@
-// Package values checks and converts the values of columns with a declared type, into the bytes that Java's programs
+// Package values checks the values of columns with a declared type, and converts them to the bytes that Java's programs
 // store for them (org.apache.hadoop.hbase.util.Bytes.toBytes).
 //
 // All sources yield text. A value is read in place, without a copy. Nothing here allocates for a value, except
@@ -28,14 +28,14 @@ const (
 // Formats lists the formats of dates and timestamps.
 func Formats() []string { return []string{FormatClock, FormatMillis, FormatSeconds} }
 
-// Reader reads the values of one column. It belongs to one goroutine, since it caches the time zone's offset.
+// Reader reads the values of one column. Only one goroutine may use it, since it caches the time zone's offset.
 type Reader struct {
 	kind   Kind
 	format string
 	zone   zoneClocks
 }
 
-// NewReader makes a reader of values of a type; an error if its zone is unknown.
+// NewReader makes a reader for values of a type; an error if its zone is unknown.
 func NewReader(t Type) (*Reader, error) {
 	r := &Reader{kind: t.Kind, format: t.Format}
 	var err error
@@ -113,7 +113,7 @@ func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	return append(dst, x...), ""
 }
 
-// Checked reports whether some values are not of the type.
+// Checked reports whether the type refuses some values.
 func (t Type) Checked() bool {
 	return t.Kind != KindUnknown && t.Kind != KindText && t.Kind != KindBytes
 }

@@ -1,6 +1,6 @@
 package values
 
-// Value is what a record has in one column: bytes, possibly none, or null. Only the zero Value is null: an empty
+// Value is a record's value in one column: bytes, possibly none, or null. Only the zero Value is null: an empty
 // value is made of any bytes, even nil. It is a view of the caller's bytes, as large as a slice.
 type Value struct {
 	bytes []byte // nil: null
@@ -32,5 +32,5 @@ func (v Value) Null() bool { return v.bytes == nil }
 // Bytes returns the value's bytes; none if it is null or empty.
 func (v Value) Bytes() []byte { return v.bytes }
 
-// Len is how many bytes the value has.
+// Len is the number of bytes of the value.
 func (v Value) Len() int { return len(v.bytes) }

@@ -2,9 +2,9 @@ package values
 
 import "testing"
 
-// TestEmptyIsNotNull: what bytes a value is made of can't make it null; only the zero Value is.
+// TestEmptyIsNotNull: no bytes make a value null; only the zero Value is.
 func TestEmptyIsNotNull(t *testing.T) {
-	var room []byte // which has never held anything, as the buffers of readers at their first record
+	var room []byte // it has never held anything, like the buffers of readers at their first record
 	for name, v := range map[string]Value{"nil": ValueOf(nil), "empty": ValueOf([]byte{}), "a view of nothing": ValueOf(room[0:0:0]), "a text": ValuesOf("")[0]} {
 		if v.Null() || v.Len() != 0 || v.Bytes() == nil {
 			t.Errorf("%s: null %v, %d bytes", name, v.Null(), v.Len())

@@ -16,7 +16,7 @@ func reader(t testing.TB, kind Kind, format, zone string) *Reader {
 	return r
 }
 
-// stored is the hex of what is stored, or the reason why nothing is, in parentheses.
+// stored is the hex of the stored bytes or, in parentheses, the reason why nothing is stored.
 func stored(r *Reader, text string) string {
 	out, problem := r.AppendBinary([]byte{0xAA}, []byte(text))
 	if problem != "" {
@@ -25,7 +25,7 @@ func stored(r *Reader, text string) string {
 	return hex.EncodeToString(out[1:])
 }
 
-// TestAsJava: see testdata/README.md. One reader takes all values of a kind and zone, so that what it remembers is tried, too.
+// TestAsJava: see testdata/README.md. One reader reads all values of a kind and zone, so that its cache is tested, too.
 func TestAsJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/vectors.txt")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestAsJava(t *testing.T) {
 	}
 }
 
-// TestByHand: what Java has no reading of, or another one.
+// TestByHand: values that Java does not read, or reads differently.
 func TestByHand(t *testing.T) {
 	for _, c := range []struct {
 		kind               Kind
@@ -94,7 +94,7 @@ func TestByHand(t *testing.T) {
 		{KindFloat64, "", "", "1_0", "(not a number)"},
 		{KindInt32, "", "", "2147483648", "(number outside int32)"},
 		{KindInt32, "", "", "", "(not a whole number)"},
-		{KindDecimal, "", "", "١٢", "(not a decimal number)"}, // Java takes these digits
+		{KindDecimal, "", "", "١٢", "(not a decimal number)"}, // Java reads these digits
 		{KindDecimal, "", "", strings.Repeat("9", 4097), "(decimal number too long)"},
 		{KindDecimal, "", "", strings.Repeat("0", 9999) + "1", "0000000001"},
 		{KindDate, "", "", "2026-11-20", "000001a1f640bc00"},
@@ -229,7 +229,7 @@ func BenchmarkAppendBinary(b *testing.B) {
 	}
 }
 
-// TestTextOfBinary: what is shown of a stored value is the value, and stores the same again.
+// TestTextOfBinary: the text shown for a stored value is the value, and is stored as the same bytes.
 func TestTextOfBinary(t *testing.T) {
 	for _, c := range []struct {
 		kind             Kind

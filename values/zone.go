@@ -14,8 +14,8 @@ type zoneClocks struct {
 // forever replaces a missing bound.
 const forever = int64(1) << 60
 
-// instant is when the clocks show a reading, given as seconds since 1970 as if it were in UTC. Where the clocks
-// change, the offset before the change counts: for the hour that is skipped and for the one that comes twice.
+// instant is when the clocks show a reading, given as seconds since 1970 as if it were in UTC. When the clocks change,
+// the offset before the change counts: for the hour that is skipped and for the one that comes twice.
 func (z *zoneClocks) instant(shown int64) int64 {
 	if z.location == nil {
 		return shown
@@ -37,7 +37,7 @@ func instantIn(zone *time.Location, shown int64) int64 {
 	return z.look(shown)
 }
 
-// offsetAt is how many seconds the zone's clocks are ahead of UTC at a time.
+// offsetAt is the number of seconds by which the zone's clocks are ahead of UTC at a time.
 func offsetAt(zone *time.Location, seconds int64) int64 {
 	_, offset := time.Unix(seconds, 0).In(zone).Zone()
 	return int64(offset)

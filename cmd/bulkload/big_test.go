@@ -17,8 +17,8 @@ import (
 // bigCases asks for the figures of the large cases in docs/performance.md.
 const bigCases = "BULKLOAD_BIG"
 
-// TestBigCases runs the program on what is large in other ways than by its rows, and prints what each run takes. Then it
-// sends each a SIGTERM in the middle, which must end it within a second.
+// TestBigCases runs the program on inputs that are large in other ways than by their rows, and prints what each run uses. Then
+// it sends a SIGTERM in the middle of each, which must end it within a second.
 func TestBigCases(t *testing.T) {
 	if os.Getenv(bigCases) == "" {
 		t.Skipf("it takes minutes: set %s", bigCases)
@@ -60,7 +60,7 @@ func TestBigCases(t *testing.T) {
 	}
 }
 
-// bigRun runs a job, ended by SIGTERM after some time, and gives how long it took.
+// bigRun runs a job, ended by SIGTERM after some time, and returns its duration.
 func bigRun(t *testing.T, program, job string, exit int, term time.Duration) time.Duration {
 	t.Helper()
 	var out bytes.Buffer
@@ -104,7 +104,7 @@ func bigText(columns, splits []string) string {
 		strings.Join(splits, ", ") + "]}\nhfile: {compression: snappy, encoding: fast_diff, bloom: row}\noutput: out\nload: false\n"
 }
 
-// bigInput writes files of rows with so many columns.
+// bigInput writes files of rows with the given number of columns.
 func bigInput(t *testing.T, dir string, files, rows, columns int) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "in"), 0o700); err != nil {
@@ -140,7 +140,7 @@ func bigFiles(t *testing.T, dir string) string {
 	return bigText([]string{"id", "a", "b", "c"}, []string{"'4'", "'8'", "'c'"})
 }
 
-// bigJob makes a job over so many columns, whose names are long.
+// bigJob makes a job with so many columns, which have long names.
 func bigJob(columns int) func(*testing.T, string) string {
 	return func(t *testing.T, dir string) string {
 		bigInput(t, dir, 1, 10, columns)
@@ -152,7 +152,7 @@ func bigJob(columns int) func(*testing.T, string) string {
 	}
 }
 
-// cpuOf is the CPU time that a process has used so far, in hundredths of a second as Linux counts it; 0 where that is not known.
+// cpuOf is the CPU time that a process has used so far, in hundredths of a second as Linux counts it; 0 if unknown.
 func cpuOf(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

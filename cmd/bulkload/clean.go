@@ -39,10 +39,10 @@ func (c *cleanCommand) do(ctx context.Context, s *session) (report, error) {
 	return r, err
 }
 
-// age is a time that passes: 30d, or what Go reads as a duration, such as 12h.
+// age is a duration: 30d, or what Go reads as a duration, such as 12h.
 type age time.Duration
 
-// UnmarshalText reads an age.
+// UnmarshalText parses an age.
 func (a *age) UnmarshalText(text []byte) error {
 	const day = 24 * time.Hour
 	days, whole := strings.CutSuffix(string(text), "d")
@@ -74,7 +74,7 @@ func writeOutputs(w io.Writer, r *jobs.CleanReport) {
 	}
 }
 
-// writeCleaned says what became of each output.
+// writeCleaned reports what was done with each output.
 func writeCleaned(w io.Writer, r *jobs.CleanReport, dryRun bool) {
 	would := ""
 	if dryRun {

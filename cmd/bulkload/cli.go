@@ -109,7 +109,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	return r, err
 }
 
-// isFile tells a job file from a row key.
+// isFile distinguishes a job file from a row key.
 func isFile(text string) bool {
 	if strings.HasSuffix(text, ".yaml") || strings.HasSuffix(text, ".yml") {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are our own: the libraries that complete kong's commands run the program at each key that is pressed, and
-// stand on packages that nobody keeps. A script is a file, which a package can install.
+// The scripts are our own: the libraries that complete kong's commands run the program at each keystroke, and depend on
+// packages that nobody maintains. A script is a file, which a package can install.
 
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
@@ -23,7 +23,7 @@ func (c *completionCommand) do(_ context.Context, s *session) (report, error) {
 	return nil, s.print(func(w *bytes.Buffer) { scripts[c.Shell](w, s.model) })
 }
 
-// print writes what is no report, which --json has no form for.
+// print writes output that is no report, and has no JSON form.
 func (s *session) print(write func(*bytes.Buffer)) error {
 	if s.JSON.wanted() {
 		return usage(errors.New("it prints a file, not an object: leave --json out"))
@@ -34,7 +34,7 @@ func (s *session) print(write func(*bytes.Buffer)) error {
 	return err
 }
 
-// commandNames are those of all commands, separated by sep.
+// commandNames are the names of all commands, separated by sep.
 func commandNames(app *kong.Application, sep string) string {
 	var names []string
 	for _, c := range app.Children {
@@ -43,7 +43,7 @@ func commandNames(app *kong.Application, sep string) string {
 	return strings.Join(names, sep)
 }
 
-// flagsOf are a command's own flags and then those of all commands.
+// flagsOf are a command's own flags, followed by those of all commands.
 func flagsOf(app *kong.Application, command *kong.Node) []*kong.Flag {
 	return slices.Concat(command.Flags, app.Flags)
 }
@@ -58,7 +58,7 @@ func flagWords(flags []*kong.Flag) string {
 	return strings.Join(words, " ")
 }
 
-// argumentWords are the values of a command's argument where it has a list of them.
+// argumentWords are the values of a command's argument, if they are a fixed list.
 func argumentWords(command *kong.Node) []string {
 	for _, p := range command.Positional {
 		if p.Enum != "" {
@@ -97,7 +97,7 @@ complete -o filenames -F _bulkload bulkload
 `)
 }
 
-// firstSentence is what fits beside a word.
+// firstSentence is the part of a help text that fits beside a word.
 func firstSentence(text string) string {
 	text = strings.ReplaceAll(text, "$$", "$")
 	if i := strings.IndexAny(text, ".;"); i >= 0 {

@@ -9,23 +9,23 @@ import (
 	"bulkload/jobs"
 )
 
-// clock tells the present. Tests have one of their own.
+// clock returns the current time. Tests have their own.
 var clock = time.Now
 
-// dated are the flags of the verbs that read a job file. A pointer tells "not given" from "given as an empty text", which is
-// a variable of the shell that was set to nothing.
+// dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty text",
+// which is a shell variable that was empty.
 type dated struct {
 	Date *string           `placeholder:"DATE" help:"The logical date, $${date} in the job file: 2026-11-20, today, yesterday, -2d; or an hour: 2026-11-20T05, -1h."`
 	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default UTC)."`
 	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
 
-	now time.Time // of the command: read once, so that all dates are taken from the same moment
+	now time.Time // of the command: read once, so that all dates are relative to the same moment
 }
 
-// settingName is what --set may name.
+// settingName matches the names that --set accepts.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// options are those that a job file is read with, but for the date.
+// options are the options for reading a job file, except for the date.
 func (d *dated) options() (jobs.ReadOptions, error) {
 	for name := range d.Set {
 		if !settingName.MatchString(name) || name == "date" {
@@ -35,7 +35,7 @@ func (d *dated) options() (jobs.ReadOptions, error) {
 	return jobs.ReadOptions{Set: d.Set}, nil
 }
 
-// dates reads dates in the zone that is asked for.
+// dates parses dates in the requested zone.
 func (d *dated) dates() (jobs.Dates, error) {
 	if d.now.IsZero() {
 		d.now = clock()
@@ -47,7 +47,7 @@ func (d *dated) dates() (jobs.Dates, error) {
 	return jobs.Dates{Now: d.now, Zone: zone}, nil
 }
 
-// read reads a job file for the date that is given.
+// read reads a job file for the given date.
 func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	given, err := d.options()
 	if err != nil {
@@ -68,13 +68,13 @@ func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	return jobs.Read(path, o)
 }
 
-// ranged are the flags of the verbs that take many dates.
+// ranged are the flags of the commands that accept many dates.
 type ranged struct {
 	From *string `placeholder:"DATE" help:"The first of several dates, which are run in their order: days or hours."`
 	To   *string `placeholder:"DATE" help:"The last of them."`
 }
 
-// list is the range; nil where none is given.
+// list is the range; nil if none is given.
 func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
 	switch {
 	case r.From == nil && r.To == nil:
@@ -94,7 +94,7 @@ func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
 // relativeDate is a date that looks like a short flag.
 var relativeDate = regexp.MustCompile(`^-[0-9]+[a-z]$`)
 
-// joinDates writes "--date -1d" as "--date=-1d": kong takes what begins with a dash for a flag.
+// joinDates writes "--date -1d" as "--date=-1d": kong reads whatever begins with a dash as a flag.
 func joinDates(args []string) []string {
 	var joined []string
 	for i := 0; i < len(args); i++ {

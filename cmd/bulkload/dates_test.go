@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestDatesOfTheClock: today and yesterday are taken from the clock once a command, in the zone that is asked for.
+// TestDatesOfTheClock: a command reads the clock once for today and yesterday, in the requested zone.
 func TestDatesOfTheClock(t *testing.T) {
 	t.Chdir(t.TempDir())
 	asked := 0

@@ -20,7 +20,7 @@ var updateDocs = flag.Bool("update-docs", false, "write what the commands print 
 type block struct {
 	language string // the text after the fence
 	text     string
-	from, to int // of text in the document
+	from, to int // position of text in the document
 }
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]+[a-z ]*)\n(.*?)^```$")
@@ -33,13 +33,13 @@ func blocks(document string) []block {
 	return all
 }
 
-// volatile is what differs from one run to the next: times, rates, addresses, the progress of a load.
+// volatile matches what differs between runs: times, rates, addresses, the progress of a load.
 var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
 
 // TestDocumentedCommands runs every command of the documents' console blocks, one after another in a fresh copy of the
-// repository's jobs, and wants what is printed there.
+// repository's jobs, and requires the output shown there.
 func TestDocumentedCommands(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
@@ -90,7 +90,7 @@ func checkDocument(t *testing.T, repository, name, language string) {
 	}
 }
 
-// useCluster points the commands to the test cluster, in which the examples' tables must not be.
+// useCluster points the commands to the test cluster, which must not have the examples' tables.
 func useCluster(t *testing.T) {
 	c := testcluster.Use(t)
 	t.Setenv("HADOOP_CONF_DIR", c.ConfDir())
@@ -118,7 +118,7 @@ func copyJobs(t *testing.T, repository string) string {
 	return dir
 }
 
-// replay runs the commands of a block and gives the block as it should be.
+// replay runs the commands of a block and returns the block as it should be.
 func replay(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
@@ -132,7 +132,7 @@ func replay(t *testing.T, text string) string {
 
 var pipe = regexp.MustCompile(`^(.*) \| (head|tail) -([0-9]+)$`)
 
-// printed runs one command in this process and gives what a terminal would show.
+// printed runs one command in this process and returns what a terminal would show.
 func printed(t *testing.T, command string) string {
 	t.Helper()
 	limit, last := -1, false
@@ -165,7 +165,7 @@ var (
 	slugged = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinks: the documents' links lead to files and headings that exist.
+// TestLinks: the documents' links lead to existing files and headings.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs/*.md"))
 	if err != nil {
@@ -192,7 +192,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// leads tells whether a file is there, and has a heading where one is wanted.
+// leads reports whether a file exists and, if anchor is not empty, has that heading.
 func leads(name, anchor string) bool {
 	if anchor == "" {
 		_, err := os.Stat(name)
@@ -211,7 +211,7 @@ func leads(name, anchor string) bool {
 	return false
 }
 
-// TestExitCodesAreDocumented: docs/cli.md and the help list the codes that exitCode gives.
+// TestExitCodesAreDocumented: docs/cli.md and the help list the codes that exitCode returns.
 func TestExitCodesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
@@ -231,7 +231,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesFiles: the Go files that docs/ARCHITECTURE.md names exist.
+// TestArchitectureNamesFiles: the Go files named in docs/ARCHITECTURE.md exist.
 func TestArchitectureNamesFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/ARCHITECTURE.md"))
 	if err != nil {

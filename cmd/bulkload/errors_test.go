@@ -21,11 +21,11 @@ import (
 // pageEntry is the section of a code in docs/errors.md.
 type pageEntry struct {
 	code, exit string
-	texts      []string // as shown, with … for what varies
+	texts      []string // as shown, with … for the parts that vary
 	rest       string   // cause and remedy
 }
 
-// matches tells whether a message is one of the texts.
+// matches reports whether a message is one of the texts.
 func (e *pageEntry) matches(message string) bool {
 	for _, text := range e.texts {
 		var pattern strings.Builder
@@ -84,8 +84,8 @@ var repositoryRoot = func() string {
 	return root
 }()
 
-// TestErrorsPage: docs/errors.md has a section for each code and for nothing else, with its exit code, a text that is in the
-// source, a cause and what to do.
+// TestErrorsPage: docs/errors.md has a section for each code and no others. Each has its exit code, a text that is in the
+// source, a cause and a remedy.
 func TestErrorsPage(t *testing.T) {
 	page := errorsPage()
 	literals := append(sourceTexts(t), libraryTexts...)
@@ -119,7 +119,7 @@ func TestErrorsPage(t *testing.T) {
 	}
 }
 
-// TestCodesAreUsed: each code is given to an error somewhere.
+// TestCodesAreUsed: each code belongs to some error.
 func TestCodesAreUsed(t *testing.T) {
 	names, err := os.ReadFile(filepath.Join(repositoryRoot, "internal/errcode/codes.go"))
 	if err != nil {
@@ -138,7 +138,7 @@ func TestCodesAreUsed(t *testing.T) {
 	}
 }
 
-// TestKnownWords: what people search for when HBase's and Hadoop's own tools fail is on the page.
+// TestKnownWords: the words that people search for when HBase's and Hadoop's own tools fail are on the page.
 func TestKnownWords(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/errors.md"))
 	if err != nil {
@@ -160,7 +160,7 @@ func TestKnownWords(t *testing.T) {
 	}
 }
 
-// TestCodesOnTheTerminal: the code of an error is at its end, each problem of a job file has its own, and --json has a field.
+// TestCodesOnTheTerminal: an error ends with its code, each problem of a job file has its own, and --json has a field for it.
 func TestCodesOnTheTerminal(t *testing.T) {
 	err := errcode.InputMissing.Errorf("the input %s is gone", "x")
 	if got := jobs.TextOf(fmt.Errorf("run: %w", err)); got != "run: the input x is gone [BL-INPUT-MISSING]" {
@@ -199,12 +199,12 @@ func eachSource(t *testing.T, visit func(path string, source []byte)) {
 	}
 }
 
-// libraryTexts are texts of errors that the libraries of flags and of YAML make.
+// libraryTexts are texts of errors from the libraries for flags and YAML.
 var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "permission denied", "… must be one of … but got …"}
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
 
-// sourceTexts are the texts in the program's source, with … for each verb of a format, and texts that are joined by + as one.
+// sourceTexts are the texts in the program's source, with … for each verb of a format; texts joined by + are one.
 func sourceTexts(t *testing.T) []string {
 	var all []string
 	eachSource(t, func(path string, source []byte) {
@@ -227,7 +227,7 @@ func sourceTexts(t *testing.T) []string {
 	return all
 }
 
-// constantText is the text of a literal, or of several that are joined.
+// constantText is the text of a literal, or of several joined ones.
 func constantText(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -243,10 +243,10 @@ func constantText(e ast.Expr) string {
 	return ""
 }
 
-// leastFixed is how many bytes of a text on the page must not be …, so that it can't match just anything.
+// leastFixed is the number of bytes of a text on the page that must not be …, so that it can't match just anything.
 const leastFixed = 7
 
-// inSource tells whether all pieces of a text between two … are in one text of the source.
+// inSource reports whether all pieces of a text between two … are in one text of the source.
 func inSource(texts []string, text string) bool {
 	if len(strings.ReplaceAll(text, "…", "")) < leastFixed {
 		return false

@@ -28,7 +28,7 @@ const exitHelp = `Exit codes:
   66  the input does not exist yet, or is not complete
   75  try again later: the output is locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`
 
-// exitCode is the one place that gives failures their codes.
+// exitCode is the only place that maps failures to exit codes.
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone

@@ -16,11 +16,11 @@ import (
 // A command's log has two kinds of readers. People read plain lines on stderr, with a bar below them on a terminal.
 // Programs, and people later, read records with time and attributes: on stderr with --log, in a file with --log-file.
 
-// logMode is who may read and write a log file: its group too, as which the programs run that gather logs. Others may not:
-// a log names hosts, tables and files, and errors may name row keys.
+// logMode lets a log file be read by its group, too, under which log collectors run. Others may not read it: a log names
+// hosts, tables and files, and errors may name row keys.
 const logMode = 0o640
 
-// openLog makes the loggers. s.log gets everything; s.records only what is not for people, such as a command's begin and end.
+// openLog makes the loggers. s.log gets everything; s.records only what people don't need, such as a command's start and end.
 func (s *session) openLog() error {
 	var handlers []slog.Handler
 	if s.LogFile != "" {
@@ -46,7 +46,7 @@ func (s *session) openLog() error {
 	return nil
 }
 
-// recordLevel is what programs' logs have.
+// recordLevel is the level of programs' logs.
 func (s *session) recordLevel() slog.Level {
 	switch s.Verbose {
 	case 0:
@@ -57,7 +57,7 @@ func (s *session) recordLevel() slog.Level {
 	return jobs.LevelCall
 }
 
-// plainLevel is what people are told. They see stages as a bar, and files in the summary.
+// plainLevel is the level of lines for people, who see stages as a bar, and files in the summary.
 func (s *session) plainLevel() slog.Level {
 	switch {
 	case s.Quiet:
@@ -95,7 +95,7 @@ func nameLevel(groups []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, level.String())
 }
 
-// plainHandler writes lines for people: of notes and warnings the text, of details what belongs to it, too.
+// plainHandler writes lines for people: the text of notes and warnings, and details with their attributes.
 type plainHandler struct {
 	out     io.Writer
 	level   slog.Level
@@ -103,10 +103,10 @@ type plainHandler struct {
 	label   string // before each line
 }
 
-// Enabled is part of slog.Handler.
+// Enabled implements slog.Handler.
 func (h *plainHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
-// Handle is part of slog.Handler.
+// Handle implements slog.Handler.
 func (h *plainHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString(h.label + r.Message)
@@ -124,13 +124,13 @@ func (h *plainHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs is part of slog.Handler. People know which run they look at.
+// WithAttrs implements slog.Handler. People know which run they are watching.
 func (h *plainHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
-// WithGroup is part of slog.Handler.
+// WithGroup implements slog.Handler.
 func (h *plainHandler) WithGroup(string) slog.Handler { return h }
 
-// logBegin records which program runs where, for whom and what for.
+// logBegin records which program runs where, as whom and for what.
 func (s *session) logBegin(what string) {
 	host, _ := os.Hostname() // an empty one does no harm
 	name := os.Getenv("USER")
@@ -190,10 +190,10 @@ func outputAttrs(s *jobs.OutputSummary) []slog.Attr {
 		slog.Int("files", len(s.Files)), slog.Int64("bytes", bytes), slog.String("output", s.Output), slog.Int("files_loaded", s.Load.Files)}
 }
 
-// beat is how often a command says how far it is, where nobody sees a bar.
+// beat is how often a command logs its progress when nobody sees a bar.
 const beat = time.Minute
 
-// heartbeat logs now and then how far the command is, until the function that it returns is called.
+// heartbeat logs the command's progress from time to time, until the function that it returns is called.
 func (s *session) heartbeat() (stop func()) {
 	return every(beat, s.logProgress, func() {})
 }

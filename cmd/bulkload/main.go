@@ -27,15 +27,15 @@ func main() {
 	os.Exit(code)
 }
 
-// report is what a command gives back: the summary of a run, for instance.
+// report is the result of a command, such as the summary of a run.
 type report interface{ Result() *jobs.Outcome }
 
-// command is one verb.
+// command is a command of the program, such as run.
 type command interface {
 	do(context.Context, *session) (report, error)
 }
 
-// session is what all verbs share: the common flags and where to write.
+// session is what all commands share: the common flags and where to write.
 type session struct {
 	common
 	stdout  io.Writer
@@ -44,7 +44,7 @@ type session struct {
 	screen  *screen           // stderr
 	tracker tracker
 	draw    func() // draws the bar
-	endBar  func() // takes it away
+	endBar  func() // removes it
 
 	measured *measured // the run whose metrics are wanted; nil: none
 
@@ -54,7 +54,7 @@ type session struct {
 	logFile *os.File     // nil without --log-file
 }
 
-// run is the whole program but for the process: it gives the exit code.
+// run is the whole program except for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &session{stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)
@@ -92,7 +92,7 @@ func (s *session) do(ctx context.Context, cmd command, name string) (report, err
 	return r, err
 }
 
-// watch takes the progress of a command.
+// watch receives the progress of a command.
 func (s *session) watch(p jobs.Progress) {
 	if s.tracker.show(p) {
 		s.draw()
@@ -107,7 +107,7 @@ func (s *session) people() io.Writer {
 	return s.screen
 }
 
-// finish says how it ended, to people or to a program.
+// finish reports the result, to people or to a program.
 func (s *session) finish(r report, err error) int {
 	if r == nil {
 		r = &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusFailed}
@@ -119,7 +119,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
-		summary, _ := r.(*jobs.Summary) // nil where the job file could not be read
+		summary, _ := r.(*jobs.Summary) // nil if the job file could not be read
 		s.measured.report(s, ended{summary, out.Exit, took})
 	}
 	s.logEnd(r, took)

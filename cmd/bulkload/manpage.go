@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The page is our own: the library that makes pages of kong's commands writes the day of the build into each, so that no two
-// builds are alike.
+// The page is our own: the library that makes man pages of kong's commands writes the build date into each, so that no two
+// builds are equal.
 
 type manCommand struct{}
 
@@ -18,8 +18,8 @@ func (manCommand) do(_ context.Context, s *session) (report, error) {
 	return nil, s.print(func(w *bytes.Buffer) { manPage(w, s.model) })
 }
 
-// roff is a text in the language of man pages (groff_man(7)): a backslash, a hyphen, and a dot or quote that begins a line
-// mean something there.
+// roff escapes a text for man pages (groff_man(7)), where a backslash, a hyphen, and a dot or quote at the start of a line
+// have a meaning.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "$$", "$").Replace(text)
 	lines := strings.Split(text, "\n")

@@ -32,13 +32,13 @@ const (
 	lastNight   = "bulkload_last_success_date_timestamp_seconds"
 )
 
-// check refuses a URL that metrics can't be pushed to, before anything is done.
+// check refuses a URL to which metrics can't be pushed, before anything is done.
 func (f metricsFlags) check() error {
 	if f.MetricsPush == "" {
 		return nil
 	}
 	u, err := url.Parse(f.MetricsPush)
-	if err != nil { // its text would have the credentials
+	if err != nil { // its text would contain the credentials
 		return usage(errors.New("--metrics-push: this is no URL; write it as http://host:9091"))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -56,7 +56,7 @@ type measured struct {
 
 // ended is how a run ended.
 type ended struct {
-	summary *jobs.Summary // nil where the job file could not be read
+	summary *jobs.Summary // nil if the job file could not be read
 	exit    int
 	took    time.Duration
 }
@@ -71,11 +71,11 @@ func newMeasured(f metricsFlags, jobFiles []string) *measured {
 	return m
 }
 
-// ended takes the end of one of several runs. It is not to be called by several goroutines at a time.
+// ended records the end of one of several runs. Only one goroutine may call it at a time.
 func (m *measured) ended(name string, e ended) { m.ends[name] = e }
 
-// report writes and pushes the metrics. whole is how the command ended, which is how all runs did where none has ended by
-// itself. That a report fails is logged, and does not fail a run that is done.
+// report writes and pushes the metrics. whole is how the command ended: if no run has ended by itself, it holds for all. A
+// failed report is logged, and does not fail a completed run.
 func (m *measured) report(s *session, whole ended) {
 	if len(m.ends) == 0 {
 		for _, name := range m.names {
@@ -99,8 +99,8 @@ func (m *measured) report(s *session, whole ended) {
 	}
 }
 
-// write replaces the file, atomically. What the last run that ended well has left there of a job stays after one that failed
-// or was not begun.
+// write atomically replaces the file. If a job's run failed or was not started, the metrics of the job's last success stay in
+// the file.
 func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
 	before := successesIn(m.MetricsFile)
@@ -119,8 +119,8 @@ func (m *measured) write() error {
 	return prometheus.WriteToTextfile(m.MetricsFile, registry)
 }
 
-// push sends the metrics of a job. A failed run's take the place of those that it has, so that the time of the last success
-// stays.
+// push sends the metrics of a job. Those of a failed run replace only metrics of the same names, so that the time of the last
+// success is kept.
 func (m *measured) push(name string, e ended) error {
 	u, err := url.Parse(m.MetricsPush)
 	if err != nil {
@@ -146,7 +146,7 @@ var successHelp = map[string]string{
 	lastNight:   "The logical date of the last run that ended well, in seconds since 1970.",
 }
 
-// register adds what is known of a run.
+// register adds a run's known metrics.
 func register(to prometheus.Registerer, e ended) {
 	now := float64(time.Now().UnixMilli()) / 1000
 	gauge(to, "bulkload_last_run_timestamp_seconds", "When the last run ended, in seconds since 1970.", now)
@@ -168,7 +168,7 @@ func register(to prometheus.Registerer, e ended) {
 	registerOutputs(to, e.summary)
 }
 
-// dateOf reads a logical date as summaries have it: a day, or an hour with its offset.
+// dateOf parses a logical date of a summary: a day, or an hour with its offset.
 func dateOf(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15Z0700"} {
 		if date, err := time.Parse(layout, text); err == nil {
@@ -184,7 +184,7 @@ func gauge(to prometheus.Registerer, name, help string, value float64) {
 	to.MustRegister(g)
 }
 
-// registerPhases adds the stages' times: of several outputs their sums.
+// registerPhases adds the stages' times; for several outputs, their sums.
 func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 	seconds := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_last_run_phase_duration_seconds",
 		Help: "How long the phases of the last run took."}, []string{"phase"})
@@ -202,7 +202,7 @@ func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// registerOutputs adds the books of each table.
+// registerOutputs adds the figures of each table.
 func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
@@ -236,14 +236,14 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// successesIn reads from a metrics file when the last runs ended well, by job file. A file that is not there, or is not ours,
-// has nothing.
+// successesIn reads from a metrics file the times of the last successful runs, by job file. It returns none for a missing
+// file, or one that is not ours.
 func successesIn(name string) map[string]map[string]float64 {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(f)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// runExample runs a job of the examples in dir and wants an exit code.
+// runExample runs a job of the examples in dir and requires an exit code.
 func runExample(t *testing.T, dir string, want int, args ...string) string {
 	t.Helper()
 	t.Chdir(dir)
@@ -71,8 +71,8 @@ func valueOf(t *testing.T, all map[string]*dto.MetricFamily, name string, labels
 	return 0
 }
 
-// TestMetricsFile: the file has the run's figures under names of Prometheus's conventions; after a failed run it has that
-// run's exit code, and still when a run last ended well.
+// TestMetricsFile: the file has the run's figures under names that follow Prometheus's conventions; after a failed run it has
+// that run's exit code, and still the time of the last successful run.
 func TestMetricsFile(t *testing.T) {
 	dir := exampleDir(t)
 	night := []string{"--date", "2026-11-20", "--metrics-file", "bulkload.prom"}
@@ -128,7 +128,7 @@ func TestMetricsFile(t *testing.T) {
 	}
 }
 
-// TestMetricsPush: a run replaces its group, and a failed one only what it has; a push that fails is said, without the
+// TestMetricsPush: a run replaces its group, and a failed one only its own metrics; a failed push is reported, without the
 // credentials, and fails nothing.
 func TestMetricsPush(t *testing.T) {
 	var requests []string
@@ -173,7 +173,7 @@ func TestMetricsPush(t *testing.T) {
 	}
 }
 
-// TestAlerts: the alerts use metrics that a run has, and promtool accepts them where it is installed.
+// TestAlerts: the alerts use metrics that a run has, and promtool accepts them if it is installed.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("../../jobs/prometheus/alerts.yml")
 	if err != nil {
@@ -220,7 +220,7 @@ func TestAlerts(t *testing.T) {
 	t.Run("promtool", func(t *testing.T) { checkByPromtool(t, checked, page) })
 }
 
-// checkByPromtool has Prometheus's own tool check alerts and metrics, where it is installed.
+// checkByPromtool checks alerts and metrics with Prometheus's own tool, if it is installed.
 func checkByPromtool(t *testing.T, rules string, page []byte) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"bulkload/jobs/plan/stats"
 )
 
-// writePlan shows a plan: of each table, if there are several, and two keys side by side if two were compared.
-// With colours, problems and warnings stand out.
+// writePlan shows a plan: one for each table, if there are several, and two keys side by side if two were compared.
+// With colours, problems and warnings are highlighted.
 func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 	for _, out := range p.Outputs {
 		writePlan(w, out, colours)
@@ -55,7 +55,7 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	line(w, "create", "%s", p.Create)
 }
 
-// inSample precedes figures that are only those of the rows that were read.
+// inSample precedes figures that cover only the rows that were read.
 func inSample(sample bool) string {
 	if sample {
 		return "in the sample "
@@ -131,7 +131,7 @@ func writeQuery(w io.Writer, p *stats.Report) {
 	}
 }
 
-// scansText is how many scans a query takes; one without a prefix reads every region.
+// scansText is the number of scans of a query; one without a prefix reads every region.
 func scansText(scans int, full bool) string {
 	if full {
 		return "the whole table, " + jobs.Plural(scans, "region")
@@ -139,7 +139,7 @@ func scansText(scans int, full bool) string {
 	return jobs.Plural(scans, "scan")
 }
 
-// decimal writes a number with commas and one digit after the point.
+// decimal formats a number with commas and one digit after the point.
 func decimal(n float64) string {
 	tenths := int64(n*10 + 0.5)
 	return fmt.Sprintf("%s.%d", count(tenths/10), tenths%10)
@@ -282,7 +282,7 @@ func writeChecks(w io.Writer, title string, found []stats.Finding, colours bool)
 	}
 }
 
-// severity is a check's, in its colour.
+// severity is the severity of a check, in its colour.
 func severity(s stats.Severity, colours bool) string {
 	switch s {
 	case stats.Problem:

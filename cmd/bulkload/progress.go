@@ -9,17 +9,17 @@ import (
 	"bulkload/jobs"
 )
 
-// tracker knows how far a command is. Its zero value has seen nothing yet.
+// tracker knows the progress of a command. Its zero value has seen none yet.
 type tracker struct {
 	mu      sync.Mutex
 	begun   time.Time // the command
 	latest  jobs.Progress
 	stage   time.Time // the latest phase
-	before  int64     // done at its first word: a run that continues begins with what was done before
+	before  int64     // done at the start: a run that continues begins with what was done before
 	changed time.Time // the latest progress
 }
 
-// show takes progress. It is called from several goroutines, which may overtake each other. It reports whether a phase begins.
+// show receives progress, from several goroutines, whose calls may arrive out of order. It reports whether a phase begins.
 func (t *tracker) show(p jobs.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,16 +35,16 @@ func (t *tracker) show(p jobs.Progress) (begins bool) {
 	return begins
 }
 
-// state is a moment of a command.
+// state is the progress of a command at one moment.
 type state struct {
 	jobs.Progress
 	running time.Duration // of the command
 	silent  time.Duration // since the latest progress
-	rate    float64       // done a second in this phase; 0: not known
-	left    time.Duration // of this phase; 0: not known
+	rate    float64       // done a second in this phase; 0: unknown
+	left    time.Duration // of this phase; 0: unknown
 }
 
-// shortest is how long a phase must have lasted before its rate means something.
+// shortest is how long a phase must have run before its rate means something.
 const shortest = time.Second
 
 func (t *tracker) state() state {
@@ -93,7 +93,7 @@ func (s state) unit() string {
 	return "records"
 }
 
-// amount writes a number of what is counted.
+// amount formats a number in the unit that is counted.
 func (s state) amount(n int64) string {
 	if s.Bytes {
 		return jobs.FormatSize(n)
@@ -101,10 +101,10 @@ func (s state) amount(n int64) string {
 	return count(n)
 }
 
-// barWidth is how many characters a bar has between its brackets.
+// barWidth is the number of characters between a bar's brackets.
 const barWidth = 20
 
-// line is the state as a bar for the whole command, and the words after it, in at most width characters.
+// line is the state as a bar for the whole command, followed by its words, in at most width characters.
 func (s state) line(width int) string {
 	full := int(s.Whole * barWidth)
 	bar := strings.Repeat("=", full)

@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs"
 )
 
-// TestProgressInWords: amounts in binary units, a rate only when it means something, and time left by it.
+// TestProgressInWords: amounts are in binary units, and a rate and the time left are shown only when they mean something.
 func TestProgressInWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracker{begun: time.Now()}
@@ -27,13 +27,13 @@ func TestProgressInWords(t *testing.T) {
 		if !tr.show(jobs.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) {
 			t.Error("the first phase does not begin")
 		}
-		want("sort: 1.0 GiB of 4.0 GiB") // what was done before this process is no rate
+		want("sort: 1.0 GiB of 4.0 GiB") // what was done before this process does not count for the rate
 		time.Sleep(time.Microsecond)
 		tr.show(jobs.Progress{Phase: "sort", Done: 2 << 30, Total: 4 << 30, Bytes: true})
-		want("sort: 2.0 GiB of 4.0 GiB") // nor are two reports after each other
+		want("sort: 2.0 GiB of 4.0 GiB") // nor do two reports in quick succession
 		time.Sleep(10 * time.Second)
 		want("sort: 2.0 GiB of 4.0 GiB, 102.4 MiB/s, 20s left")
-		tr.show(jobs.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) // overtaken
+		tr.show(jobs.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) // arrives late
 		want("sort: 2.0 GiB of 4.0 GiB, 102.4 MiB/s, 20s left")
 		time.Sleep(80 * time.Second)
 		want("sort: 2.0 GiB of 4.0 GiB, 11.4 MiB/s, 3m0s left, no progress for 1m30s")
@@ -44,7 +44,7 @@ func TestProgressInWords(t *testing.T) {
 	})
 }
 
-// TestBarLine: the bar is that of the whole command, and never wider than the terminal.
+// TestBarLine: the bar is for the whole command, and never wider than the terminal.
 func TestBarLine(t *testing.T) {
 	s := state{Progress: jobs.Progress{Phase: "write", Done: 500, Total: 1000, Whole: 0.75}}
 	if got, want := s.line(79), "[===============>    ]  75% write: 500 of 1,000 records"; got != want {
@@ -62,12 +62,12 @@ func TestBarLine(t *testing.T) {
 	}
 }
 
-// quietSession is one that writes to a buffer, as into a pipe.
+// quietSession is a session that writes to a buffer, as to a pipe.
 func quietSession(out *bytes.Buffer, c common) *session {
 	return &session{common: c, screen: &screen{out: out}, tracker: tracker{begun: time.Now()}}
 }
 
-// TestHeartbeat: without a terminal a line a minute says how far the command is.
+// TestHeartbeat: without a terminal, one line a minute shows the command's progress.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -94,7 +94,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestHeartbeatRecords: the records of a log have the figures as attributes.
+// TestHeartbeatRecords: log records have the figures as attributes.
 func TestHeartbeatRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -121,7 +121,7 @@ func TestHeartbeatRecords(t *testing.T) {
 	})
 }
 
-// TestBarAndNotes: a note takes the bar's line, and the bar comes back below it; at the end nothing of it is left.
+// TestBarAndNotes: a note replaces the bar's line, and the bar is drawn again below it; at the end no trace of it is left.
 func TestBarAndNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -148,7 +148,7 @@ func TestBarAndNotes(t *testing.T) {
 	})
 }
 
-// TestLevels: -v and -vv add details to records, and -q leaves errors.
+// TestLevels: -v and -vv add details to records, and -q keeps only errors.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		common

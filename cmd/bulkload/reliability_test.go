@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// faultFiles are the files whose tests are all about faults: each test in them has a row in docs/reliability.md.
+// faultFiles are the files whose tests are all about faults: docs/reliability.md has a row for each test in them.
 var faultFiles = []string{
 	"internal/seal/seal_test.go",
 	"internal/storage/block_stream_test.go",
@@ -49,11 +49,11 @@ var faultFiles = []string{
 var noFaults = map[string]bool{"internal/storage.TestBlockStreamAllocates": true}
 
 var (
-	// faultNames are the names of tests that have a row wherever they are.
+	// faultNames are the names of tests that have a row, whatever their file.
 	faultNames = regexp.MustCompile(`\.Test(Killed|Damaged|Stolen)`)
-	// childNames are those of tests that are a process of another test.
+	// childNames are the names of tests that are a process of another test.
 	childNames = regexp.MustCompile(`Child$`)
-	// harm is what a test does to processes and disks. A file with such a test has a row, too.
+	// harm matches what a test does to processes and disks. A file with such a test has a row, too.
 	harm = regexp.MustCompile(`\.(Kill|Pause)\(|SIG(KILL|STOP)|testcluster\.Flip\(|\b(crash|damage)\(t,`)
 
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
@@ -74,7 +74,7 @@ func (f *testFile) has(subtest string) bool {
 	return len(scripts) == 1
 }
 
-// suite is the tests of the repository by "package.TestName", and the files they are in by their paths.
+// suite is the repository's tests by "package.TestName", and their files by path.
 type suite struct {
 	files map[string]*testFile
 	tests map[string]string // the file's path
@@ -178,7 +178,7 @@ func (s *suite) forgotten(named map[string]bool) (problems []string) {
 	return problems
 }
 
-// TestReliability: the tables of docs/reliability.md name tests that there are, and all tests of faults.
+// TestReliability: the tables of docs/reliability.md name existing tests, and all tests of faults.
 func TestReliability(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
@@ -191,7 +191,7 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-// TestReliabilityFindsWrongRows runs the check above with rows that are wrong.
+// TestReliabilityFindsWrongRows runs the check above with wrong rows.
 func TestReliabilityFindsWrongRows(t *testing.T) {
 	s := &suite{map[string]*testFile{}, map[string]string{}}
 	s.add("jobs/crash_test.go", &testFile{".", "func TestA(t *testing.T) { t.Run(\"one thing\", nil) }\nfunc helper(t *testing.T) {}\n" +

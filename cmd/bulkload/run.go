@@ -50,7 +50,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	return summary, err
 }
 
-// readAll reads every job file for every date before the first is run. dates is nil where there is no range.
+// readAll reads every job file for every date before the first is run. dates is nil without a range.
 func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
@@ -75,7 +75,7 @@ func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err e
 	return all, nil
 }
 
-// prepare gives a run its options. The command line was checked by readAll.
+// prepare returns the options of a run. readAll has checked the command line.
 func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
 	o.Force, o.NoLoad = c.Force, c.NoLoad
 	if c.OnChange == "reload" {
@@ -104,7 +104,7 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 	return wait, nil
 }
 
-// several runs job files, each for its dates, and reports all of them together.
+// several runs job files, each for its dates, and reports them all together.
 func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series) (report, error) {
 	o := jobs.SeveralOptions{Options: s.options(), Parallel: c.Parallel}
 	o.Prepare = func(job *jobs.Job, o jobs.Options) jobs.Options {
@@ -133,10 +133,10 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 	return r, err
 }
 
-// manyDates is how many runs give a region so many files that HBase holds up its writes, by default.
+// manyDates is the number of runs after which a region has so many files that HBase delays its writes, by default.
 const manyDates = 16
 
-// adviseHistory says that many dates are loaded with less harm in one run.
+// adviseHistory advises to load many dates in one run, which does less harm.
 func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
 		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, each of which gives every region a file: one run over a glob, with timestamp: column:NAME, gives it one for all; plan %s --from %s --to %s shows it",
@@ -144,7 +144,7 @@ func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	}
 }
 
-// labelled is the logger of one of several runs that log at the same time: people see which it is.
+// labelled is the logger of one of several runs that log at the same time: it shows people which run logs.
 func (s *session) labelled(job *jobs.Job) *slog.Logger {
 	label := job.Info().Job
 	if date := job.DateText(); date != "" {

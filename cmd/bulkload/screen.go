@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is stderr: text for people and, on a terminal, a bar below it. All that goes to stderr goes through it.
+// screen is stderr: text for people and, on a terminal, a bar below it. Everything for stderr goes through it.
 type screen struct {
 	out     io.Writer
 	width   func() int // of the terminal, in characters; nil: there is no bar
@@ -18,13 +18,13 @@ type screen struct {
 
 	mu    sync.Mutex
 	drawn bool // the cursor is at the end of a bar
-	ended bool // the bar is not wanted any more
+	ended bool // the bar is no longer wanted
 }
 
-// redrawn is how often the bar is drawn anew.
+// redrawn is how often the bar is drawn again.
 const redrawn = 200 * time.Millisecond
 
-// newScreen finds out what stderr can show. A dumb terminal gets no bar and no colours, NO_COLOR keeps only these off.
+// newScreen detects what stderr can show. A dumb terminal gets no bar and no colours; NO_COLOR turns only colours off.
 func newScreen(stderr io.Writer) *screen {
 	s := &screen{out: stderr, colours: coloured(stderr)}
 	if f, ok := terminal(stderr); ok && os.Getenv("TERM") != "dumb" {
@@ -33,7 +33,7 @@ func newScreen(stderr io.Writer) *screen {
 	return s
 }
 
-// terminal returns the file of a writer that is one to a terminal.
+// terminal returns the file of a writer to a terminal.
 func terminal(w io.Writer) (*os.File, bool) {
 	f, ok := w.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
@@ -68,7 +68,7 @@ func paint(on bool, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// Write takes the bar away and writes; the bar is drawn again below.
+// Write removes the bar and writes; the bar is drawn again below.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,12 +92,12 @@ func (s *screen) draw(t *tracker) {
 	if s.ended {
 		return
 	}
-	// The last column stays free: some terminals continue to the next line otherwise.
+	// The last column stays empty: otherwise some terminals continue on the next line.
 	fmt.Fprintf(s.out, "\r\x1b[K%s", state.line(s.width()-1))
 	s.drawn = true
 }
 
-// end takes the bar away for good.
+// end removes the bar for good.
 func (s *screen) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,8 +112,8 @@ func (s *screen) wipe() {
 	s.drawn = false
 }
 
-// every calls do time and again until the function that it returns is called, which then calls last. That may be called
-// again, and does nothing more.
+// every calls do repeatedly, until the function that it returns is called. That function calls last; when called again, it
+// does nothing.
 func every(pause time.Duration, do, last func()) (stop func()) {
 	stopped, gone := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bulkload": main})
 }
 
-// TestScripts runs testdata/script/*.txtar: each is a session at the command line, with the files it needs.
-// -update writes what the commands printed into the scripts.
+// TestScripts runs testdata/script/*.txtar: each is a session at the command line, with the files that it needs.
+// -update writes the commands' output into the scripts.
 func TestScripts(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cmdCode runs bulkload and wants an exit code: code 5 run job.yaml.
+// cmdCode runs bulkload and requires an exit code: code 5 run job.yaml.
 func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N bulkload ARGS")
@@ -55,11 +55,11 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// endCode is the code at the end of a line of an error.
+// endCode matches the code at the end of an error's line.
 var endCode = regexp.MustCompile(`(?m) \[(BL-[A-Z0-9-]+)\]$`)
 
-// checkCode wants an error's text to end with a code that docs/errors.md lists with the exit code, and whose text there is
-// that of the error.
+// checkCode requires an error's text to end with a code. docs/errors.md must list the code with this exit code and the
+// error's text.
 func checkCode(ts *testscript.TestScript, exit, stderr string) {
 	m := endCode.FindAllStringSubmatchIndex(stderr, -1)
 	if m == nil {
@@ -83,7 +83,7 @@ func checkCode(ts *testscript.TestScript, exit, stderr string) {
 	}
 }
 
-// cmdRecords writes a file of 0x01 and 0x10 delimited records; ^ stands for 0x01 and $ for a newline inside a value:
+// cmdRecords writes a file of 0x01 and 0x10 delimited records; ^ means 0x01, and $ a newline inside a value:
 // records FILE a^b^c d^e^f.
 func cmdRecords(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// securityFiles are those that read the properties which decide about protection.
+// securityFiles are the files that read the properties which determine protection.
 var securityFiles = []string{"../../load/security.go", "../../internal/storage/security.go", "../../internal/storage/umask.go", "../../jobs/site/login.go"}
 
-// property is a property's name as Go code writes it.
+// property matches a property's name in Go code.
 var property = regexp.MustCompile(`"((?:hadoop|hbase|dfs|ipc|fs)\.[a-z0-9._-]*[a-z0-9])"`)
 
-// TestSecurity: each row of the tables of docs/security.md names tests that there are, and each property that decides about
-// protection is in a row.
+// TestSecurity: each row of the tables of docs/security.md names existing tests, and each property that determines protection
+// is in a row.
 func TestSecurity(t *testing.T) {
 	page, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
@@ -51,7 +51,7 @@ func tableRows(document string) string {
 	return strings.Join(rows, "\n")
 }
 
-// undocumented gives the properties of a Go file that no row's first column names.
+// undocumented returns the properties of a Go file that no row's first column names.
 func undocumented(text, rows string) (names []string) {
 	var first []string
 	for _, row := range strings.Split(rows, "\n") {
@@ -66,7 +66,7 @@ func undocumented(text, rows string) (names []string) {
 	return names
 }
 
-// TestSecurityFindsWrongRows gives the checks above tables that are wrong.
+// TestSecurityFindsWrongRows runs the checks above with wrong tables.
 func TestSecurityFindsWrongRows(t *testing.T) {
 	rows := tableRows("text\n| property | what | tests |\n|---|---|---|\n| `hbase.a`, `dfs.b` | done | `load.TestA` |\n\n| to | do | tests |\n|---|---|---|\n| load | `grant` | `load.TestB` |\n")
 	if want := "| `hbase.a`, `dfs.b` | done | `load.TestA` |\n| load | `grant` | `load.TestB` |"; rows != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// jsonForm is how much JSON is wanted: none, all, or a summary that fits where a scheduler keeps its tasks' results.
+// jsonForm is how much JSON is wanted: none, all, or a summary short enough for the place where a scheduler keeps results.
 type jsonForm string
 
 const (
@@ -21,7 +21,7 @@ const (
 
 func (f jsonForm) wanted() bool { return f != "" }
 
-// IsBool has kong take --json without a value.
+// IsBool lets kong accept --json without a value.
 func (*jsonForm) IsBool() bool { return true }
 
 // Decode reads --json and --json=summary.
@@ -42,7 +42,7 @@ func (f *jsonForm) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// jsonOf finds the flag in a command line that can't be read otherwise.
+// jsonOf finds the flag in a command line that can't be parsed.
 func jsonOf(args []string) jsonForm {
 	switch {
 	case slices.Contains(args, "--json=summary"):
@@ -58,7 +58,7 @@ const (
 	shortText  = 300  // bytes of a text in it, before it is quoted
 )
 
-// shortSummary is what a scheduler wants to know of a command. Names are those of the full object where both have them.
+// shortSummary is what a scheduler needs to know about a command. Its names are those of the full object, if that has them.
 type shortSummary struct {
 	jobs.Outcome
 	Job         string  `json:"job,omitempty"`
@@ -70,12 +70,12 @@ type shortSummary struct {
 	LeftOut int           `json:"outputs_left_out,omitempty"`
 }
 
-// shortOutput is a table's part of it.
+// shortOutput is a table's part of the summary.
 type shortOutput struct {
-	Job         string `json:"output_job,omitempty"` // where there are several runs
+	Job         string `json:"output_job,omitempty"` // if there are several runs
 	Date        string `json:"output_date,omitempty"`
 	Table       string `json:"table"`
-	TableStatus string `json:"table_status,omitempty"` // where there are several
+	TableStatus string `json:"table_status,omitempty"` // if there are several
 	Run         string `json:"run"`
 	Read        int64  `json:"rows_read"`
 	Written     int64  `json:"rows_written"`
@@ -118,7 +118,7 @@ func shorten(r report, seconds float64) *shortSummary {
 	return short
 }
 
-// shortRun are the tables of one of several runs.
+// shortRun returns the tables of one of several runs.
 func shortRun(s *jobs.Summary) []shortOutput {
 	one := shorten(s, 0)
 	outputs := one.Outputs
@@ -142,10 +142,10 @@ func newShortOutput(table, run string, s *jobs.OutputSummary) *shortOutput {
 	return short
 }
 
-// size is that of its line.
+// size is the size of the summary's line.
 func (s *shortSummary) size() int {
 	text, err := json.Marshal(s)
-	if err != nil { // never: it is texts and numbers
+	if err != nil { // never: it consists of texts and numbers
 		return 0
 	}
 	return len(text) + 1

@@ -15,7 +15,7 @@ import (
 	"bulkload/internal/sample"
 )
 
-// TestTermination: SIGTERM in the middle of a run gives exit code 4, and the same command continues.
+// TestTermination: after SIGTERM in the middle of a run the exit code is 4, and the same command continues the run.
 func TestTermination(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestTermination(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := func() (*exec.Cmd, *bytes.Buffer) {
-		// testscript.Main put a bulkload of this binary into the path.
+		// testscript.Main has put a bulkload of this binary into the path.
 		cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-20")
 		cmd.Dir = dir
 		out := &bytes.Buffer{}
@@ -46,7 +46,7 @@ func TestTermination(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_ = cmd.Wait() // its exit code says it
+	_ = cmd.Wait() // its exit code is checked
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), "the same command goes on") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -70,7 +70,7 @@ func awaitFile(t *testing.T, name string) {
 	t.Fatalf("%s does not appear", name)
 }
 
-// TestSecondSignal: what the first signal does not stop, here a NameNode that takes calls and never answers, a second one does.
+// TestSecondSignal: a second signal stops what the first one does not, here a NameNode that accepts calls and never answers.
 func TestSecondSignal(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSecondSignal(t *testing.T) {
 	if err := silent.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	call, err := silent.Accept() // from here on signals are caught
+	call, err := silent.Accept() // from here on signals are handled
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestSecondSignal(t *testing.T) {
 	for {
 		select {
 		case <-again.C:
-			_ = cmd.Process.Signal(syscall.SIGTERM) // which may have ended
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		case <-ended:
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
 				t.Errorf("it ended with %v", cmd.ProcessState)
@@ -132,9 +132,9 @@ func TestTerminationOfAWait(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for lines.Scan() { // to its end
+	for lines.Scan() { // reads to the end
 	}
-	_ = cmd.Wait() // its exit code says it
+	_ = cmd.Wait() // its exit code is checked
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), `"exit":4,"error":"stopped; the same command goes on`) {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}

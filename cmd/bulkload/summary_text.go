@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/plan/stats"
 )
 
-// answers is where the answer of plan, inspect and get goes: stdout, which belongs to the JSON object where that is
-// asked for. A failure to write shows when it is flushed at the end.
+// answers is where the answers of plan, inspect and get go: stdout, or nowhere with --json, whose object has stdout to
+// itself. A failed write is reported when the answer is flushed at the end.
 func (s *session) answers() io.Writer {
 	if s.JSON.wanted() {
 		return io.Discard
@@ -24,7 +24,7 @@ func (s *session) answers() io.Writer {
 	return s.answer
 }
 
-// writeSummary says what a run did.
+// writeSummary describes what a run did.
 func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
 	title := fmt.Sprintf("%s into table %s", s.Run.Job, s.Run.Table)
 	if s.Run.Date != "" {
@@ -55,7 +55,7 @@ func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
 }
 
-// writeSeveral sums up several runs, a line each.
+// writeSeveral sums up several runs, with a line for each.
 func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 	wanted := 0
 	for _, one := range all {
@@ -81,7 +81,7 @@ func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 	fmt.Fprintf(w, "%s%s; %s rows written\n", jobs.Plural(wanted, "run"), text, count(rows))
 }
 
-// rowsWritten are the rows that a run has written now.
+// rowsWritten is the number of rows that a run has written now.
 func rowsWritten(s *jobs.Summary) (rows int64) {
 	if s.OutputSummary != nil && s.Status == jobs.StatusDone {
 		return s.Books.Written
@@ -94,7 +94,7 @@ func rowsWritten(s *jobs.Summary) (rows int64) {
 	return rows
 }
 
-// writeOutput says what was written for one output.
+// writeOutput describes what was written for one output.
 func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books
 	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
@@ -123,7 +123,7 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	line(w, "digest", "%v; %s", s.Digest, how)
 }
 
-// place writes a local file's URI as a path, from the present folder where it is below it.
+// place writes a local file's URI as a path, relative to the current folder if it is inside.
 func place(uri string) string {
 	path, local := strings.CutPrefix(uri, "file://")
 	if !local {
@@ -159,7 +159,7 @@ func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
 	}
 }
 
-// writePhases tells how long the stages took, and with verbose their parts, whose times are those of all cores together.
+// writePhases shows how long the stages took and, with verbose, their parts, whose times are summed over all cores.
 func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
 	for i, p := range s.Phases {
 		parts := ""
@@ -186,7 +186,7 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 	}
 }
 
-// writeTook closes the list of times: the stages, one after the other, and what is none of them add up to all that it took,
+// writeTook ends the list of times. The times of the consecutive stages and of everything else add up to the total time,
 // to the digits that are shown.
 func writeTook(w io.Writer, s *jobs.Summary, took time.Duration) {
 	stages := 0
@@ -206,7 +206,7 @@ func writeTook(w io.Writer, s *jobs.Summary, took time.Duration) {
 
 func hundredths(seconds float64) int { return int(math.Round(seconds * 100)) }
 
-// waitsFor is what would make the largest part of a run faster.
+// waitsFor is what would speed up the largest part of a run.
 func waitsFor(b *jobs.Bound) string {
 	switch b.Phase {
 	case "read":
@@ -221,7 +221,7 @@ func waitsFor(b *jobs.Bound) string {
 	return fmt.Sprintf("CPU, with %s busy for %.0f%% of the time", jobs.Plural(b.Cores, "core"), 100*b.Busy)
 }
 
-// writeLoadLine says what of an output was loaded, and with verbose what is in its regions.
+// writeLoadLine shows what was loaded of an output and, with verbose, what is in its regions.
 func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bool) {
 	if verbose {
 		defer writeRegions(w, s)
@@ -253,7 +253,7 @@ func writeRegions(w io.Writer, s *jobs.OutputSummary) {
 	}
 }
 
-// count writes a number with commas.
+// count formats a number with commas.
 func count(n int64) string {
 	return stats.Count(n)
 }
@@ -282,7 +282,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
 	extra := r.Extra + r.ExtraRows
-	if r.Stale != nil { // which says it
+	if r.Stale != nil { // it has a message
 		extra = 0
 	}
 	if r.Missing+r.Different+extra+r.Rejected > 0 {
@@ -343,7 +343,7 @@ func unencoded(r *jobs.InspectReport) string {
 	return fmt.Sprintf(", %.1f without encoding", float64(r.Unencoded)/float64(max(r.Cells, 1)))
 }
 
-// writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value stands in quotes.
+// writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value is quoted.
 func writeCell(w io.Writer, c *cell.Cell) error {
 	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
 		c.Timestamp, c.Type, c.Value)

@@ -34,7 +34,7 @@ func openTerminal(t *testing.T) (screen, keyboard *os.File) {
 	return master, slave
 }
 
-// onTerminal runs bulkload with stderr on a terminal and gives what that shows.
+// onTerminal runs bulkload with stderr on a terminal and returns what the terminal shows.
 func onTerminal(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	master, slave := openTerminal(t)
@@ -48,12 +48,12 @@ func onTerminal(t *testing.T, dir string, env []string, args ...string) string {
 		t.Fatal(err)
 	}
 	var shown bytes.Buffer
-	_, _ = io.Copy(&shown, master) // Linux ends the reading by EIO when the last writer is gone
-	_ = cmd.Wait()                 // its output says how it ended
+	_, _ = io.Copy(&shown, master) // on Linux reading ends with EIO after the last writer has closed
+	_ = cmd.Wait()                 // its output shows how it ended
 	return shown.String()
 }
 
-// TestTerminal: on a terminal one bar shows all phases and is gone at the end; where that can't be shown there is none.
+// TestTerminal: on a terminal one bar shows all phases and is gone at the end; on other outputs there is none.
 func TestTerminal(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package charset turns text in the charsets that Oracle's clients write into UTF-8, exactly as Java 17 does, and tells
-// bytes that are no character.
+// Package charset converts text in the charsets that Oracle's clients write to UTF-8, exactly as Java 17 does, and
+// reports bytes that are no character.
 //
-// golang.org/x/text follows the WHATWG: against Java it maps 82 codes of GBK otherwise, turns 2,067 user-defined ones into
-// U+FFFD, and says nothing. So the tables here are Java's own, written by testdata/Tables.java.
+// golang.org/x/text follows the WHATWG: it maps 82 codes of GBK differently from Java, silently turns 2,067 user-defined
+// codes into U+FFFD, and reports no error. So the tables here are Java's own, written by testdata/Tables.java.
 //
 //	charset.go  a charset, and decoding text of it
-//	names.go    the charsets there are, by their names and by Oracle's
+//	names.go    the known charsets, by their names and by Oracle's
 //	table.go    the tables: one- and two-byte codes, GB18030's four-byte codes
 //	unicode.go  UTF-8, and CESU-8, which Oracle calls UTF8
 package charset
@@ -20,8 +20,8 @@ import (
 	"unicode/utf8"
 )
 
-// Charset is how characters are written as bytes. In all of them the bytes below 0x80 are ASCII where a character
-// begins; in some, such bytes are also the second byte of another character (CanTrail). The nil Charset is UTF-8. A
+// Charset is a way to write characters as bytes. In every charset the bytes below 0x80 are ASCII at the start of a
+// character; in some, such bytes are also the second byte of another character (CanTrail). The nil Charset is UTF-8. A
 // Charset is immutable and safe for concurrent use.
 type Charset struct {
 	name string
@@ -37,7 +37,7 @@ func (c *Charset) Name() string {
 	return c.name
 }
 
-// Identity is the charset as a run's identity has it: its name, "" for UTF-8.
+// Identity is the charset as it appears in a run's identity: its name, "" for UTF-8.
 func (c *Charset) Identity() string {
 	if c == nil {
 		return ""
@@ -45,11 +45,11 @@ func (c *Charset) Identity() string {
 	return c.name
 }
 
-// IsUTF8 reports whether text is UTF-8 as it is, so that it need only be checked.
+// IsUTF8 reports whether the charset is UTF-8, so that text need only be checked.
 func (c *Charset) IsUTF8() bool { return c == nil }
 
-// CanTrail reports whether b may be a byte of a character other than its first: such a byte is no delimiter that can be
-// looked for before the text is decoded.
+// CanTrail reports whether b may be a byte of a character other than the first: such a byte can't be searched for as a
+// delimiter before the text is decoded.
 func (c *Charset) CanTrail(b byte) bool {
 	if c == nil || c.cesu {
 		return b&0xc0 == 0x80
@@ -57,8 +57,8 @@ func (c *Charset) CanTrail(b byte) bool {
 	return c.trail[b]
 }
 
-// Append appends text to dst as UTF-8. It ends at the first bytes that are no character; valid is how many bytes of
-// text were read: all of them where the text is right. It allocates only where dst has no room.
+// Append appends text to dst as UTF-8. It stops at the first bytes that are no character; valid is the number of bytes
+// of text that were read, which is all of them if the text is valid. It allocates only if dst has too little capacity.
 func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
 	switch {
 	case c == nil:
@@ -70,13 +70,13 @@ func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
 	return c.append(dst, text)
 }
 
-// MarkError says that a file begins with the byte order mark of another charset.
+// MarkError reports that a file begins with the byte order mark of another charset.
 type MarkError struct{ reason string }
 
 // Error says which mark it is, without the file.
 func (e *MarkError) Error() string { return e.reason }
 
-// CheckMark looks at a file's first bytes: a *MarkError where they are the byte order mark of another charset.
+// CheckMark checks a file's first bytes. It returns a *MarkError if they are the byte order mark of another charset.
 func (c *Charset) CheckMark(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
@@ -87,7 +87,7 @@ func (c *Charset) CheckMark(head []byte) error {
 	return nil
 }
 
-// Length is how many bytes the first character of text has; 0 if there is none, or where it is no character.
+// Length is the number of bytes of the first character of text; 0 if text is empty, or begins with no character.
 func (c *Charset) Length(text []byte) int {
 	switch {
 	case len(text) == 0:
@@ -107,10 +107,10 @@ func (c *Charset) Length(text []byte) int {
 	return n
 }
 
-// IsASCII reports whether text is ASCII, which is the same in all charsets as it stands.
+// IsASCII reports whether text is ASCII, which has the same bytes in all charsets.
 func IsASCII(text []byte) bool { return asciiLength(text) == len(text) }
 
-// asciiLength is how many bytes at the start of text are ASCII.
+// asciiLength is the number of ASCII bytes at the start of text.
 func asciiLength(text []byte) int {
 	n := 0
 	for ; n+8 <= len(text); n += 8 {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestValid: decoding ends at the first bytes that are no character, and says where.
+// TestValid: decoding stops at the first bytes that are no character, and reports where.
 func TestValid(t *testing.T) {
 	for _, c := range []struct {
 		charset, text string

@@ -15,7 +15,7 @@ import (
 )
 
 // TestJava: for every charset, every code of one, two and (GB18030, UTF-8) four bytes, and random texts, Java's decoder
-// gives what ours does, and takes for no character what ours does.
+// returns what ours returns, and finds no character where ours finds none.
 func TestJava(t *testing.T) {
 	var texts [][][]byte
 	for _, name := range Names() {
@@ -68,7 +68,7 @@ func codes(name string) [][]byte {
 	return append(texts, random(5000)...)
 }
 
-// seconds is how many second bytes to try: none if a byte is a character.
+// seconds is the number of second bytes to try: none if a byte is a character.
 func seconds(name string) int {
 	for _, single := range []string{"iso-", "windows-12", "koi", "us-"} {
 		if strings.HasPrefix(name, single) {
@@ -78,7 +78,7 @@ func seconds(name string) int {
 	return 256
 }
 
-// three writes a character as CESU-8 does; surrogates too, which alone are no text.
+// three writes a character as CESU-8 does, and surrogates too, which are no text when alone.
 func three(r rune) []byte {
 	if r > 0xffff {
 		r -= 0x10000
@@ -87,7 +87,7 @@ func three(r rune) []byte {
 	return []byte{0xe0 | byte(r>>12), 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f}
 }
 
-// random makes texts of ASCII, digits that may be GB18030's, lead bytes and any bytes.
+// random makes texts of ASCII, digits that may belong to GB18030 codes, lead bytes and arbitrary bytes.
 func random(n int) [][]byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	texts := make([][]byte, n)
@@ -110,7 +110,7 @@ func random(n int) [][]byte {
 	return texts
 }
 
-// javaDecodes returns the texts of each charset as UTF-8, nil for one that is none.
+// javaDecodes returns the texts of each charset as UTF-8, nil for an invalid one.
 func javaDecodes(t *testing.T, names []string, texts [][][]byte) [][][]byte {
 	t.Helper()
 	var in bytes.Buffer
@@ -190,7 +190,7 @@ func unpacked(t *testing.T, file []byte) []byte {
 	return content
 }
 
-// compiled returns the folder of a Java program's classes. Java 17 must be there: others have another GB18030.
+// compiled returns the folder of a Java program's classes. It needs Java 17: other versions have a different GB18030.
 func compiled(t *testing.T, program string) string {
 	t.Helper()
 	out, err := exec.Command("javac", "-version").CombinedOutput()

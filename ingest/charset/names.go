@@ -9,7 +9,7 @@ import (
 // known lists the charsets: the name, and what Oracle's NLS_LANG calls it.
 var known = []struct{ name, oracle string }{
 	{"utf-8", "AL32UTF8"},
-	{"cesu-8", ""}, // Oracle's UTF8, a name that most take for UTF-8
+	{"cesu-8", ""}, // Oracle's UTF8, a name that most people read as UTF-8
 	{"us-ascii", "US7ASCII"},
 	{"gbk", "ZHS16GBK"},
 	{"gb18030", "ZHS32GB18030"},
@@ -43,7 +43,7 @@ var known = []struct{ name, oracle string }{
 	{"windows-1258", "VN8MSWIN1258"},
 }
 
-// Names lists the names of the charsets there are.
+// Names lists the names of the known charsets.
 func Names() []string {
 	names := make([]string, len(known))
 	for i, k := range known {
@@ -52,8 +52,8 @@ func Names() []string {
 	return names
 }
 
-// Named finds a charset by its name, or by the one that NLS_LANG has for it, in any case; nil for UTF-8. The error of an
-// unknown one lists the names.
+// Named finds a charset by its name, or by its name in NLS_LANG, in any case; nil for UTF-8. The error for an unknown
+// name lists the known ones.
 func Named(name string) (*Charset, error) {
 	for _, k := range known {
 		if strings.EqualFold(name, k.name) || k.oracle != "" && strings.EqualFold(name, k.oracle) {
@@ -71,7 +71,7 @@ var loaded struct {
 	byName map[string]*Charset
 }
 
-// load returns the one Charset of a name; its table is read when it is first asked for.
+// load returns the one Charset of a name; its table is read on first use.
 func load(name string) (*Charset, error) {
 	if name == "utf-8" {
 		return nil, nil

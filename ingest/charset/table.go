@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// none marks what is no character. No code of one or two bytes stands for U+FFFD itself.
+// none marks a code that is no character. No code of one or two bytes means U+FFFD itself.
 const none = 0xfffd
 
-// table holds what each code stands for.
+// table maps each code to its character.
 type table struct {
 	single [256]uint16
-	row    [256]uint8 // of a lead byte: 1 + its place in rows; 0: it is none
+	row    [256]uint8 // of a lead byte: 1 + its place in rows; 0: it is no lead byte
 	rows   [][256]uint16
 	four   []fourByteRange // GB18030's codes of four bytes below U+10000, in order; nil: the charset has none
 	trail  [256]bool
 }
 
-// fourByteRange is a run of GB18030's four-byte codes that stand for a run of characters.
+// fourByteRange is a run of GB18030's four-byte codes for a run of characters.
 type fourByteRange struct {
 	number uint32 // of the first code, as fourByteNumber counts
 	first  uint16
@@ -33,7 +33,7 @@ type fourByteRange struct {
 //go:embed tables/*.gz
 var tableFiles embed.FS
 
-// readTable reads a table as testdata/Tables.java writes it.
+// readTable reads a table written by testdata/Tables.java.
 func readTable(name string) (*table, error) {
 	file, err := tableFiles.ReadFile("tables/" + name + ".gz")
 	if err != nil {
@@ -104,7 +104,7 @@ func read(in *bytes.Reader, values ...any) error {
 	return nil
 }
 
-// append decodes text onto dst up to the first bytes that are no character.
+// append decodes text onto dst, up to the first bytes that are no character.
 func (t *table) append(dst, text []byte) (out []byte, valid int) {
 	for valid < len(text) {
 		if text[valid] < utf8.RuneSelf {
@@ -127,7 +127,7 @@ func (t *table) append(dst, text []byte) (out []byte, valid int) {
 	return dst, valid
 }
 
-// decode reads the first character of text, which is not empty; a length of 0 if it is none.
+// decode reads the first character of text, which must not be empty; the length is 0 if it is no character.
 func (t *table) decode(text []byte) (r rune, length int) {
 	b := text[0]
 	if r := t.single[b]; r != none {

@@ -2,7 +2,7 @@ package charset
 
 import "unicode/utf8"
 
-// validUTF8 is how many bytes at the start of text are UTF-8.
+// validUTF8 is the number of bytes of valid UTF-8 at the start of text.
 func validUTF8(text []byte) int {
 	if utf8.Valid(text) {
 		return len(text)
@@ -18,8 +18,8 @@ func validUTF8(text []byte) int {
 	return at
 }
 
-// appendCESU decodes CESU-8: UTF-8 in which a character beyond U+FFFF is written as its two surrogates of UTF-16, three
-// bytes each, and not as four bytes.
+// appendCESU decodes CESU-8: UTF-8 in which a character beyond U+FFFF is written as its two UTF-16 surrogates of three
+// bytes each, instead of four bytes.
 func appendCESU(dst, text []byte) (out []byte, valid int) {
 	for valid < len(text) {
 		if n := asciiLength(text[valid:]); n > 0 {

@@ -7,13 +7,12 @@ import (
 	"io"
 )
 
-// bzip2Reader reads bzip2's format, one stream behind another. Go's own reader refuses blocks that are randomised, which
-// Hadoop's codec (org.apache.hadoop.io.compress.bzip2.CBZip2OutputStream) makes of text that repeats itself much, as
-// bzip2 0.1 did.
+// bzip2Reader reads bzip2's format, one stream after another. Go's own reader refuses randomised blocks, which Hadoop's
+// codec (org.apache.hadoop.io.compress.bzip2.CBZip2OutputStream), like bzip2 0.1, writes for very repetitive text.
 //
-// A stream is BZh and its level, blocks, and a checksum over theirs. A block is text of at most 900,000 bytes whose runs
-// were shortened, transformed (Burrows-Wheeler), moved to the front, its zeros counted, and coded with two to six Huffman
-// tables that take turns every 50 symbols.
+// A stream is BZh and its level, blocks, and a checksum over the blocks' checksums. A block is a text of at most 900,000
+// bytes: its runs are shortened, it is transformed (Burrows-Wheeler) and moved to the front, its zeros are counted, and
+// the result is coded with two to six Huffman tables, which may change every 50 symbols.
 type bzip2Reader struct {
 	in    bitReader
 	level int // of the stream, in 100,000 bytes; 0 between streams
@@ -22,26 +21,26 @@ type bzip2Reader struct {
 	tree  [6]huffman
 }
 
-// bzip2Block is the text of a block that is still to come.
+// bzip2Block is the rest of a block's text.
 type bzip2Block struct {
-	links  []uint32 // a byte of the text, and above it where the next one is
+	links  []uint32 // a byte of the text, and above it the place of the next one
 	at     uint32   // in links
 	left   int      // of links
 	last   byte
-	run    int // how often last has come in a row, at most 4
-	repeat int // how often last is still to come
+	run    int // how many times in a row last has come, at most 4
+	repeat int // how many more times last comes
 	sum    uint32
 	want   uint32
-	open   bool // its sum is not compared yet
+	open   bool // its checksum is not compared yet
 	random bool
-	toGo   int // bytes up to the next one that is changed, where the block is randomised
+	toGo   int // bytes up to the next one that is changed, if the block is randomised
 	next   int // in randomised
 }
 
 const (
 	bunzipBlockMagic = 0x314159265359
 	bunzipEndMagic   = 0x177245385090
-	bzip2GroupLen    = 50 // symbols that one table is used for
+	bzip2GroupLen    = 50 // symbols coded with one table
 )
 
 func (z *bzip2Reader) Read(p []byte) (int, error) {
@@ -101,7 +100,7 @@ func (z *bzip2Reader) begin() error {
 	return nil
 }
 
-// readBlock reads a block up to its end and makes it ready to be read.
+// readBlock reads a whole block and prepares its text for reading.
 func (z *bzip2Reader) readBlock() error {
 	b := &z.block
 	if len(b.links) < z.level*100_000 {
@@ -129,7 +128,7 @@ func (z *bzip2Reader) readBlock() error {
 	return nil
 }
 
-// readSymbols reads which bytes the block has: 16 bits say which of 16 groups of 16 follow.
+// readSymbols reads which byte values the block has: 16 bits say which of 16 groups of 16 follow.
 func (z *bzip2Reader) readSymbols() ([]byte, error) {
 	var symbols []byte
 	groups := z.in.bits(16)
@@ -150,7 +149,7 @@ func (z *bzip2Reader) readSymbols() ([]byte, error) {
 	return symbols, z.in.err
 }
 
-// readTables reads the Huffman tables of so many symbols, and which of them is whose turn.
+// readTables reads the Huffman tables of so many symbols, and the order in which they are used.
 func (z *bzip2Reader) readTables(symbols int) (selectors []byte, err error) {
 	tables, n := int(z.in.bits(3)), int(z.in.bits(15))
 	if z.in.err == nil && (tables < 2 || tables > len(z.tree) || n == 0) {
@@ -200,8 +199,8 @@ func (z *bzip2Reader) readTable(h *huffman, symbols int) error {
 	return h.build(lengths[:symbols])
 }
 
-// readCodes decodes a block's symbols into links and gives their number. The first two symbols count zeros, in a number
-// of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of those last used.
+// readCodes decodes a block's symbols into links and returns their number. The first two symbols count zeros, in a number
+// of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of recently used ones.
 func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	var recent [256]byte
 	copy(recent[:], symbols)
@@ -238,7 +237,7 @@ func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	return 0, errors.Join(z.in.err, errors.New("a block without an end"))
 }
 
-// toFront moves what is at a place of the list to its front.
+// toFront moves the byte at a place of the list to its front.
 func toFront(list []byte, place int) byte {
 	b := list[place]
 	copy(list[1:place+1], list[:place])
@@ -246,7 +245,7 @@ func toFront(list []byte, place int) byte {
 	return b
 }
 
-// link undoes the transform: the n-th occurrence of a byte continues where its n-th occurrence among the sorted ones is.
+// link undoes the transform: the n-th occurrence of a byte is followed by its n-th occurrence among the sorted bytes.
 func (b *bzip2Block) link(n int) {
 	var starts [256]uint32
 	for _, l := range b.links[:n] {
@@ -264,7 +263,7 @@ func (b *bzip2Block) link(n int) {
 	}
 }
 
-// read returns text of the block; 0 after its end. Behind four equal bytes stands how often it comes further.
+// read returns text of the block; 0 at its end. Four equal bytes are followed by the number of further repetitions.
 func (b *bzip2Block) read(p []byte) int {
 	n, sum := 0, b.sum
 	for n < len(p) {
@@ -296,7 +295,7 @@ func (b *bzip2Block) read(p []byte) int {
 	return n
 }
 
-// symbol follows a link.
+// symbol follows a link and returns its byte.
 func (b *bzip2Block) symbol() byte {
 	link := b.links[b.at]
 	b.at = link >> 8
@@ -314,7 +313,7 @@ func (b *bzip2Block) symbol() byte {
 	return c
 }
 
-// bzip2CRC is CRC-32's table, the highest bit first.
+// bzip2CRC is the table of CRC-32 with the highest bit first.
 var bzip2CRC = func() (table [256]uint32) {
 	for i := range table {
 		sum := uint32(i) << 24
@@ -330,8 +329,8 @@ var bzip2CRC = func() (table [256]uint32) {
 	return table
 }()
 
-// bitReader reads bits, the highest of a byte first. Behind the end of the file there are zeros, and taking one of them
-// sets err.
+// bitReader reads bits, the highest bit of a byte first. It reads zeros after the end of the file, and sets err when one
+// of them is consumed.
 type bitReader struct {
 	in     *bufio.Reader
 	kept   uint64
@@ -340,7 +339,7 @@ type bitReader struct {
 	err    error
 }
 
-// fill makes sure of n bits, at most 56.
+// fill loads at least n bits, at most 56.
 func (r *bitReader) fill(n int) {
 	for r.n < n {
 		b, err := r.in.ReadByte()
@@ -353,7 +352,7 @@ func (r *bitReader) fill(n int) {
 	}
 }
 
-// bits takes n bits, at most 48.
+// bits consumes and returns n bits, at most 48.
 func (r *bitReader) bits(n int) uint64 {
 	r.fill(n)
 	r.n -= n
@@ -363,10 +362,10 @@ func (r *bitReader) bits(n int) uint64 {
 	return r.kept >> r.n & (1<<n - 1)
 }
 
-// align goes to the next whole byte.
+// align skips to the next whole byte.
 func (r *bitReader) align() { r.n -= r.n % 8 }
 
-// atEnd tells, at a whole byte, whether the file ends there.
+// atEnd reports, at a whole byte, whether the file ends there.
 func (r *bitReader) atEnd() bool {
 	r.fill(8)
 	return r.n == r.beyond

@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/testrand"
 )
 
-// drawText is text of runs of all lengths, rows that repeat, and noise.
+// drawText returns text with runs of all lengths, rows that repeat, and noise.
 func drawText(r *rand.Rand, size int) []byte {
 	text := make([]byte, 0, size+600)
 	for len(text) < size {
@@ -58,21 +58,21 @@ func (w *bitWriter) end() []byte {
 	return w.out
 }
 
-// bzBlock is what a test writes into a block of bzip2. The zero value of all but text is what a sound block has.
+// bzBlock is what a test writes as a bzip2 block. The zero value of every field but text makes a sound block.
 type bzBlock struct {
 	text       []byte
 	randomised bool
-	sum        uint32 // is added to the right one
+	sum        uint32 // added to the right one
 	origin     int    // 0: the right one
 	tables     int    // 0: 2
 	selector   int    // 0: table 0
 	noSelector bool
-	comb       int // how many symbols have codes of 1, 2, 3 ... bits, before the others share what is left
-	length     int // of all codes, 0: as few bits as do, and no code is left over
+	comb       int // number of symbols with codes of 1, 2, 3 ... bits, before the others share what is left
+	length     int // of all codes, 0: the fewest bits that suffice, and no code is left over
 	endless    bool
-	longer     int    // zeros that are put in, as a run
-	noSymbols  bool   // the block says that it has no bytes at all
-	symbol     uint64 // where it is not 0, what comes instead of the last code, of length bits
+	longer     int    // zeros that are inserted, as a run
+	noSymbols  bool   // the block says that it has no byte values at all
+	symbol     uint64 // if not 0, it comes instead of the last code, with length bits
 }
 
 // bzSum is the checksum of a block's text, bit by bit.
@@ -87,7 +87,7 @@ func bzSum(text []byte) uint32 {
 	return ^sum
 }
 
-// shortened writes four equal bytes and how many follow instead of a run.
+// shortened writes each run as four equal bytes and the number of further ones.
 func shortened(text []byte) (out []byte) {
 	for len(text) > 0 {
 		n := 1
@@ -144,7 +144,7 @@ func (b bzBlock) write(w *bitWriter) {
 	}
 }
 
-// lengths are those of the codes of so many symbols.
+// lengths are the code lengths of so many symbols.
 func (b bzBlock) lengths(symbols int) []int {
 	lengths := make([]int, symbols)
 	comb := min(b.comb, symbols-2)
@@ -165,7 +165,7 @@ func (b bzBlock) lengths(symbols int) []int {
 	return lengths
 }
 
-// canonical are the codes of the given lengths: numbers in a row, by length and then by symbol.
+// canonical returns the codes of the given lengths: consecutive numbers, by length and then by symbol.
 func canonical(lengths []int) []uint64 {
 	codes := make([]uint64, len(lengths))
 	next := uint64(0)
@@ -188,7 +188,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// writeTables writes tables that are all the same, and which of them is used.
+// writeTables writes tables that are all the same, and which of them are used.
 func (b bzBlock) writeTables(w *bitWriter, lengths []int, groups int) {
 	tables := cmp.Or(b.tables, 2)
 	w.bits(uint64(tables), 3)
@@ -214,7 +214,7 @@ func (b bzBlock) writeTables(w *bitWriter, lengths []int, groups int) {
 	}
 }
 
-// rotated is the last column of the sorted rotations of a text, and where the text itself is among them.
+// rotated returns the last column of the sorted rotations of a text, and the place of the text itself among them.
 func rotated(text []byte) (last []byte, origin int) {
 	twice := append(bytes.Clone(text), text...)
 	order := make([]int, len(text))
@@ -246,7 +246,7 @@ func writeSymbols(w *bitWriter, symbols []byte) {
 	}
 }
 
-// moved moves bytes to the front of a list and counts zeros, with more of them first.
+// moved moves bytes to the front of a list and counts zeros, after adding more zeros in front.
 func moved(last, symbols []byte, zeros int) (codes []int) {
 	list := slices.Clone(symbols)
 	flush := func() {
@@ -268,7 +268,7 @@ func moved(last, symbols []byte, zeros int) (codes []int) {
 	return codes
 }
 
-// bzStream is a stream of blocks. The magic of the end is xored, the sum added to.
+// bzStream is a stream of blocks. The end's magic is xored with endMagic, and sum is added to its checksum.
 func bzStream(level byte, endMagic uint64, sum uint32, blocks ...bzBlock) []byte {
 	w := &bitWriter{out: []byte{'B', 'Z', 'h', level}}
 	sums := uint32(0)
@@ -281,8 +281,8 @@ func bzStream(level byte, endMagic uint64, sum uint32, blocks ...bzBlock) []byte
 	return w.end()
 }
 
-// TestBzip2ByHand: streams that are put together bit by bit, sound ones as Go's own reader has them, and randomised ones,
-// which it has not.
+// TestBzip2ByHand reads streams that are put together bit by bit: sound ones, as Go's own reader does, and randomised
+// ones, which that reader refuses.
 func TestBzip2ByHand(t *testing.T) {
 	r := testrand.New(t)
 	for i := range 200 {
@@ -292,7 +292,7 @@ func TestBzip2ByHand(t *testing.T) {
 		for range r.IntN(4) {
 			b := bzBlock{text: drawText(r, r.IntN(3000)+1), randomised: r.IntN(3) == 0, tables: r.IntN(5) + 2, selector: r.IntN(2)}
 			if r.IntN(2) == 0 {
-				b.comb = r.IntN(13) // so that there are codes of up to 20 bits, more than is looked up at once
+				b.comb = r.IntN(13) // so that some codes have up to 20 bits, more than are looked up at once
 			}
 			plain = plain && !b.randomised
 			want = append(want, b.text...)
@@ -311,7 +311,7 @@ func TestBzip2ByHand(t *testing.T) {
 	}
 }
 
-// TestBzip2Refuses: each thing that a stream can say and not mean, by its own reason.
+// TestBzip2Refuses: each contradiction in a stream is refused with its own reason.
 func TestBzip2Refuses(t *testing.T) {
 	text := []byte("a block of text")
 	b := func(change func(b *bzBlock)) []byte {
@@ -354,7 +354,7 @@ func TestBzip2Refuses(t *testing.T) {
 	}
 }
 
-// TestBzip2BlockBounds: a block of just as many bytes as the level allows is read, and one of one more is not.
+// TestBzip2BlockBounds: a block of exactly as many bytes as the level allows is read, and one with one byte more is not.
 func TestBzip2BlockBounds(t *testing.T) {
 	for over := range 2 {
 		block := bzBlock{text: []byte("b"), longer: 99_999 + over} // as links that are never followed to their end
@@ -365,7 +365,7 @@ func TestBzip2BlockBounds(t *testing.T) {
 	}
 }
 
-// TestBzip2AsTheTool: texts just at the length of a block, where the tool shortens runs at its end.
+// TestBzip2AsTheTool: texts of about a block's length, where the tool shortens runs at the end.
 func TestBzip2AsTheTool(t *testing.T) {
 	r := testrand.New(t)
 	for _, level := range []int{1, 2} {
@@ -388,8 +388,8 @@ func randomText(r *rand.Rand, size int) []byte {
 	return text
 }
 
-// bzip2 of Python, which is libbz2: it reads packed files, each with its length in front, and gives of each how long its text
-// is and the text; of those that it refuses 2^32-1.
+// libbz2 is Python's bzip2 module, which uses libbz2: it reads packed files, each after its length, and writes the length
+// of each one's text and the text; 2^32-1 for a file that it refuses.
 const libbz2 = `
 import bz2, struct, sys
 data = sys.stdin.buffer.read()
@@ -410,8 +410,8 @@ while at < len(data):
         sys.stdout.buffer.write(struct.pack(">I", 0xffffffff))
 `
 
-// TestBzip2AsLibbz2: whatever damage a file has, this reader refuses what libbz2 refuses, and gives the same text of what it
-// reads: of randomised blocks, too. All that it refuses beyond that are tables that can't be meant, in which no code is used.
+// TestBzip2AsLibbz2: whatever damage a file has, this reader refuses what libbz2 refuses, and returns the same text for what
+// it reads, also for randomised blocks. The only further files it refuses have invalid tables in which no code is used.
 func TestBzip2AsLibbz2(t *testing.T) {
 	r := testrand.New(t)
 	var content []byte

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Codec is a way to compress a file.
+// Codec is a way in which a file is compressed.
 type Codec int
 
 // The codecs. HadoopSnappy and HadoopLZ4 are what Hadoop's SnappyCodec and Lz4Codec write
 // (org.apache.hadoop.io.compress.BlockCompressorStream); SnappyFrames and LZ4Frames are the formats that the tools of
 // those names write.
 const (
-	Auto Codec = iota // told by content and name
+	Auto Codec = iota // detected from content and name
 	None              // plain text
 	Gzip
 	Bzip2
@@ -39,7 +39,7 @@ func (c Codec) String() string {
 	return codecNames[c]
 }
 
-// Identity is the codec as a run's identity has it: its name, "" for Auto.
+// Identity is the codec as it appears in a run's identity: its name, "" for Auto.
 func (c Codec) Identity() string {
 	if c == Auto {
 		return ""
@@ -47,7 +47,7 @@ func (c Codec) Identity() string {
 	return c.String()
 }
 
-// Named returns the codec of a name; false if there is none.
+// Named returns the codec with this name; false if there is none.
 func Named(name string) (Codec, bool) {
 	for i, n := range codecNames {
 		if n == name {
@@ -57,28 +57,28 @@ func Named(name string) (Codec, bool) {
 	return None, false
 }
 
-// magics tell a codec by how a file begins. Deflate and Hadoop's framings have none.
+// magics identify a codec by the start of a file. Deflate and Hadoop's framings have none.
 var magics = []struct {
 	magic string
 	codec Codec
 }{
-	{"\x1f\x8b\x08", Gzip},                   // RFC 1952, with the one method that there is
+	{"\x1f\x8b\x08", Gzip},                   // RFC 1952, with its only method
 	{"\x28\xb5\x2f\xfd", Zstd},               // RFC 8878
 	{"\xff\x06\x00\x00sNaPpY", SnappyFrames}, // snappy's framing_format.txt
 	{"\x04\x22\x4d\x18", LZ4Frames},          // lz4_Frame_format.md
-	{"\x02\x21\x4c\x18", LZ4Frames},          // likewise, the legacy frame
+	{"\x02\x21\x4c\x18", LZ4Frames},          // the legacy frame of the same document
 }
 
-// extensions tell a codec by the file's name, and the codec without a magic that the name may stand for.
+// extensions map the extension of a file's name to a codec with a magic, and to the codec without a magic that it may mean.
 var extensions = map[string]struct{ magic, bare Codec }{
 	".gz": {Gzip, None}, ".gzip": {Gzip, None}, ".bz2": {Bzip2, None}, ".bz": {Bzip2, None}, ".zst": {Zstd, None}, ".zstd": {Zstd, None},
 	".snappy": {SnappyFrames, HadoopSnappy}, ".sz": {SnappyFrames, None}, ".lz4": {LZ4Frames, HadoopLZ4},
 	".deflate": {None, Deflate}, ".zlib": {None, Deflate}, ".zz": {None, Deflate},
 }
 
-// Detect tells the codec of a file by its name and its first bytes, of which 512 are enough; None for plain text. Where
-// name and content disagree, a content that begins as a codec's does is that codec's. A name that stands for a codec,
-// with a content that can't be it, is an error, and so is all that can't be read as text: a *RefusedError.
+// Detect finds the codec of a file from its name and its first bytes, of which 512 are enough; None for plain text. If
+// name and content disagree, content that begins as a codec's does decides. A codec's extension on a file whose content
+// can't be that codec's is an error, and so is everything that can't be read as text: a *RefusedError.
 func Detect(name string, head []byte) (Codec, error) {
 	ext := strings.ToLower(path.Ext(name))
 	if codec := ofMagic(head, ext); codec != None {
@@ -103,8 +103,8 @@ func Detect(name string, head []byte) (Codec, error) {
 	return None, mismatch(name, ext, head)
 }
 
-// ExpansionFactor is about how many bytes of text come of a byte of a file with this name, rather few than many: exports of tables
-// give 4 to 8 with gzip, bzip2 and zstd, and 2 to 4 with snappy and lz4. As Auto the name's extension tells the codec.
+// ExpansionFactor estimates how many bytes of text one byte of a file with this name expands to, rather low than high:
+// table exports have 4 to 8 with gzip, bzip2 and zstd, and 2 to 4 with snappy and lz4. For Auto the extension decides.
 func ExpansionFactor(name string, as Codec) int64 {
 	if as == Auto {
 		as = max(extensions[strings.ToLower(path.Ext(name))].magic, extensions[strings.ToLower(path.Ext(name))].bare)
@@ -129,7 +129,7 @@ func ofMagic(head []byte, ext string) Codec {
 		return Gzip
 	case bzip2Header(head):
 		return Bzip2
-	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18": // a skippable frame, of zstd and lz4
+	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18": // a skippable frame of zstd and lz4
 		if ext == ".lz4" {
 			return LZ4Frames
 		}
@@ -138,7 +138,7 @@ func ofMagic(head []byte, ext string) Codec {
 	return None
 }
 
-// bzip2Header wants the level and the magic of the first block, or of the end of an empty stream: BZh may begin a text.
+// bzip2Header requires the level and the magic of the first block, or of the end of an empty stream: text may begin with BZh.
 func bzip2Header(head []byte) bool {
 	if len(head) < 10 || string(head[:3]) != "BZh" || head[3] < '1' || head[3] > '9' {
 		return false
@@ -147,7 +147,7 @@ func bzip2Header(head []byte) bool {
 	return block == "1AY&SY" || block == "\x17\x72\x45\x38\x50\x90"
 }
 
-// zlibHeader is RFC 1950's: method 8, window of at most 32 KiB, no dictionary, a sum that 31 divides.
+// zlibHeader checks the header of RFC 1950: method 8, a window of at most 32 KiB, no dictionary, a multiple of 31.
 func zlibHeader(head []byte) bool {
 	return len(head) >= 2 && head[0]&0x0f == 8 && head[0]>>4 <= 7 && head[1]&0x20 == 0 && (int(head[0])<<8|int(head[1]))%31 == 0
 }

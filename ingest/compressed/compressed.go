@@ -1,9 +1,9 @@
-// Package compressed reads input files as the text that is in them, whatever they are compressed with: gzip, bzip2,
-// zstd, deflate, Hadoop's own framing of snappy and lz4, and the two frame formats of those. A file is read from its
-// start to its end by one reader, in bounded memory, whatever lengths it claims; one that is cut short is an error.
+// Package compressed reads the text of input files, whatever they are compressed with: gzip, bzip2, zstd, deflate,
+// Hadoop's own framing of snappy and lz4, and the frame formats of both. One reader reads a file from start to end, in
+// bounded memory, whatever lengths the file claims. A file that is cut short is an error.
 //
 //	compressed.go  opening and reading a file
-//	codec.go       the codecs, told by content and by name
+//	codec.go       the codecs, and detecting them by content and name
 //	refuse.go      what is no text: encrypted files, archives, compressions that can't be read
 //	streams.go     the reader for each codec
 //	lz4frame.go    the frame format of lz4; xxhash32.go is its checksum
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// headSize is how much of a file is looked at to tell what it is.
+	// headSize is how much of a file is read to detect its codec.
 	headSize = 512
 	// readSize is how much of the compressed file is read at a time.
 	readSize = 256 << 10
@@ -34,14 +34,14 @@ type Reader struct {
 	file  io.Closer
 	in    *source
 	text  io.Reader
-	close func() // gives back what the codec holds
+	close func() // releases the codec's memory
 	at    int64  // of the text
 	err   error
 }
 
-// Open opens a file that had size bytes when it was listed, and must have them still. As Auto the codec is told by
-// content and name; any other codec is taken as given. What can't be read as text is a *RefusedError. Close gives the
-// file back.
+// Open opens a file that had size bytes when it was listed, and must still have them. For Auto it detects the codec from
+// content and name; any other codec is used as given. What can't be read as text is a *RefusedError. Close closes the
+// file.
 func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader is Open of a file of size bytes that is open already and stands at its start. The reader's Close closes it.
+// NewReader is Open for a file of size bytes that is already open, at its start. The reader's Close closes it.
 func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, error) {
 	in := &source{file: file, left: size}
 	buffered := bufio.NewReaderSize(in, int(min(max(size, headSize), readSize)))
@@ -85,7 +85,7 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 	return r, nil
 }
 
-// Read reads on in the text. An error names the file, and how far in the file and in the text reading came.
+// Read continues to read the text. An error names the file, and the positions in file and text at which reading stopped.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -102,7 +102,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, r.err
 }
 
-// failure says where and why reading ended before the end of the text.
+// failure reports where and why reading stopped before the end of the text.
 func (r *Reader) failure(err error) error {
 	switch {
 	case r.in.err != nil: // the file, not what is in it
@@ -117,10 +117,10 @@ func (r *Reader) failure(err error) error {
 		r.name, r.codec, r.Consumed(), r.at, err)
 }
 
-// Codec is what the file is compressed with; None for plain text.
+// Codec is the codec of the file; None for plain text.
 func (r *Reader) Codec() Codec { return r.codec }
 
-// Consumed is how many bytes of the file have been read.
+// Consumed is the number of bytes of the file that have been read.
 func (r *Reader) Consumed() int64 { return r.in.read }
 
 // Close closes the file.
@@ -135,7 +135,7 @@ func (r *Reader) Close() error {
 
 var errClosed = errors.New("read an input file: it is closed")
 
-// source reads exactly the bytes that the file had when it was listed.
+// source reads exactly as many bytes as the file had when it was listed.
 type source struct {
 	file io.Reader
 	left int64
@@ -153,7 +153,7 @@ func (s *source) Read(p []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if n == 0 {
-			err = io.ErrUnexpectedEOF // it is shorter than its own size
+			err = io.ErrUnexpectedEOF // it is shorter than its listed size
 		}
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// texts are what is compressed: nothing, little, much that repeats, much that does not.
+// texts are the texts to compress: empty, short, repetitive, and random.
 func texts() map[string][]byte {
 	random := make([]byte, 300_000)
 	r := rand.NewChaCha8([32]byte{7})
@@ -28,7 +28,7 @@ func texts() map[string][]byte {
 	return map[string][]byte{"empty": {}, "one": []byte("x"), "short": []byte("1\x01规则\x10"), "rows": rows.Bytes(), "random": random, "zeros": make([]byte, 1<<20)}
 }
 
-// write writes a file for a test and gives its path.
+// write writes a file for a test and returns its path.
 func write(t testing.TB, name string, content []byte) string {
 	t.Helper()
 	full := filepath.Join(t.TempDir(), name)
@@ -38,7 +38,7 @@ func write(t testing.TB, name string, content []byte) string {
 	return full
 }
 
-// readFile reads a file to its end, by pieces of many sizes.
+// readFile reads a whole file, in pieces of many sizes.
 func readFile(t testing.TB, name string, as Codec) ([]byte, Codec, error) {
 	t.Helper()
 	st, err := os.Stat(name)
@@ -87,7 +87,7 @@ func tool(t testing.TB, content []byte, name string, args ...string) []byte {
 	return out
 }
 
-// What the tools themselves write: alone, and two files put one after another.
+// TestTools reads what the tools themselves write: alone, and two files concatenated.
 func TestTools(t *testing.T) {
 	for _, c := range []struct {
 		ext   string

@@ -9,8 +9,8 @@ import (
 	"bulkload/internal/testrand"
 )
 
-// TestTextIsText: no text of a table is taken for anything else, whatever it begins with: each word that an encrypted or
-// packed file begins with may also begin a column's name.
+// TestTextIsText: no text of a table is mistaken for anything else, whatever it begins with: a column's name may begin with
+// any word that an encrypted or packed file begins with.
 func TestTextIsText(t *testing.T) {
 	for _, head := range []string{
 		"LZIP_CODE,NAME\n1,2\n", "LZIP\n", "LZIP,1\n", "BZh9,1\n", "BZh91AY\n", "PK,NAME\n1,2\n", "PK\x01x", "Rar!,1", "AES,1\n", "AES\x01x\n", "7z,1\n", "AES\x1fx\n", "Salted,1\n",
@@ -35,8 +35,8 @@ func TestTextIsText(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayWhatToDo: each content and each name that can't be read, at every length from its magic on, names the file,
-// what it is and a remedy; and a name alone can be overruled.
+// TestRefusalsSayWhatToDo: for each content and each name that can't be read, at every length from the magic on, the error
+// names the file, what it is and a remedy. A refusal by name alone can be overridden.
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	for _, c := range unreadableMagics {
 		for _, rest := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
@@ -71,7 +71,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestEveryCodecIsRecognised: what each codec's writer makes is recognised under any name that does not contradict it, from 16 bytes on.
+// TestEveryCodecIsRecognised: each codec's files are recognised under any name that does not contradict it, from 16 bytes on.
 func TestEveryCodecIsRecognised(t *testing.T) {
 	names := map[Codec][]string{
 		Gzip: {"/a", "/a.gz", "/a.csv", "/a.GZIP"}, Bzip2: {"/a", "/a.bz2", "/a.bz"}, Zstd: {"/a", "/a.zst", "/a.zstd"}, Deflate: {"/a.deflate", "/a.zlib", "/a.zz"},
@@ -91,7 +91,7 @@ func TestEveryCodecIsRecognised(t *testing.T) {
 	}
 }
 
-// TestCodecNames: a name is its codec's, and what a run's identity has never changes.
+// TestCodecNames: each codec has the name that selects it, and its name in a run's identity never changes.
 func TestCodecNames(t *testing.T) {
 	for i, name := range Names() {
 		codec, ok := Named(name)
@@ -109,7 +109,7 @@ func TestCodecNames(t *testing.T) {
 	}
 }
 
-// TestGrowth: what is expected of a file is never less than the file, and more of what packs better.
+// TestGrowth: the text is never expected to be smaller than its file, and is expected to be larger for codecs that pack better.
 func TestGrowth(t *testing.T) {
 	for name, want := range map[string]int64{"/a": 1, "/a.csv": 1, "/a.gz": 4, "/a.GZ": 4, "/a.bz2": 4, "/a.zst": 4, "/a.deflate": 4, "/a.snappy": 2, "/a.lz4": 2, "/a.sz": 2, "/a.xz": 1, "/a.gz/b": 1} {
 		if got := ExpansionFactor(name, Auto); got != want {

@@ -11,32 +11,32 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream): blocks, each with the length
-// of its text as four bytes, big-endian, then chunks until the text is complete, each with the length of its data before
-// it. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it takes files
-// that were put one after another, and takes none that is cut short. hfilewriter's codec has the framing of an HFile's block,
-// which is in memory, with a length known from its header.
+// hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream). A block is the length of
+// its text as four bytes, big-endian, and then chunks until the text is complete, each after the length of its data. A block
+// without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it accepts concatenated files,
+// and no file that is cut short. hfilewriter's codec has the framing of an HFile's block, which is in memory, with its length
+// known from the header.
 type hadoopReader struct {
 	in     *bufio.Reader
 	left   int64 // of the file
 	decode decoder
-	owed   int64  // text of the block that is still to come
+	owed   int64  // text of the block that is not decoded yet
 	data   []byte // of a chunk
 	text   []byte // of a chunk
-	unread []byte // the rest of text
+	unread []byte // the rest of text, not read yet
 }
 
-// decoder appends the text of a chunk, of at most owed bytes, to dst.
+// decoder appends a chunk's text, at most owed bytes, to dst.
 type decoder func(dst, chunk []byte, owed int64) ([]byte, error)
 
-// maxChunk is the longest text of a chunk: 256 times what Hadoop's codecs make of their default buffer size.
+// maxChunk is the longest text of a chunk: 256 times what Hadoop's codecs write with their default buffer size.
 const maxChunk = 64 << 20
 
 func newBlocks(in *bufio.Reader, size int64, decode decoder) *hadoopReader {
 	return &hadoopReader{in: in, left: size, decode: decode}
 }
 
-// hadoopHeader reports whether a file may begin with a block. That is no proof: there is no magic.
+// hadoopHeader reports whether a file may begin with a block. That is no proof, since there is no magic.
 func hadoopHeader(head []byte) bool {
 	if len(head) == 4 {
 		return binary.BigEndian.Uint32(head) == 0
@@ -51,8 +51,8 @@ func hadoopHeader(head []byte) bool {
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4
 }
 
-// looksLikeHadoop wants a block of at most 1 MiB whose first chunk is no longer than its text may become: zero bytes in
-// two places, at least, which no text has, and not as text in UTF-16 has them.
+// looksLikeHadoop requires a block of at most 1 MiB whose first chunk is no longer than its text can become. So there are
+// zero bytes in at least two places, which no text has, and not in the places where text in UTF-16 has them.
 func looksLikeHadoop(head []byte) bool {
 	if len(head) < 9 || head[0] != 0 || head[4] != 0 {
 		return false
@@ -100,7 +100,7 @@ func (b *hadoopReader) next() error {
 	return nil
 }
 
-// length reads four bytes; the file may end before a block, and nowhere else.
+// length reads four bytes. The file may end before a block, but nowhere else.
 func (b *hadoopReader) length() (int64, error) {
 	var four [4]byte
 	n, err := io.ReadFull(b.in, four[:])
@@ -136,7 +136,7 @@ func (b *hadoopReader) read(n int64) ([]byte, error) {
 	return data, err
 }
 
-// snappyBlock decodes a raw snappy block, which begins with the length of its text. One byte of it gives at most 32.
+// snappyBlock decodes a raw snappy block, which begins with the length of its text. Each byte expands to at most 32.
 func snappyBlock(dst, chunk []byte, owed int64) ([]byte, error) {
 	n, err := snappy.DecodedLen(chunk)
 	if err != nil {
@@ -148,7 +148,7 @@ func snappyBlock(dst, chunk []byte, owed int64) ([]byte, error) {
 	return snappy.Decode(room(dst, n), chunk)
 }
 
-// lz4Block decodes a raw lz4 block, which does not say how long its text is. One byte of it gives at most 255.
+// lz4Block decodes a raw lz4 block, which does not store the length of its text. Each byte expands to at most 255.
 func lz4Block(dst, chunk []byte, owed int64) ([]byte, error) {
 	most := int(min(owed, maxChunk, 255*int64(len(chunk))))
 	for size := min(most, max(256<<10, 4*len(chunk))); ; size = min(most, 4*size) {

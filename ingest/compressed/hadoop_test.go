@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// TestHadoopCodecs reads what Hadoop's own codecs write, by which the text was handed over in one write, by lines, and
-// with small buffers: see ../delimited/testdata/java/Codecs.java.
+// TestHadoopCodecs reads the output of Hadoop's own codecs, whose text was written in one call, by lines, and with small
+// buffers: see ../delimited/testdata/java/Codecs.java.
 func TestHadoopCodecs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM")
@@ -45,7 +45,7 @@ func TestHadoopCodecs(t *testing.T) {
 	}
 }
 
-// checkCuts wants an error of every file that is cut short, save between two blocks of Hadoop's framing, which has no end.
+// checkCuts requires an error for every cut in a file, except between two blocks of Hadoop's framing, which marks no end.
 func checkCuts(t *testing.T, file string, codec Codec) {
 	t.Helper()
 	whole, err := os.ReadFile(file)
@@ -73,7 +73,7 @@ func checkCuts(t *testing.T, file string, codec Codec) {
 	}
 }
 
-// restIsFile reports whether a file was cut between two blocks of Hadoop's framing, where no reader can know it.
+// restIsFile reports whether a file was cut between two blocks of Hadoop's framing, where no reader can detect it.
 func restIsFile(t *testing.T, rest []byte, codec Codec, text []byte) bool {
 	t.Helper()
 	if codec != HadoopSnappy && codec != HadoopLZ4 {

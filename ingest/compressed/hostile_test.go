@@ -19,7 +19,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// packed is a text in every codec, by Go's libraries; bzip2 has no writer.
+// packed is a text in every codec, written by Go's libraries; bzip2 has no writer.
 func packed(t testing.TB, text []byte) map[Codec][]byte {
 	t.Helper()
 	out := goPacked(t, text)
@@ -64,7 +64,7 @@ func goPacked(t testing.TB, text []byte) map[Codec][]byte {
 	return out
 }
 
-// block is one of Hadoop's framing.
+// block is a block of Hadoop's framing.
 func block(text int, chunks ...[]byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(text))
 	for _, c := range chunks {
@@ -73,7 +73,7 @@ func block(text int, chunks ...[]byte) []byte {
 	return b
 }
 
-// unpacked reads a file in memory, up to most bytes of text.
+// unpacked reads at most most bytes of a file in memory.
 func unpacked(content []byte, as Codec, most int64) ([]byte, error) {
 	r, err := NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content)), as)
 	if err != nil {
@@ -83,7 +83,7 @@ func unpacked(content []byte, as Codec, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, most))
 }
 
-// TestCutShort: a file of one block or member that is cut anywhere is an error, and what was read before it is right.
+// TestCutShort: a file of one block or member is an error wherever it is cut, and the text read before the cut is right.
 func TestCutShort(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则\x10", 40))
 	for codec, content := range packed(t, text) {
@@ -92,7 +92,7 @@ func TestCutShort(t *testing.T) {
 		}
 		for n := 1; n < len(content); n++ {
 			got, err := unpacked(content[:n], codec, 1<<20)
-			if err == nil && !(codec == SnappyFrames && n == 10) { // after its magic a file of no text may end
+			if err == nil && !(codec == SnappyFrames && n == 10) { // a file without text may end after its magic
 				t.Errorf("%s cut to %d of %d bytes: no error", codec, n, len(content))
 			}
 			if !bytes.HasPrefix(text, got) {
@@ -102,8 +102,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestDamaged: no flipped bit goes unseen where the codec has a checksum, none makes another length claim memory, and
-// none panics.
+// TestDamaged: every flipped bit is found if the codec has a checksum. No flip makes another length claim memory, and none
+// causes a panic.
 func TestDamaged(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则 and so on\x10", 30))
 	unchecked := map[Codec]bool{HadoopSnappy: true, HadoopLZ4: true}
@@ -113,7 +113,7 @@ func TestDamaged(t *testing.T) {
 				damaged := bytes.Clone(content)
 				damaged[at] ^= 1 << bit
 				got, err := unpacked(damaged, codec, 1<<20)
-				padding := codec == SnappyFrames && at == 10 && bit == 7 // a chunk's type, which no checksum covers, now says skip it
+				padding := codec == SnappyFrames && at == 10 && bit == 7 // a chunk's type, which no checksum covers, now means skip it
 				if err == nil && !bytes.Equal(got, text) && !unchecked[codec] && !padding {
 					t.Errorf("%s: bit %d of byte %d of %d: other text, no error", codec, bit, at, len(content))
 				}
@@ -122,7 +122,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTrailing: bytes after the end that are no other member are an error, never dropped.
+// TestTrailing: bytes after the end that are not another member are an error, and are never dropped.
 func TestTrailing(t *testing.T) {
 	text := []byte("1\x01规则\x10")
 	for codec, content := range packed(t, text) {
@@ -133,7 +133,7 @@ func TestTrailing(t *testing.T) {
 	}
 }
 
-// TestLengthsThatLie: a length in a small file claims no memory.
+// TestLengthsThatLie: a false length in a small file allocates no memory.
 func TestLengthsThatLie(t *testing.T) {
 	huge := binary.BigEndian.AppendUint32(nil, 1<<31-1)
 	zeros := snappy.Encode(nil, make([]byte, 1000))
@@ -170,7 +170,7 @@ func TestLengthsThatLie(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheFile: what is wrong with the file itself is told from what is wrong with the data in it.
+// TestErrorsOfTheFile: errors of the file itself are distinguished from errors in its data.
 func TestErrorsOfTheFile(t *testing.T) {
 	boom := errors.New("boom")
 	content := packed(t, bytes.Repeat([]byte("some text"), 100))[Gzip]
@@ -233,7 +233,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// What the commands that encrypt files write is refused.
+// TestEncrypted: the output of commands that encrypt files is refused.
 func TestEncrypted(t *testing.T) {
 	text := []byte("1\x01规则\x10")
 	for _, command := range [][]string{
@@ -250,7 +250,7 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: no content gives a panic, a hang, or text without end; and what a codec can't be told from is refused.
+// FuzzUnpack: no content causes a panic, a hang, or endless text; and content of an unknown codec is refused.
 func FuzzUnpack(f *testing.F) {
 	for codec, content := range packed(f, []byte(strings.Repeat("1\x01规则\x10", 20))) {
 		f.Add(content, uint8(codec))
@@ -271,7 +271,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzDetect: no name and content panics, and a codec that is told by its content alone opens.
+// FuzzDetect: no name and content cause a panic, and a file whose codec is detected by content alone can be opened.
 func FuzzDetect(f *testing.F) {
 	f.Add("/a.gz", []byte("\x1f\x8b\x08"))
 	f.Add("/a.snappy", []byte{0, 0, 0, 0})

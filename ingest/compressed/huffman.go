@@ -7,18 +7,18 @@ const (
 	fastCode = 10 // bits of the longest code that is looked up at once
 )
 
-// huffman is a table of canonical codes: those of one length are numbers in a row, in the order of their symbols.
+// huffman is a table of canonical codes: codes of one length are consecutive numbers, in the order of their symbols.
 type huffman struct {
-	fast   [1 << fastCode]uint16 // by the next bits: the symbol, and below it four bits of its code's length; 0 for a longer one
+	fast   [1 << fastCode]uint16 // by the next bits: the symbol, and below it four bits with its code's length; 0 for a longer one
 	first  [maxCode + 2]int      // code of each length
-	count  [maxCode + 2]int      // of codes of each length
-	offset [maxCode + 2]int      // of each length's symbols in sorted
+	count  [maxCode + 2]int      // number of codes of each length
+	offset [maxCode + 2]int      // of each length's first symbol in sorted
 	sorted [258]uint16
 }
 
 var errCodes = errors.New("a table of ambiguous codes")
 
-// build makes the table of the codes of given lengths.
+// build makes the table for codes of the given lengths.
 func (h *huffman) build(lengths []byte) error {
 	h.count = [maxCode + 2]int{}
 	for _, l := range lengths {
@@ -49,7 +49,7 @@ func (h *huffman) build(lengths []byte) error {
 	return nil
 }
 
-// read takes a code and gives its symbol.
+// read consumes a code and returns its symbol.
 func (h *huffman) read(in *bitReader) (int, error) {
 	in.fill(maxCode)
 	if found := h.fast[in.kept>>(in.n-fastCode)&(1<<fastCode-1)]; found != 0 {

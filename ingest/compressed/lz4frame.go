@@ -10,20 +10,20 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// lz4Frames reads LZ4's frame format (lz4_Frame_format.md): frames, skippable ones and those of the legacy format, one
-// behind another. The library's own reader takes a frame that is cut short for its end.
+// lz4Frames reads LZ4's frame format (lz4_Frame_format.md): frames, skippable frames and legacy frames, one after another.
+// The library's own reader treats the end of a truncated frame as its proper end.
 type lz4Frames struct {
 	in     *bufio.Reader
 	frame  *lz4Frame // nil between frames
 	out    []byte    // the window of earlier text that a block may refer to, and the block
 	data   []byte    // of a block
-	unread []byte    // the rest of the block
+	unread []byte    // the rest of the block, not read yet
 }
 
-// lz4Frame is what the header of a frame says.
+// lz4Frame is a frame's decoded header.
 type lz4Frame struct {
 	legacy        bool
-	dependent     bool // blocks refer to the text before them
+	dependent     bool // blocks refer to earlier text
 	blockSums     bool
 	contentSum    bool
 	sized         bool   // size is known
@@ -150,7 +150,7 @@ func (l *lz4Frames) block(n int, stored bool) error {
 	return l.decode(window[max(0, len(window)-lz4Window):], stored)
 }
 
-// decode puts the block's text after the window that it may refer to.
+// decode appends the block's text to the window that it may refer to.
 func (l *lz4Frames) decode(window []byte, stored bool) error {
 	most := lz4Window + l.frame.maxBlock
 	if cap(l.out) < most {
@@ -198,7 +198,7 @@ func (l *lz4Frames) end() error {
 	return nil
 }
 
-// legacyBlock reads a block of the legacy format, whose frames have no end: the file ends there, or another frame begins.
+// legacyBlock reads a block of the legacy format, whose frames have no end mark: the file ends, or another frame begins.
 func (l *lz4Frames) legacyBlock(size uint32, err error) error {
 	switch {
 	case err != nil:
@@ -224,14 +224,14 @@ func (l *lz4Frames) readData(n int) error {
 	return cutOff(err)
 }
 
-// word reads four bytes; io.EOF if there is none of them.
+// word reads four bytes; io.EOF if no byte is left.
 func (l *lz4Frames) word() (uint32, error) {
 	var b [4]byte
 	_, err := io.ReadFull(l.in, b[:])
 	return binary.LittleEndian.Uint32(b[:]), err
 }
 
-// cutOff makes an end of the file, where it may not end, an error.
+// cutOff turns io.EOF into an error at a place where the file must not end.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

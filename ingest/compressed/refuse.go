@@ -10,7 +10,7 @@ import (
 	"github.com/golang/snappy"
 )
 
-// RefusedError says that a file can't be read as text, what it is, and what to do.
+// RefusedError reports a file that can't be read as text: what it is, and what to do.
 type RefusedError struct {
 	Name string // of the file
 	What string // e.g. "compressed with lzop"
@@ -19,7 +19,7 @@ type RefusedError struct {
 	renamed bool // the content is not what the name says
 }
 
-// ErrorCode says whether the file's name or its format is the matter.
+// ErrorCode reports whether the file's name or its format is the problem.
 func (e *RefusedError) ErrorCode() errcode.Code {
 	if e.renamed {
 		return errcode.InputPacked
@@ -37,7 +37,7 @@ const (
 	unpack  = "unpack it first, or compress it with gzip, bzip2, zstd, snappy or lz4"
 )
 
-// unreadableMagics are contents that are no text and no codec that is read.
+// unreadableMagics are the magics of files that are neither text nor in a supported codec.
 var unreadableMagics = []struct{ magic, what, do string }{
 	{"Salted__", "encrypted with openssl enc", decrypt},
 	{"-----BEGIN PGP MESSAGE", "encrypted with PGP", decrypt},
@@ -57,7 +57,7 @@ var unreadableMagics = []struct{ magic, what, do string }{
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, as Excel's .xls", "save the sheet as CSV and read it with format: csv"},
 }
 
-// unreadableNames are those of files that show no sign of their own, or one that a text may show.
+// unreadableNames are the extensions of files that have no magic, or one that text may begin with.
 var unreadableNames = map[string]struct{ what, do string }{
 	".lzo": {"compressed with lzo", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
 	".xz":  {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack}, ".br": {"compressed with brotli", unpack},
@@ -67,7 +67,7 @@ var unreadableNames = map[string]struct{ what, do string }{
 	".lzo_deflate": {"compressed with lzo", "export with another codec"},
 }
 
-// detectUnreadable answers a file that is no text; nil for all others.
+// detectUnreadable returns an error for a file that is no text; nil for all others.
 func detectUnreadable(name, ext string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return refuseZip(name, head)
@@ -89,7 +89,7 @@ func detectUnreadable(name, ext string, head []byte) error {
 	return nil
 }
 
-// refuseZip tells a workbook and an encrypted archive from others.
+// refuseZip refuses a zip file: a workbook, an encrypted archive, or any other.
 func refuseZip(name string, head []byte) error {
 	switch {
 	case bytes.Contains(head, []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/")) || strings.HasSuffix(strings.ToLower(name), ".xlsx"):
@@ -102,15 +102,15 @@ func refuseZip(name string, head []byte) error {
 	return &RefusedError{Name: name, What: "a zip archive", Do: unpack}
 }
 
-// compressZ tells what compress writes by the third byte, too: codes of at most 9 to 16 bits, and the highest bit. Two bytes
-// alone may be a delimiter \x1f and half a character of GBK.
+// compressZ recognises a file of compress by the third byte, too: codes of at most 9 to 16 bits, and the highest bit. The
+// first two bytes alone may be a delimiter \x1f and half a character of GBK.
 func compressZ(head []byte) bool {
 	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x9d && head[2]&0x60 == 0 && head[2]&0x1f >= 9 && head[2]&0x1f <= 16
 }
 
-// openPGP tells a binary message that begins with a key that the rest is encrypted by: a packet of type 1 or 3 of
-// version 3, 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). None of these is UTF-8: its characters begin with
-// none of the first bytes but 0xc3, and continue with 0x80 or above then, which is longer than such a key of a password is.
+// openPGP recognises a binary message that begins with an encrypted session key: a packet of type 1 or 3, of version 3, 4 or
+// 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). No such message is UTF-8: only 0xc3 may begin a character, and the
+// next byte would be 0x80 or above, a length that no session key encrypted with a password has.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -128,7 +128,7 @@ func openPGP(head []byte) bool {
 	return false
 }
 
-// mismatch says that a file is not what its name stands for.
+// mismatch reports that a file's content is not what its name says.
 func mismatch(name, ext string, head []byte) error {
 	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s and its content is not", ext),
 		Do: "if it is plain text rename it, or say so with input.compression: none", renamed: true}

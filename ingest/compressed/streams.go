@@ -12,10 +12,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdWindow is the largest window of a zstd file, as of the zstd command: zstd --long makes it, all else takes less.
+// zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, all other options use less.
 const zstdWindow = 128 << 20
 
-// open returns the text of a file of size bytes, and what gives back the memory that takes.
+// open returns the text of a file of size bytes, and a function that releases the reader's memory.
 func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(), err error) {
 	release = func() {}
 	switch c {
@@ -45,14 +45,14 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 
 func openZstd(in io.Reader) (io.Reader, func(), error) {
 	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow),
-		zstd.WithDecoderMaxMemory(1<<63)) // of the text, of which only a window is kept
+		zstd.WithDecoderMaxMemory(1<<63)) // of the whole text, of which only a window is kept
 	if err != nil {
 		return nil, func() {}, err
 	}
 	return d, d.Close, nil
 }
 
-// openDeflate wants the file to end with the stream.
+// openDeflate requires the file to end with the stream.
 func openDeflate(in *bufio.Reader) (io.Reader, error) {
 	z, err := zlib.NewReader(in)
 	if err != nil {
@@ -61,7 +61,7 @@ func openDeflate(in *bufio.Reader) (io.Reader, error) {
 	return &endsFile{text: z, in: in}, nil
 }
 
-// endsFile is a text behind which the file ends.
+// endsFile reads a text after which the file must end.
 type endsFile struct {
 	text io.Reader
 	in   *bufio.Reader
@@ -77,11 +77,11 @@ func (e *endsFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// snappyFrames reads snappy's frame format. The library calls corrupt what is cut short, too.
+// snappyFrames reads snappy's frame format. The library reports a truncated file as corrupt.
 type snappyFrames struct {
 	text io.Reader
 	in   io.Reader
-	end  bool // of the file was met
+	end  bool // the end of the file was reached
 }
 
 func openSnappyFrames(in io.Reader) io.Reader {
@@ -90,7 +90,7 @@ func openSnappyFrames(in io.Reader) io.Reader {
 	return s
 }
 
-// readerFunc is a reader that is its Read.
+// readerFunc is a function used as a reader's Read.
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

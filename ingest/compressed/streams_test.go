@@ -22,7 +22,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// TestReadersAreReaders: the reader of every codec is a proper io.Reader, whatever pieces the file comes in.
+// TestReadersAreReaders: every codec's reader is a proper io.Reader, whatever pieces the file arrives in.
 func TestReadersAreReaders(t *testing.T) {
 	text := drawText(testrand.New(t), 3_000)
 	for codec, content := range packed(t, text) {
@@ -49,7 +49,7 @@ func TestReadersAreReaders(t *testing.T) {
 	}
 }
 
-// TestClosedEarly: a reader that was closed before its end gives no more text, and says that it is closed.
+// TestClosedEarly: a reader that is closed before its end returns no more text, and reports that it is closed.
 func TestClosedEarly(t *testing.T) {
 	text := drawText(testrand.New(t), 300_000)
 	for codec, content := range packed(t, text) {
@@ -67,7 +67,7 @@ func TestClosedEarly(t *testing.T) {
 	}
 }
 
-// TestErrorsStay: after an error the same one comes again, and no text after it.
+// TestErrorsStay: after an error every call returns the same error, and no text.
 func TestErrorsStay(t *testing.T) {
 	text := drawText(testrand.New(t), 50_000)
 	for codec, content := range packed(t, text) {
@@ -88,7 +88,7 @@ func TestErrorsStay(t *testing.T) {
 	}
 }
 
-// TestMembers: concatenated files are concatenated texts, whichever of them are empty.
+// TestMembers: concatenated files are read as their concatenated texts, whichever of them are empty.
 func TestMembers(t *testing.T) {
 	r := testrand.New(t)
 	for _, codec := range []Codec{Gzip, Bzip2, Zstd, HadoopSnappy, HadoopLZ4, SnappyFrames, LZ4Frames} {
@@ -110,7 +110,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// one is a text in a codec.
+// one is a text in a codec, in one member.
 func one(t *testing.T, codec Codec, text []byte) []byte {
 	t.Helper()
 	switch {
@@ -163,8 +163,8 @@ func lz4Literals(text []byte) []byte {
 	return append(append(b, byte(n)), text...)
 }
 
-// TestHadoopBlocks: blocks and chunks of all sizes, also empty blocks between, as Hadoop's writers make them when they are
-// flushed.
+// TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them when
+// they are flushed.
 func TestHadoopBlocks(t *testing.T) {
 	r := testrand.New(t)
 	for range 100 {
@@ -188,7 +188,7 @@ func TestHadoopBlocks(t *testing.T) {
 	}
 }
 
-// TestHadoopDamage: blocks that don't add up, each by its own reason, and with the place in file and text.
+// TestHadoopDamage: each inconsistent block is refused with its own reason, and with the place in file and text.
 func TestHadoopDamage(t *testing.T) {
 	good := block(5, lz4Literals([]byte("12345")))
 	at := func(n int, b ...byte) []byte {
@@ -219,8 +219,8 @@ func TestHadoopDamage(t *testing.T) {
 	}
 }
 
-// lz4Options are what a frame's header can say, but for a dictionary, dependent blocks and sums of blocks: v4 of the library
-// writes those of their text, not of their bytes. The tool makes such frames.
+// lz4Options are the options of a frame's header, without dictionaries, dependent blocks and block checksums: v4 of the
+// library writes checksums of the blocks' text instead of their bytes. The lz4 tool makes such frames.
 func lz4Options(r *rand.Rand, size int) []lz4.Option {
 	options := []lz4.Option{
 		lz4.BlockSizeOption([]lz4.BlockSize{lz4.Block64Kb, lz4.Block256Kb, lz4.Block1Mb, lz4.Block4Mb}[r.IntN(4)]),
@@ -233,7 +233,7 @@ func lz4Options(r *rand.Rand, size int) []lz4.Option {
 	return options
 }
 
-// TestLZ4Frames: frames with every flag, empty ones, skippable ones of any of their 16 kinds before, between and after them.
+// TestLZ4Frames: frames with every flag, empty ones, and skippable ones of all 16 kinds before, between and after them.
 func TestLZ4Frames(t *testing.T) {
 	r := testrand.New(t)
 	for range 60 {
@@ -264,13 +264,13 @@ func TestLZ4Frames(t *testing.T) {
 	}
 }
 
-// lz4Header is a frame's header with its right checksum.
+// lz4Header is a frame's header with the right checksum.
 func lz4Header(flags, limit byte, size ...byte) []byte {
 	descriptor := append([]byte{flags, limit}, size...)
 	return append(append([]byte("\x04\x22\x4d\x18"), descriptor...), byte(sum32(descriptor)>>8))
 }
 
-// TestLZ4FramesRefused: each thing that a frame can say and not mean.
+// TestLZ4FramesRefused: each contradiction in a frame is refused.
 func TestLZ4FramesRefused(t *testing.T) {
 	stored := func(text string) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))|1<<31), text...)
@@ -280,7 +280,7 @@ func TestLZ4FramesRefused(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		content []byte
-		want    string // "": it is the text "abc"
+		want    string // "": it is read as the text "abc"
 	}{
 		{"sound", frame(lz4Header(0x60, 0x40), stored("abc"), end), ""},
 		{"a block of no bytes", frame(lz4Header(0x60, 0x40), stored("abc"), stored(""), end), ""},
@@ -311,7 +311,7 @@ func TestLZ4FramesRefused(t *testing.T) {
 	}
 }
 
-// TestXXH32: the sums that xxhash's own sanity check has, and the same sum whatever pieces a text comes in.
+// TestXXH32: the sums of xxhash's own sanity check, and the same sum whatever pieces a text comes in.
 func TestXXH32(t *testing.T) {
 	for text, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff, "Nobody inspects the spammish repetition": 0xe2293b2f} {
 		if got := sum32([]byte(text)); got != want {
@@ -334,7 +334,7 @@ func TestXXH32(t *testing.T) {
 	}
 }
 
-// pythonStreams packs a text in every way that zlib of Python has: each with its length in front, deflate and gzip in turn.
+// pythonStreams packs texts in every way that Python's zlib has: each after its length, as deflate and gzip in turn.
 const pythonStreams = `
 import sys, zlib, struct
 text = sys.stdin.buffer.read()
@@ -372,7 +372,7 @@ func TestDeflateAsPython(t *testing.T) {
 	}
 }
 
-// TestGzipHeaders: every field that a header may have, by RFC 1952; and what it may not have.
+// TestGzipHeaders: every field that a header may have, by RFC 1952, is read, and fields that it may not have are refused.
 func TestGzipHeaders(t *testing.T) {
 	body := goPacked(t, []byte("text"))[Gzip][10:]
 	header := func(flags byte, fields ...string) []byte {

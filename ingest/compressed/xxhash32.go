@@ -14,7 +14,7 @@ const (
 	prime5 uint32 = 374761393
 )
 
-// xxh32 is the checksum of LZ4 frames, with seed 0. Its zero value is to be reset.
+// xxh32 is the checksum of LZ4 frames, with seed 0. Call reset before the first use.
 type xxh32 struct {
 	lanes  [4]uint32
 	total  uint64

@@ -28,8 +28,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Reader reads the records of one split. It is not safe for concurrent use.
 //
-// Each form has a window of its own on its file (here, csv's text, parquet's stream), since they read in other ways: this one
-// reads a plain file at offsets, ends with its split but for the rest of one record, and sees how each record is begun.
+// Each form has its own window on its file (here, in csv's text, in parquet's stream), since each reads differently. This
+// one reads a plain file at offsets, stops at the end of its split, except for the rest of one record, and checks how each
+// record begins.
 type Reader struct {
 	form  *Form
 	file  storage.File

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 )
 
-// The fields of FileMetaData and of SchemaElement (parquet.thrift) that matter here.
+// The fields of FileMetaData and of SchemaElement (parquet.thrift) that are needed here.
 const (
 	fieldVersion     = 1
 	fieldSchema      = 2
@@ -22,9 +22,9 @@ const (
 	elementLogical   = 10
 )
 
-// readMeta reads a footer. v15 refuses it as a whole where any column has an annotation that it does not know, such as
-// VARIANT, or one that contradicts the column's type. Only columns that are read matter: the footer is read without such
-// annotations then, and odd are the columns, by their numbers, that had one.
+// readMeta reads a footer. v15 refuses a whole footer if any column has an annotation that it does not know, such as
+// VARIANT, or one that contradicts the column's type. Only the columns to be read matter, so the footer is then read
+// without such annotations; odd holds the numbers of the columns that had one.
 func readMeta(raw []byte) (meta *metadata.FileMetaData, odd map[int]bool, err error) {
 	if meta, err = parseMeta(raw); err == nil {
 		return meta, nil, nil
@@ -39,7 +39,7 @@ func readMeta(raw []byte) (meta *metadata.FileMetaData, odd map[int]bool, err er
 	return meta, odd, nil
 }
 
-// parseMeta has v15 read a footer.
+// parseMeta parses a footer with v15.
 func parseMeta(raw []byte) (meta *metadata.FileMetaData, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,7 +75,7 @@ func (f *elementField) annotates() bool {
 	return false
 }
 
-// append appends the element, with or without what annotates its type. The number of each field is written in full.
+// append appends the element, with or without the annotations of its type. Each field's number is written in full.
 func (e *element) append(dst []byte, annotated bool) []byte {
 	for _, f := range e.fields {
 		if annotated || !f.annotates() {
@@ -87,8 +87,8 @@ func (e *element) append(dst []byte, annotated bool) []byte {
 	return append(dst, 0)
 }
 
-// withoutOdd is a footer without the annotations of groups, whose columns can't be read anyway, and without those of columns
-// that v15 does not take by themselves; odd are the numbers of these columns.
+// withoutOdd returns a footer without the annotations of groups, whose columns can't be read anyway, and without those of
+// columns that v15 refuses on their own; odd holds the numbers of these columns.
 func withoutOdd(raw []byte) (cleaned []byte, odd map[int]bool, err error) {
 	c := compact{bytes: raw}
 	odd = map[int]bool{}

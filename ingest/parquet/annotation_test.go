@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// annotated is a file of two columns, id and odd, of which the second one gets other annotations in the footer, instead of
-// those that it has.
+// annotated is a file with the columns id and odd. In the footer the second one has the given annotations instead of its
+// real ones.
 func annotated(t *testing.T, physical parquet.Type, length int, fields ...elementField) []byte {
 	t.Helper()
 	id := &written{name: "id", physical: parquet.Types.Int64, values: []any{int64(7)}}
@@ -65,8 +65,8 @@ func annotated(t *testing.T, physical parquet.Type, length int, fields ...elemen
 	return append(content, magic...)
 }
 
-// TestOddAnnotations: an annotation that is not known, or contradicts its column's type, keeps no other column from being
-// read; the column itself is refused by its name.
+// TestOddAnnotations: if a column's annotation is unknown or contradicts its type, the other columns can still be read, and
+// the column itself is refused by its name.
 func TestOddAnnotations(t *testing.T) {
 	i32 := func(id int16, n int64) elementField {
 		return elementField{id, typeI32, binary.AppendVarint(nil, n)}
@@ -108,7 +108,7 @@ func TestOddAnnotations(t *testing.T) {
 	}
 }
 
-// TestOddGroups: the annotation of a structure, as VARIANT has one, keeps no other column from being read.
+// TestOddGroups: columns beside a structure with an annotation, such as VARIANT, can still be read.
 func TestOddGroups(t *testing.T) {
 	leaf := func(name string) schema.Node { return required(name, parquet.Types.ByteArray, nil) }
 	variant := schema.MustGroup(schema.NewGroupNode("v", parquet.Repetitions.Optional, schema.FieldList{leaf("metadata"), leaf("value")}, -1))
@@ -132,7 +132,7 @@ func TestOddGroups(t *testing.T) {
 	if err != nil || meta.Schema.NumColumns() != 2 || odd[0] || odd[1] {
 		t.Errorf("%v, %v", odd, err)
 	}
-	for at := range raw { // what is damaged besides stays an error, and no panic
+	for at := range raw { // further damage causes no panic
 		for _, b := range []byte{0, 0xff, raw[at] ^ 1} {
 			damaged := bytes.Clone(raw)
 			damaged[at] = b

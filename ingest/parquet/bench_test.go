@@ -22,7 +22,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// writeGroup writes a file of one row group by v15's own writer: a slice of values a column.
+// writeGroup writes a file of one row group with v15's own writer, from one slice of values for each column.
 func writeGroup(t testing.TB, name string, names []string, nodes []schema.Node, columns []any) {
 	t.Helper()
 	root, err := schema.NewGroupNode("schema", parquet.Repetitions.Required, nodes, -1)
@@ -68,7 +68,7 @@ func required(name string, t parquet.Type, l schema.LogicalType) schema.Node {
 	return schema.Must(schema.NewPrimitiveNodeLogical(name, parquet.Repetitions.Required, l, t, 0, -1))
 }
 
-// writeCheck writes rows of the check table, all columns text, and gives them as delimited text too.
+// writeCheck writes rows of the check table, with all columns as text, and also returns them as delimited text.
 func writeCheck(t testing.TB, name string, rows int) (text []byte) {
 	var b bytes.Buffer
 	if err := sample.Check(&b, sample.Options{Rows: rows}); err != nil {
@@ -104,7 +104,7 @@ func BenchmarkRead(b *testing.B) {
 	for _, c := range []struct {
 		name, file string
 		form       ingest.Form
-		size       int64 // of the same rows as text; 0: of the file
+		size       int64 // of the same rows as text; 0: the file's size
 	}{
 		{"delimited text", plain, delimited, 0},
 		{"18 columns of text", name, &Form{Columns: sample.CheckColumns}, int64(len(text))},
@@ -156,7 +156,7 @@ func writeTyped(t testing.TB, name string, rows int) {
 	}, []any{ids, prices, ratios, ats})
 }
 
-// TestNoAllocations: a row costs no memory once reading is on its way.
+// TestNoAllocations: a row allocates no memory once reading is under way.
 func TestNoAllocations(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "typed.parquet")
 	const rows = 100_000
@@ -182,7 +182,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestMemory reads a row group of 90 MB in a process of its own, which must stay below 100 MB.
+// TestMemory reads a row group of 90 MB in a separate process, which must stay below 100 MB.
 func TestMemory(t *testing.T) {
 	const asked = "BULKLOAD_READ_PARQUET"
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}

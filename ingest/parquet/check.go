@@ -13,15 +13,15 @@ var (
 	errPlain   = errors.New("the page ends before its values do")
 )
 
-// run is a piece of Parquet's hybrid of run lengths and packed bits: n times one value, or n values packed in bytes.
+// run is a run of Parquet's hybrid encoding of run lengths and packed bits: n times one value, or n values packed in bytes.
 type run struct {
 	n      int
-	packed []byte // nil: all are value
+	packed []byte // nil: every value is value
 	value  uint32
 }
 
-// nextRun reads a run of values of a width of at most 32 bits, of which no more than want matter. A run that holds
-// nothing is an error.
+// nextRun reads a run of values with a width of at most 32 bits; no more than want of them are used. An empty run is an
+// error.
 func nextRun(data []byte, width, want int) (r run, rest []byte, ok bool) {
 	head, size := binary.Uvarint(data)
 	if size <= 0 || head>>1 == 0 || head>>1 > 1<<28-1 {
@@ -82,7 +82,7 @@ func countBits(b []byte, n int) (set int) {
 	return set
 }
 
-// checkIndices wants n indices, each of which is below entries, after a byte that says how many bits each has.
+// checkIndices requires n indices, all below entries, after a byte with the width of an index in bits.
 func checkIndices(data []byte, n, entries int) error {
 	if n == 0 {
 		return nil
@@ -112,7 +112,7 @@ func checkIndices(data []byte, n, entries int) error {
 	return nil
 }
 
-// highestPacked is the highest of n values of width bits, the lowest bits first.
+// highestPacked is the highest of n values of width bits, with the lowest bits first.
 func highestPacked(b []byte, width, n int) (highest uint32) {
 	if width == 0 {
 		return 0
@@ -133,7 +133,7 @@ func highestPacked(b []byte, width, n int) (highest uint32) {
 	return highest
 }
 
-// checkBooleans wants n booleans as run lengths after the length of those.
+// checkBooleans requires n booleans as run lengths, after the length of the runs.
 func checkBooleans(data []byte, n int) error {
 	if len(data) < 4 {
 		return errPlain
@@ -148,7 +148,7 @@ func checkBooleans(data []byte, n int) error {
 	return nil
 }
 
-// checkByteArrays wants n byte arrays, each after its length.
+// checkByteArrays requires n byte arrays, each after its length.
 func checkByteArrays(data []byte, n int) error {
 	if int64(n)*4 > int64(len(data)) {
 		return errPlain

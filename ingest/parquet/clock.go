@@ -15,12 +15,12 @@ const (
 	problemYear = "outside the years 0001 to 9999"
 )
 
-// clock shows points in time as the clocks of a zone do. It remembers the offset from UTC, and between which times it
-// holds; so it belongs to one goroutine.
+// clock shows points in time as clocks in a zone do. It caches the offset from UTC and the period in which the offset is
+// valid, so only one goroutine may use it.
 type clock struct {
 	location *time.Location // nil: UTC
 	julian   bool           // days before 1582-10-15 are shown in the Julian calendar
-	from, to int64          // in seconds of UTC; empty if nothing is known yet
+	from, to int64          // in seconds of UTC; an empty period if nothing is known yet
 	offset   int64
 }
 
@@ -48,10 +48,10 @@ func (c *clock) look(seconds int64) {
 	}
 }
 
-// append appends a point in time as java.sql.Timestamp.toString does: 2026-11-20 01:02:03.0, with as many digits behind
-// the second as are not zeros at its end, and one at least.
+// append appends a point in time as java.sql.Timestamp.toString does: 2026-11-20 01:02:03.0, with the digits after the
+// second up to the last one that is not zero, at least one.
 func (c *clock) append(dst []byte, seconds, nanos int64) (out []byte, problem string) {
-	const far = 1 << 40 // seconds, beyond all years shown, so that nothing below overflows
+	const far = 1 << 40 // seconds, beyond all years that are shown, so that nothing below overflows
 	if seconds < -far || seconds > far {
 		return dst, problemYear
 	}
@@ -78,7 +78,7 @@ func appendTime(dst []byte, seconds int64) []byte {
 	return appendPair(dst, seconds%60)
 }
 
-// appendFraction appends the digits of nanoseconds without the zeros at the end, but not fewer than least.
+// appendFraction appends the digits of nanoseconds without the zeros at the end, but at least least digits.
 func appendFraction(dst []byte, nanos int64, least int) []byte {
 	if nanos == 0 {
 		return append(dst, "000000000"[:least]...)
@@ -101,8 +101,8 @@ func appendPair(dst []byte, n int64) []byte {
 	return append(dst, byte('0'+n/10), byte('0'+n%10))
 }
 
-// appendDate appends a day, counted from 1970-01-01 on, such as 2026-11-20. Days before 1582-10-15 are those of the
-// Gregorian calendar, as in java.time, or of the Julian one, as in java.sql.Date.
+// appendDate appends a day, counted from 1970-01-01, such as 2026-11-20. Days before 1582-10-15 are shown in the Gregorian
+// calendar, as in java.time, or in the Julian one, as in java.sql.Date.
 func appendDate(dst []byte, day int64, julian bool) (out []byte, problem string) {
 	const far = 4_000_000 // days
 	if day < -far || day > far {
@@ -120,16 +120,16 @@ func appendDate(dst []byte, day int64, julian bool) (out []byte, problem string)
 	return appendPair(dst, of), ""
 }
 
-// dateOf returns the year, month and day of the month. Years are taken to begin in March, so that a leap day is the last.
+// dateOf returns the year, month and day of the month. Years are counted from March here, so that a leap day is the last day.
 func dateOf(day int64, julian bool) (year, month, of int64) {
 	const fourYears, fourCenturies = 4*365 + 1, 400*365 + 97
 	var inFour int64
 	if julian {
-		day += 719470 // from the 1st of March of the Julian year 0 on
+		day += 719470 // from the 1st of March of the Julian year 0
 		year = 4 * floorDiv(day, fourYears)
 		inFour = day - floorDiv(day, fourYears)*fourYears
 	} else {
-		day += 719468 // from the 1st of March of the Gregorian year 0 on
+		day += 719468 // from the 1st of March of the Gregorian year 0
 		era := floorDiv(day, fourCenturies)
 		inEra := day - era*fourCenturies
 		century := min(inEra/(100*365+24), 3)
@@ -140,7 +140,7 @@ func dateOf(day int64, julian bool) (year, month, of int64) {
 	inYear := min(inFour/365, 3)
 	year += inYear
 	dayOfYear := inFour - 365*inYear
-	march := (5*dayOfYear + 2) / 153 // the months from March on have 31, 30, 31, 30, 31 days, again and again
+	march := (5*dayOfYear + 2) / 153 // from March on the months have 31, 30, 31, 30, 31 days, again and again
 	of = dayOfYear - (153*march+2)/5 + 1
 	if month = march + 3; month > 12 {
 		month -= 12

@@ -22,7 +22,7 @@ func codecReadable(c compress.Compression) bool {
 	return false
 }
 
-// codecName is the name of a codec in parquet.thrift, where v15 knows it or not.
+// codecName is a codec's name in parquet.thrift, whether or not v15 knows it.
 func codecName(c compress.Compression) string {
 	if c == 7 {
 		return "LZ4_RAW"
@@ -30,8 +30,8 @@ func codecName(c compress.Compression) string {
 	return c.String()
 }
 
-// maxUnpacked is how many bytes a page of n compressed bytes may claim to have unpacked. Snappy and deflate can't do
-// better than 1 to 22 and 1 to 1032; the others can, and get room enough for any page a writer makes.
+// maxUnpacked is the largest unpacked size that a page of n compressed bytes may claim. The ratio of Snappy is at most
+// 22, that of deflate 1032. The others can do better, and may claim enough for any page that a writer makes.
 func maxUnpacked(c compress.Compression, n int) int64 {
 	const header, room = 64, 64 << 20
 	switch c {
@@ -55,7 +55,7 @@ type unpacker struct {
 
 var errLonger = errors.New("it unpacks to more bytes than its header says")
 
-// unpack fills dst with what packed holds, to the byte.
+// unpack fills all of dst with the unpacked bytes of packed.
 func (u *unpacker) unpack(c compress.Compression, dst, packed []byte) error {
 	switch c {
 	case compress.Codecs.Snappy:
@@ -111,7 +111,7 @@ func (u *unpacker) unpackZstd(dst, packed []byte) error {
 	return err
 }
 
-// fillExactly wants r to give len(dst) bytes, then its end.
+// fillExactly requires r to return exactly len(dst) bytes.
 func fillExactly(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return err

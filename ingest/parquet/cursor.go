@@ -9,13 +9,13 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/file"
 )
 
-// batch is how many values a column is decoded at a time.
+// batch is the number of values of a column that are decoded at a time.
 const batch = 1024
 
-// cursor goes through the values of one column.
+// cursor steps through the values of one column.
 type cursor struct {
 	column
-	file  storage.File // its own, for chunks that are read piece by piece
+	file  storage.File // the column's own, for chunks that are read piece by piece
 	pages pages
 
 	reader     file.ColumnChunkReader
@@ -38,7 +38,7 @@ func (c *cursor) init(u *unpacker, scratch *[]byte) {
 	c.buffer.make(t)
 }
 
-// begin goes to a row group.
+// begin moves to a row group.
 func (c *cursor) begin(f storage.File, at chunk, rows int64) error {
 	p := &c.pages
 	if p.page != nil {

@@ -35,7 +35,7 @@ func (m memoryFS) Open(name string) (storage.File, error) {
 	return memoryFile{bytes.NewReader(m.content)}, nil
 }
 
-// readBytes reads a file's bytes. It counts good and bad rows.
+// readBytes reads a file from memory. It counts good and bad rows.
 func readBytes(form *Form, content []byte, visit func(*ingest.Record)) (rows int, err error) {
 	fsys := memoryFS{content: content}
 	splits, err := form.Splits(fsys, []ingest.File{{Path: "/it", Size: int64(len(content))}}, 1)
@@ -56,7 +56,7 @@ func readBytes(form *Form, content []byte, visit func(*ingest.Record)) (rows int
 	return rows, nil
 }
 
-// watched fails a test whose reading takes long or much memory.
+// watched fails a test whose reading needs long or much memory.
 func watched(t *testing.T, what string, read func()) {
 	t.Helper()
 	var before, behind runtime.MemStats
@@ -74,7 +74,7 @@ func watched(t *testing.T, what string, read func()) {
 	}
 }
 
-// TestDamaged reads files that are cut off, overwritten, and lie. Each must give an error, or all its rows.
+// TestDamaged reads files that are cut off, overwritten, or have false lengths. Each must return an error, or all its rows.
 func TestDamaged(t *testing.T) {
 	want := describe(t, "testdata/small.parquet")
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -103,7 +103,7 @@ func TestDamaged(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// outcome reads a damaged file and says what came of it.
+// outcome reads a damaged file and describes the result.
 func outcome(t *testing.T, name string, form *Form, d damage, rows int) string {
 	got, err := readBytes(form, d.content, func(*ingest.Record) {})
 	switch {
@@ -123,7 +123,7 @@ type damage struct {
 	mustFail   bool
 }
 
-// damages makes a few hundred damaged files out of a good one.
+// damages makes a few hundred damaged files from a good one.
 func damages(good []byte, rnd *rand.Rand) (all []damage) {
 	add := func(kind string, at int, mustFail bool, content []byte) {
 		all = append(all, damage{kind: kind, what: fmt.Sprintf("%s at %d", kind, at), content: content, mustFail: mustFail})
@@ -178,7 +178,7 @@ func damages(good []byte, rnd *rand.Rand) (all []damage) {
 	return all
 }
 
-// TestDamagedPages flips every bit of the pages of a file whose pages have checksums: each time that must be found.
+// TestDamagedPages flips every bit of the pages of a file whose pages have checksums: each flip must be found.
 func TestDamagedPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file again and again")
@@ -205,7 +205,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// pageBodies finds where the bytes of each page are.
+// pageBodies finds the position of each page's bytes.
 func pageBodies(t *testing.T, form *Form, content []byte) (bodies [][2]int64) {
 	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.File{Path: "/it", Size: int64(len(content))})
 	if err != nil {
@@ -252,8 +252,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzPage takes any bytes as the pages of a column: what was checked must not make a decoder panic, hang or ask for much
-// memory.
+// FuzzPage reads any bytes as the pages of a column: pages that passed the checks must not make a decoder panic, hang or
+// ask for much memory.
 func FuzzPage(f *testing.F) {
 	content, err := os.ReadFile("testdata/spark/spark-v2-delta.parquet")
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// decimals shows decimals: with a point before the last digits, without a sign for zero.
+// decimals shows decimals: with a point before the last digits, and zero without a sign.
 type decimals struct {
 	scale int
-	zeros bool // those at the end of the fraction are shown
+	zeros bool // zeros at the end of the fraction are shown
 }
 
 // appendInt appends a decimal whose unscaled value is n.
@@ -24,8 +24,8 @@ func (d decimals) appendInt(dst []byte, n int64) []byte {
 	return d.placePoint(dst, strconv.AppendUint(room[:0], magnitude, 10))
 }
 
-// appendBytes appends a decimal whose unscaled value stands as big-endian two's complement, as in BigInteger.toByteArray.
-// Above 16 bytes (38 digits) it needs room of its own.
+// appendBytes appends a decimal whose unscaled value is in big-endian two's complement, as in BigInteger.toByteArray.
+// It allocates memory for a value above 16 bytes (38 digits).
 func (d decimals) appendBytes(dst, b []byte) []byte {
 	for len(b) > 16 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]
@@ -57,7 +57,7 @@ func appendWide(dst []byte, high, low uint64) []byte {
 	if high == 0 {
 		return strconv.AppendUint(dst, low, 10)
 	}
-	// high is divided by chunk first, since bits.Div64 wants it to be smaller than that.
+	// high is divided by chunk first, since bits.Div64 requires it to be smaller than chunk.
 	top, rest := high/chunk, high%chunk
 	middle, last := bits.Div64(rest, low, chunk)
 	dst = appendWide(dst, top, middle)
@@ -80,7 +80,7 @@ func (d decimals) appendLong(dst, b []byte) []byte {
 	return d.placePoint(dst, n.Append(nil, 10))
 }
 
-// placePoint puts the point into digits.
+// placePoint inserts the point into digits.
 func (d decimals) placePoint(dst, digits []byte) []byte {
 	whole := len(digits) - d.scale
 	if whole > 0 {

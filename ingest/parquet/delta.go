@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// maxBlock is how many values a block of DELTA_BINARY_PACKED may have. Writers use 128 or 256.
+// maxBlock is the largest number of values in a block of DELTA_BINARY_PACKED. Writers use 128 or 256.
 const maxBlock = 1 << 16
 
 var errDelta = errors.New("the delta encoding is broken")
 
-// walkDeltas finds the end of a stream of DELTA_BINARY_PACKED, which must have exactly n values. It goes from block to block
-// without unpacking them.
+// walkDeltas finds the end of a stream of DELTA_BINARY_PACKED, which must have exactly n values. It skips from block to
+// block without unpacking them.
 func walkDeltas(data []byte, n int) (end int, err error) {
 	if n == 0 && len(data) == 0 {
 		return 0, nil
@@ -39,7 +39,7 @@ func walkDeltas(data []byte, n int) (end int, err error) {
 	return in.at, nil
 }
 
-// walkBlock goes over a block of which left values matter.
+// walkBlock skips a block in which left values are used.
 func walkBlock(in *compact, size, minis, left int) error {
 	if _, err := in.varint(); err != nil {
 		return errDelta
@@ -58,7 +58,7 @@ func walkBlock(in *compact, size, minis, left int) error {
 	return nil
 }
 
-// deltaReader returns the numbers of a stream of DELTA_BINARY_PACKED that walkDeltas has gone over.
+// deltaReader returns the numbers of a stream of DELTA_BINARY_PACKED that walkDeltas has checked.
 type deltaReader struct {
 	in     compact
 	size   int // values in each part of a block
@@ -66,8 +66,8 @@ type deltaReader struct {
 	last   int64
 	begun  bool
 	least  int64  // the block's
-	widths []byte // of its parts after the one at hand, in bits a value
-	bits   []byte // the part at hand
+	widths []byte // of its parts after the current one, in bits a value
+	bits   []byte // the current part
 	at     int    // the next value's first bit in it
 	width  int
 	left   int // values of the part
@@ -119,12 +119,12 @@ func (d *deltaReader) takeBits() (n uint64) {
 	return n
 }
 
-// maxExpanded is how many bytes the values of a page may have once what they share with the one before is put in.
+// maxExpanded is the largest size of a page's values in bytes, once each has its shared prefix again.
 const maxExpanded = 256 << 20
 
-// expandDeltas appends n byte arrays in encoding PLAIN: those of DELTA_LENGTH_BYTE_ARRAY, whose lengths stand in front of
-// them, or of DELTA_BYTE_ARRAY, in front of which stands how much each has in common with the one before. Of a width
-// other than 0 all values must be. v15 makes a copy of each such value, and can't read them where the width is fixed.
+// expandDeltas appends n byte arrays in encoding PLAIN. They come from DELTA_LENGTH_BYTE_ARRAY, in which their lengths come
+// first, or from DELTA_BYTE_ARRAY, in which the lengths of the prefixes that they share with the one before come first. All
+// values must have the given width unless it is 0. v15 copies each such value, and can't read values of a fixed width.
 func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error) {
 	if n == 0 {
 		return dst, nil
@@ -143,7 +143,7 @@ func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error)
 		return nil, err
 	}
 	lengths, text := readDeltas(data), data[walked:]
-	start, last := len(dst), 0 // last is the length of the value before
+	start, last := len(dst), 0 // last is the length of the previous value
 	for range n {
 		prefix, length := int64(0), lengths.next()
 		if prefixed {
@@ -167,7 +167,7 @@ func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error)
 	return dst, nil
 }
 
-// checkPlainWidth wants n values of width bytes.
+// checkPlainWidth requires n values of width bytes.
 func checkPlainWidth(data []byte, n, width int) error {
 	if int64(n)*int64(width) > int64(len(data)) {
 		return errPlain
@@ -175,7 +175,7 @@ func checkPlainWidth(data []byte, n, width int) error {
 	return nil
 }
 
-// levelsLength cuts the definition levels of a data page of version 1 off, which follow their length.
+// levelsLength returns the length of the definition levels of a data page of version 1, which come after that length.
 func levelsLength(data []byte) (int, error) {
 	if len(data) < 4 {
 		return 0, errLevels

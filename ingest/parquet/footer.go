@@ -22,15 +22,15 @@ const (
 	magicEncrypted = "PARE"
 	tailLength     = 8 // the footer's length and the magic
 
-	// maxFooter is the longest footer: in memory it needs a multiple of that.
+	// maxFooter is the longest footer: in memory it needs several times its length.
 	maxFooter = 256 << 20
-	// maxFooterBytes is how many bytes of footers are held at a time.
+	// maxFooterBytes is how many bytes of footers are held in memory at a time.
 	maxFooterBytes = 32 << 20
-	// maxElements is how many columns and groups of columns a schema may have: v15 descends into it.
+	// maxElements is the largest number of columns and groups in a schema: v15 reads it by recursion.
 	maxElements = 100_000
 )
 
-// footer is what a file's footer says of the columns to read.
+// footer is what a file's footer says about the columns to read.
 type footer struct {
 	file    ingest.File
 	columns []column
@@ -38,14 +38,14 @@ type footer struct {
 	legacy  legacy
 }
 
-// rowGroup is a row group and where its columns are.
+// rowGroup is a row group and the positions of its columns.
 type rowGroup struct {
 	first, rows int64 // the number of its first row in the file, from 0
 	start, size int64 // of all its columns in the file
 	chunks      []chunk
 }
 
-// middle decides which split has the row group, as in Java's ParquetInputFormat.
+// middle decides which split owns the row group, as in Java's ParquetInputFormat.
 func (g *rowGroup) middle() int64 { return g.start + g.size/2 }
 
 // chunk is a column in a row group.
@@ -54,7 +54,7 @@ type chunk struct {
 	codec      compress.Compression
 }
 
-// footerLimit bounds the bytes of footers that are held at a time in the process: parsing them takes a multiple of that.
+// footerLimit bounds the bytes of footers that the process holds at a time: parsing them needs several times as much.
 type footerLimit struct {
 	bytes int64
 	sem   *semaphore.Weighted
@@ -62,17 +62,17 @@ type footerLimit struct {
 
 func newFooterLimit(bytes int64) footerLimit { return footerLimit{bytes, semaphore.NewWeighted(bytes)} }
 
-// acquire waits until a footer may be read; a longer one than there is room for is read alone. The call that it gives makes
-// the room free again.
+// acquire waits until a footer may be read. A footer longer than the limit is read alone. The returned call releases the
+// memory.
 func (r footerLimit) acquire(length int64) (free func()) {
 	length = min(length, r.bytes)
-	_ = r.sem.Acquire(context.Background(), length) // which never fails: nothing ends this context
+	_ = r.sem.Acquire(context.Background(), length) // it never fails, since nothing ends this context
 	return func() { r.sem.Release(length) }
 }
 
 var footers = newFooterLimit(maxFooterBytes)
 
-// readFooter reads a file's footer for the columns of a form. The file must be as long as when it was listed.
+// readFooter reads a file's footer for the columns of a form. The file must have its listed length.
 func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -118,7 +118,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	return foot, nil
 }
 
-// findFooter finds the footer.
+// findFooter finds the position of the footer.
 func findFooter(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
@@ -146,8 +146,8 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 	return start, length, nil
 }
 
-// checkFooter goes over the footer (FileMetaData of parquet.thrift) before v15 does, which makes room for as many
-// elements as a list claims to have.
+// checkFooter checks the footer (FileMetaData of parquet.thrift) before v15 reads it, which allocates as many elements as
+// a list claims to have.
 func checkFooter(raw []byte) error {
 	c := compact{bytes: raw}
 	err := c.fields(func(id int16, kind byte) error {
@@ -166,7 +166,7 @@ func checkFooter(raw []byte) error {
 	return nil
 }
 
-// rowGroups takes what is needed of each row group, and refuses what can't be read or can't be true. Pages end at end.
+// rowGroups collects what is needed of each row group, and refuses what can't be read or can't be true. Pages end before end.
 func rowGroups(meta *metadata.FileMetaData, columns []column, end int64) ([]rowGroup, error) {
 	groups := make([]rowGroup, len(meta.RowGroups))
 	rows := int64(0)
@@ -192,7 +192,7 @@ func rowGroups(meta *metadata.FileMetaData, columns []column, end int64) ([]rowG
 	return groups, nil
 }
 
-// extent is where the columns of a row group are, those that are not read, too.
+// extent is the range of the columns of a row group, including those that are not read.
 func extent(meta *metadata.FileMetaData, group int, end int64) (start, size int64) {
 	start = end
 	for _, c := range meta.RowGroups[group].Columns {
@@ -236,7 +236,7 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 		return chunk{}, fmt.Errorf("the footer is damaged: it has %d values of %s, the row group %d rows", m.NumValues, m.Type, g.NumRows)
 	}
 	if g.NumRows == 0 {
-		return chunk{}, nil // without pages, which are nowhere
+		return chunk{}, nil // without pages, so it has no position
 	}
 	start := m.DataPageOffset
 	if d := m.DictionaryPageOffset; d != nil && *d > 0 && *d < start {
@@ -247,7 +247,7 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 		return chunk{}, fmt.Errorf("the footer is damaged: its pages are to be %d bytes from byte %d on, the footer begins at %d", size, start, end)
 	}
 	if meta.WriterVersion().LessThan(metadata.Parquet816FixedVersion) {
-		size = min(size+100, end-start) // PARQUET-816: such writers left the dictionary's header out
+		size = min(size+100, end-start) // PARQUET-816: such writers did not count the dictionary's header
 	}
 	return chunk{start: start, end: start + size, codec: codec}, nil
 }

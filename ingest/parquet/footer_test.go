@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// TestOutlines: of the footers of all files only what cuts them stays in memory.
+// TestOutlines: only the part of each file's footer that is needed to cut splits stays in memory.
 func TestOutlines(t *testing.T) {
 	name := "testdata/spark/spark-default.parquet"
 	all, err := (&Form{Columns: describe(t, name).Columns}).outlines(storage.Local, listed(t, name))
@@ -31,7 +31,7 @@ func TestOutlines(t *testing.T) {
 	}
 }
 
-// footerFS is many files of the same bytes; it sees how many footers are read at once.
+// footerFS is many files with the same bytes; it records how many footers are read at once.
 type footerFS struct {
 	storage.FS
 	content []byte
@@ -62,13 +62,13 @@ func (f footerFile) ReadAt(p []byte, at int64) (int, error) {
 		f.fsys.count(1)
 		defer f.fsys.count(-1)
 		for range 100 {
-			runtime.Gosched() // the others' turn
+			runtime.Gosched() // let the others run
 		}
 	}
 	return f.memoryFile.ReadAt(p, at)
 }
 
-// TestFootersAtOnce: no more bytes of footers are held than there is room for, and one that is longer is read alone.
+// TestFootersAtOnce: no more bytes of footers are held than the limit allows, and a longer footer is read alone.
 func TestFootersAtOnce(t *testing.T) {
 	content, err := os.ReadFile("testdata/spark/spark-default.parquet")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on which are
+	_ "time/tzdata" // the program runs where no zones are installed, and must not depend on the installed ones
 
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
@@ -16,32 +16,32 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Binary is how values of binary columns are given.
+// Binary is how values of binary columns are shown.
 type Binary string
 
-// The ways to give binary values.
+// The ways to show binary values.
 const (
 	BinaryBytes Binary = ""     // as they are
 	BinaryText  Binary = "text" // as they are, and they must be UTF-8: Impala, Hive and old Sparks don't mark their text as such
 	BinaryHex   Binary = "hex"  // "de ad be ef", as Sqoop's text has them (org.apache.hadoop.io.BytesWritable.toString)
 )
 
-// Form is the form of Parquet files with flat columns. Values are given as Sqoop's text import would show them.
+// Form is the form of Parquet files with flat columns. Values are shown as in Sqoop's text import.
 type Form struct {
-	Columns []string // to be read, by name; the others are not looked at
-	// Zone is where the clocks are whose time is shown for a point in time (TIMESTAMP with isAdjustedToUTC, and
-	// milliseconds in Millis), by its name in the IANA's database; "" is UTC. Int96Zone is the same for INT96; "" is Zone.
+	Columns []string // to be read, by name; the others are ignored
+	// Zone is the zone in which points in time are shown (TIMESTAMP with isAdjustedToUTC, and milliseconds in Millis), by
+	// its name in the IANA database; "" is UTC. Int96Zone is the same for INT96; "" is Zone.
 	Zone      string
 	Int96Zone string
 	// Millis names the INT64 columns that hold milliseconds since 1970, as Sqoop writes Oracle's dates and timestamps.
 	Millis []string
 	// KeepZeros shows decimals with as many digits as their scale: 1.50 and not 1.5.
 	KeepZeros bool
-	// Binary is how binary values are given.
+	// Binary is how binary values are shown.
 	Binary Binary
 }
 
-// Check says what makes the form unusable: no columns, a zone that is not known, a column of Millis that is not read.
+// Check reports why the form is unusable: no columns, an unknown zone, or a column of Millis that is not read.
 func (f *Form) Check() error {
 	if len(f.Columns) == 0 {
 		return errors.New("read Parquet: no columns are named")
@@ -63,25 +63,25 @@ func (f *Form) Check() error {
 	return fmt.Errorf("read Parquet: binary values as %q are not known", f.Binary)
 }
 
-// RejectDelimiter follows each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and
-// where a value has \x01, a newline or a backslash, a backslash is put before it.
+// RejectDelimiter follows each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and each
+// \x01, newline or backslash in a value has a backslash before it.
 func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
 
-// Codec is Auto: each page tells.
+// Codec is Auto: each page names its codec.
 func (f *Form) Codec() compressed.Codec { return compressed.Auto }
 
-// RowOffsets is true: a row has no bytes of its own in the file.
+// RowOffsets is true: the bytes of a row are not in one place of the file.
 func (f *Form) RowOffsets() bool { return true }
 
-// Warnings has none: a file says by itself what it holds.
+// Warnings returns none: a file describes its own content.
 func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
 
-// maxOpenFiles is how many files' footers are read in parallel.
+// maxOpenFiles is the number of files whose footers are read in parallel.
 const maxOpenFiles = 8
 
-// Splits reads the footer of each file, refuses files that can't be read and columns that are not of the same type in all
-// files, and cuts files between row groups. A row group belongs to the split that has its middle. Files without rows give
-// no split.
+// Splits reads the footer of each file and cuts the files between row groups. It refuses files that can't be read, and
+// columns whose type is not the same in all files. A row group belongs to the split that contains its middle. A file
+// without rows has no split.
 func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	return splits, nil
 }
 
-// outlines reads the footers of all files, and keeps what cutting them into splits takes.
+// outlines reads the footers of all files, and keeps only what is needed to cut them into splits.
 func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}
@@ -115,8 +115,8 @@ func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error)
 	return all, group.Wait()
 }
 
-// outline reads a file's footer without the places of the columns and the schema: a file with many row groups and columns
-// has many of them, and whoever opens a split reads the footer again.
+// outline reads a file's footer and drops the schema and the positions of the columns. A file with many row groups and
+// columns has many of them, and opening a split reads the footer again.
 func (f *Form) outline(fsys storage.FS, listed ingest.File) (*footer, error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
@@ -154,7 +154,7 @@ func (foot *footer) cut(splits []ingest.Split, size int64) []ingest.Split {
 	return splits
 }
 
-// Open begins to read a split. The file must be as long as when it was listed.
+// Open opens a split. The file must have its listed length.
 func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
 	if err := f.Check(); err != nil {
 		return nil, err

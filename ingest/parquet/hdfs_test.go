@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/testfs"
 )
 
-// TestHDFS: a file is read from HDFS as from the local disk, whole and split by split, with streams of its own for long
+// TestHDFS: a file is read from HDFS as from the local disk, whole and split by split, with separate streams for long
 // column chunks.
 func TestHDFS(t *testing.T) {
 	fsys, root := testfs.HDFS(t, "parquet")

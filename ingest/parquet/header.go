@@ -9,7 +9,7 @@ const (
 	pageDataV2     = 3
 )
 
-// pageHeader is what a reader needs of a page's header (PageHeader of parquet.thrift).
+// pageHeader is the part of a page's header (PageHeader of parquet.thrift) that a reader needs.
 type pageHeader struct {
 	kind     int32
 	unpacked int32 // bytes
@@ -28,7 +28,7 @@ type pageHeader struct {
 	plain       bool // the values are not compressed
 }
 
-// parse reads a header and says how many bytes it has; errShort where bytes end before it does.
+// parse reads a header and returns its length; errShort if the bytes end before the header does.
 func (h *pageHeader) parse(bytes []byte) (int, error) {
 	*h = pageHeader{kind: -1, unpacked: -1, packed: -1, values: -1}
 	c := compact{bytes: bytes}
@@ -76,8 +76,8 @@ func (h *pageHeader) parseBody(c *compact, header int16, kind byte) error {
 	})
 }
 
-// field returns what takes a number of one of the three headers: 5 of a data page, 7 of a dictionary, 8 of a data page of
-// version 2.
+// field returns the function that stores a number of one of three headers: 5 of a data page, 7 of a dictionary, 8 of a data page
+// of version 2.
 func (h *pageHeader) field(header, id int16) func(int32) {
 	number := func(to *int32) func(int32) { return func(n int32) { *to = n } }
 	encoding := func(to *parquet.Encoding) func(int32) { return func(n int32) { *to = parquet.Encoding(n) } }

@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/storage"
 )
 
-// TestSpark reads what Spark and parquet-avro have written in their several ways: see testdata/spark/SparkFiles.java, from
-// which the values expected come.
+// TestSpark reads what Spark and parquet-avro wrote in their various ways. testdata/spark/SparkFiles.java has the expected
+// values.
 func TestSpark(t *testing.T) {
 	names, err := filepath.Glob("testdata/spark/*.parquet")
 	if err != nil || len(names) < 10 {
@@ -22,7 +22,7 @@ func TestSpark(t *testing.T) {
 	}
 }
 
-// TestKept reads the files that pyarrow has written: see testdata/kept.py. All have the same rows.
+// TestKept reads the files that pyarrow wrote with testdata/kept.py. All have the same rows.
 func TestKept(t *testing.T) {
 	want := describe(t, "testdata/small.parquet")
 	for _, name := range readable {
@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOtherTypes refuses files of one input that differ in what counts, and only in that.
+// TestOtherTypes refuses files of one input whose types differ, and accepts differences that don't matter.
 func TestOtherTypes(t *testing.T) {
 	files := append(listed(t, "testdata/small.parquet"), listed(t, "testdata/other-type.parquet")...)
 	_, err := (&Form{Columns: smallColumns}).Splits(storage.Local, files, 0)
@@ -92,7 +92,7 @@ func TestOtherTypes(t *testing.T) {
 	}
 }
 
-// TestCompressedWhole names a file that gzip has packed.
+// TestCompressedWhole: the error for a file packed with gzip names it.
 func TestCompressedWhole(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.parquet.gz")
 	if err := os.WriteFile(name, append([]byte("\x1f\x8b\x08\x00"), make([]byte, 100)...), 0o600); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// logicalKind is what the values of a column mean.
+// logicalKind is the meaning of a column's values.
 type logicalKind int
 
 const (
@@ -35,7 +35,7 @@ const (
 var shapeNames = [...]string{"BOOLEAN", "INTEGER", "unsigned INTEGER", "FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "DATE", "TIME",
 	"local TIMESTAMP", "UTC TIMESTAMP", "INT96 timestamp", "STRING", "BINARY", "BINARY", "UUID"}
 
-// kind is a column's type, as far as it decides how values are shown.
+// kind is a column's type, as far as it determines how values are shown.
 type kind struct {
 	shape  logicalKind
 	scale  int   // of a decimal
@@ -43,7 +43,7 @@ type kind struct {
 	single bool  // 32 bits
 }
 
-// String is the type as people know it. Two files' columns with the same name of a type show the same text.
+// String is the type in words. If columns of two files have types of the same name, they are shown in the same way.
 func (k kind) String() string {
 	name := shapeNames[k.shape]
 	switch k.shape {
@@ -55,7 +55,7 @@ func (k kind) String() string {
 	return name
 }
 
-// kindOf reads a column's type: its logical type, or the converted type of old files, which v15 gives as a logical one.
+// kindOf reads a column's type: its logical type, or an old file's converted type, which v15 returns as a logical one.
 func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 	k, err := f.annotated(c)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *Form) annotated(c *schema.Column) (kind, error) {
 	return f.physical(c)
 }
 
-// physical is the type of a column that nothing more is said of.
+// physical is the type of a column without a logical type.
 func (f *Form) physical(c *schema.Column) (kind, error) {
 	switch c.PhysicalType() {
 	case parquet.Types.Boolean:

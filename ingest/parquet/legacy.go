@@ -7,14 +7,14 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 )
 
-// legacy says which values of a file count days in the calendar of java.util: Julian before 1582-10-15.
+// legacy says which values of a file count days in the calendar of java.util, which is Julian before 1582-10-15.
 type legacy struct {
 	dates bool // and timestamps in INT64
 	int96 bool
 }
 
-// legacyOf goes by the keys that Spark leaves in a footer, as org.apache.spark.sql.execution.datasources.DataSourceUtils
-// does (datetimeRebaseSpec, int96RebaseSpec). Files of other writers count in the Gregorian calendar.
+// legacyOf follows the keys that Spark writes into a footer, as org.apache.spark.sql.execution.datasources.DataSourceUtils
+// does (datetimeRebaseSpec, int96RebaseSpec). Files of other writers use the Gregorian calendar.
 func legacyOf(meta *metadata.FileMetaData) legacy {
 	keys := meta.KeyValueMetadata()
 	version := keys.FindValue("org.apache.spark.version")

@@ -14,7 +14,7 @@ import (
 
 const pyarrow = "pyarrow==26.0.1"
 
-// described is what matrix.py writes beside a file.
+// described is the description that matrix.py writes beside a file.
 type described struct {
 	Columns []string
 	Form    Form
@@ -35,7 +35,7 @@ func describe(t testing.TB, name string) described {
 	return d
 }
 
-// latin1 makes the bytes of binary values out of how JSON holds them.
+// latin1 returns the bytes of a binary value from its form in JSON.
 func latin1(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, r := range s {
@@ -45,7 +45,7 @@ func latin1(s string) string {
 }
 
 // TestEveryWayToWrite reads what pyarrow writes in every combination of types, encodings, codecs, page versions, page and
-// row group sizes, dictionaries and nulls. The values expected come from Python.
+// row group sizes, dictionaries and nulls. The expected values come from Python.
 func TestEveryWayToWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads many files")
@@ -67,7 +67,7 @@ func TestEveryWayToWrite(t *testing.T) {
 	}
 }
 
-// compareFile holds a file against its description: whole, and in small splits.
+// compareFile compares a file with its description: whole, and in small splits.
 func compareFile(t *testing.T, name string) {
 	want := describe(t, name)
 	for _, size := range []int64{0, 1} {
@@ -114,7 +114,7 @@ func quote(s *string) string {
 	return fmt.Sprintf("%q", *s)
 }
 
-// TestProjection reads some columns, in an order of their own.
+// TestProjection reads some of the columns, in a different order.
 func TestProjection(t *testing.T) {
 	rows, _, err := readAll(&Form{Columns: []string{"text", "id"}}, listed(t, "testdata/small.parquet"), 0)
 	if err != nil {

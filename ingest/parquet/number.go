@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// appendFloat appends a number as Java's Float.toString and Double.toString do since Java 19: the fewest digits that tell
-// it from its neighbours, one on each side of the point at least, and where one would do the nearest number of two; an
-// exponent below 10^-3 and from 10^7 on.
+// appendFloat appends a number as Java's Float.toString and Double.toString do since Java 19: the fewest digits that
+// distinguish it from its neighbours, with at least one on each side of the point. If one digit would do, two are used, of
+// the nearest number. There is an exponent below 10^-3 and from 10^7 on.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -42,7 +42,7 @@ func withPoint(dst []byte, start int) []byte {
 	return append(dst, ".0"...)
 }
 
-// appendExponent appends 1.0E10 where Go has 1e+10, and 1.5E-7 for 1.5e-07.
+// appendExponent appends 1.0E10 for Go's 1e+10, and 1.5E-7 for 1.5e-07.
 func appendExponent(dst []byte, f float64, bits int) []byte {
 	var room [32]byte
 	text := strconv.AppendFloat(room[:0], f, 'e', -1, bits)
@@ -63,7 +63,7 @@ func appendExponent(dst []byte, f float64, bits int) []byte {
 	return append(dst, digits...)
 }
 
-// halfFloat is the number that the 16 bits of IEEE 754's binary16 stand for.
+// halfFloat decodes the 16 bits of a binary16 of IEEE 754.
 func halfFloat(bits uint16) float32 {
 	sign, exponent, fraction := uint32(bits>>15)<<31, int(bits>>10&0x1f), uint32(bits&0x3ff)
 	switch exponent {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNumbers: what Double.toString and Float.toString of Java 19 to 25 give.
+// TestNumbers: the results of Double.toString and Float.toString of Java 19 to 25.
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		value float64

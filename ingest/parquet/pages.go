@@ -14,39 +14,39 @@ import (
 // maxPage is the largest page, in bytes. Writers make them of 1 MiB.
 const maxPage = 1 << 30
 
-// pages returns the pages of a column chunk to a column reader of v15, instead of v15's own: each is compared with its
-// checksum and its claims, and its values are counted. The column reader reads on whenever it comes to the end of a page;
-// it gets the next page only where that was allowed, since the values of the last one are views of its buffer.
+// pages returns the pages of a column chunk to a column reader of v15, in place of v15's own: each is compared with its
+// checksum and its claims, and its values are counted. The column reader reads on at the end of each page, but it gets the
+// next page only when that was allowed, since the values of the last one are views of its buffer.
 type pages struct {
 	stream   stream
 	codec    compress.Compression
 	physical parquet.Type
-	width    int // of a value, in bytes, where all have the same
+	width    int // of a value, in bytes, if all have the same
 	nullable bool
 	unpacker *unpacker
 	scratch  *[]byte // for compressed pages, shared by the columns
 
 	buf        []byte
-	expanded   []byte // the page with values in encoding PLAIN, where v15 has no good decoder
+	expanded   []byte // the page with values in encoding PLAIN, if v15 has no good decoder
 	dictionary []byte
 	entries    int // of the dictionary; -1: there is none
 	left       int64
 	allowed    bool
 	page       file.Page
-	values     int // of the page, nulls too
+	values     int // of the page, with nulls
 	err        error
 }
 
 // SetMaxPageHeaderSize does nothing: see maxHeader.
 func (p *pages) SetMaxPageHeaderSize(int) {}
 
-// Page is the page that Next has found.
+// Page is the page that Next found.
 func (p *pages) Page() file.Page { return p.page }
 
-// Err is why Next has found no page; nil if it wasn't allowed.
+// Err is why Next found no page; nil if it was not allowed to.
 func (p *pages) Err() error { return p.err }
 
-// Reset is not used: chunks are begun with begin.
+// Reset is not used: begin begins a chunk.
 func (p *pages) Reset(parquet.BufferedReader, int64, compress.Compression, *file.CryptoContext) {
 	p.err = errors.New("reset the pages: not for use")
 }
@@ -68,7 +68,7 @@ func (p *pages) Next() bool {
 	}
 }
 
-// next reads a page; false if it is of no interest.
+// next reads a page; false if the page is skipped.
 func (p *pages) next() (found bool, err error) {
 	if p.page != nil {
 		p.page.Release()
@@ -110,7 +110,7 @@ func (p *pages) loadPage(h *pageHeader) (found bool, err error) {
 		return false, err
 	}
 	if h.values == 0 {
-		return false, nil // the column reader would take it for the end
+		return false, nil // the column reader would mistake it for the end
 	}
 	present, at, err := p.count(h, data)
 	if err != nil {
@@ -150,10 +150,10 @@ func (p *pages) loadDictionary(h *pageHeader) error {
 	return nil
 }
 
-// load reads a page's bytes, checks and unpacks them into buf.
+// load reads a page's bytes into buf, checks them and unpacks them.
 func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 	plain := p.codec == compress.Codecs.Uncompressed || h.kind == pageDataV2 && h.plain
-	levels := 0 // bytes in front that are never compressed
+	levels := 0 // bytes at the start that are never compressed
 	if h.kind == pageDataV2 {
 		levels = int(h.definitions) + int(h.repetitions)
 		if h.definitions < 0 || h.repetitions < 0 || levels > int(h.packed) || levels > int(h.unpacked) {
@@ -191,7 +191,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 	return data, nil
 }
 
-// sized returns n bytes of a buffer that is kept, and no byte after them.
+// sized returns n bytes of a reusable buffer, with no capacity beyond them.
 func sized(buf *[]byte, n int) []byte {
 	if cap(*buf) < n {
 		*buf = make([]byte, n)
@@ -199,7 +199,7 @@ func sized(buf *[]byte, n int) []byte {
 	return (*buf)[:n:n]
 }
 
-// count counts the values of a data page that are not null, and says where they begin.
+// count counts the values of a data page that are not null, and returns where they begin.
 func (p *pages) count(h *pageHeader, data []byte) (present, at int, err error) {
 	if h.kind == pageDataV2 {
 		return p.countV2(h, data)
@@ -231,7 +231,7 @@ func (p *pages) countV2(h *pageHeader, data []byte) (present, at int, err error)
 	return present, at, err
 }
 
-// checkEncoded holds the values that are present against their encoding, and gives them in one that v15 reads well.
+// checkEncoded checks the values that are present by their encoding, and returns them in an encoding that v15 reads well.
 func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at, present int) (parquet.Encoding, []byte, error) {
 	if !encodingReadable(p.physical, encoding) {
 		return encoding, data, fmt.Errorf("encoding %s of %s can't be read", encoding, p.physical)

@@ -52,8 +52,8 @@ func TestDecimalsAsBigNumbers(t *testing.T) {
 	}
 }
 
-// TestDaysAsCalendars: each day of the years 1 to 9999 is that of Go's calendar, and before 1582-10-15 that of the Julian one,
-// counted on from its first day by its own rule of leap years; the days beside them are refused.
+// TestDaysAsCalendars: each day of the years 1 to 9999 is shown as in Go's calendar, and before 1582-10-15 as in the Julian one,
+// which the test counts from its first day with its own leap year rule; the days outside those years are refused.
 func TestDaysAsCalendars(t *testing.T) {
 	day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := floorDiv(day.Unix(), secondsOfDay)
@@ -91,7 +91,7 @@ func TestDaysAsCalendars(t *testing.T) {
 	}
 }
 
-// TestClocksAsGo: points in time in many zones, in any order of those that one clock shows, near changes of the zone and far.
+// TestClocksAsGo: points in time in many zones, shown by one clock in any order, near changes of a zone's offset and far away.
 func TestClocksAsGo(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range []string{"UTC", "Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Asia/Kathmandu", "Africa/Casablanca"} {
@@ -149,7 +149,7 @@ func TestHalfFloats(t *testing.T) {
 	}
 }
 
-// TestFloatsComeBack: what is shown of a number is read as that number, by its shape Java's, and no text of fewer digits is.
+// TestFloatsComeBack: the text of a number is parsed as that number, has the form of Java's, and no text of fewer digits does.
 func TestFloatsComeBack(t *testing.T) {
 	r := testrand.New(t)
 	for range 30_000 {
@@ -183,7 +183,7 @@ func TestFloatsComeBack(t *testing.T) {
 	}
 }
 
-// hybrid writes numbers of a width as runs and packed bits, drawn at random.
+// hybrid writes numbers of a width as a random mix of runs and packed bits.
 func hybrid(r *rand.Rand, numbers []uint32, width int) (out []byte) {
 	for len(numbers) > 0 {
 		n := 1
@@ -216,8 +216,8 @@ func hybrid(r *rand.Rand, numbers []uint32, width int) (out []byte) {
 	return out
 }
 
-// TestHybrid: levels are counted and indices are bounded right, however they are written; and cut anywhere, or with any bit
-// flipped, no count is beyond what was asked for.
+// TestHybrid: levels are counted and indices are bounded correctly, however they are written; if they are cut anywhere, or any
+// bit is flipped, no count exceeds the number asked for.
 func TestHybrid(t *testing.T) {
 	r := testrand.New(t)
 	for range 3_000 {
@@ -311,8 +311,8 @@ func deltas(numbers []int64, block, minis int) []byte {
 	return out
 }
 
-// TestDeltas: numbers of every size, also such whose differences overflow, in blocks of many shapes; and what is cut short or
-// has another count is refused.
+// TestDeltas: numbers of every size, also with differences that overflow, in blocks of many shapes; truncated streams and
+// streams with another count are refused.
 func TestDeltas(t *testing.T) {
 	r := testrand.New(t)
 	for range 2_000 {
@@ -360,7 +360,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestByteArraysByDeltas: texts by their lengths, and by what they share with the one before; of lengths that lie none is read.
+// TestByteArraysByDeltas: texts by their lengths, and by the prefixes that they share; no text is read if lengths are false.
 func TestByteArraysByDeltas(t *testing.T) {
 	r := testrand.New(t)
 	for range 1_000 {
@@ -421,7 +421,7 @@ func thriftI32(id int16, n int32) []byte {
 }
 
 // TestPageHeaders: fields in any order, among fields of every type that a later version of the format may have; every prefix
-// of a header is one that ends too early, and is not taken for a whole one.
+// of a header is reported as too short, and never read as a whole one.
 func TestPageHeaders(t *testing.T) {
 	r := testrand.New(t)
 	unknown := [][]byte{
@@ -474,8 +474,8 @@ func TestPageHeaders(t *testing.T) {
 	}
 }
 
-// TestUnpackersWantTheirSize: a page that unpacks to more or fewer bytes than its header says, is cut, or is none of the codec,
-// is refused; and an unpacker that has met one reads the next page.
+// TestUnpackersWantTheirSize: a page that unpacks to more or fewer bytes than its header says, is truncated, or is not in the
+// codec's format is refused; the unpacker can still read the next page.
 func TestUnpackersWantTheirSize(t *testing.T) {
 	text := bytes.Repeat([]byte("a page of text "), 100)
 	for _, c := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd} {
@@ -514,7 +514,7 @@ func TestUnpackersWantTheirSize(t *testing.T) {
 	}
 }
 
-// TestOldSparks: which versions count days as java.util does.
+// TestOldSparks: the versions that count days as java.util does.
 func TestOldSparks(t *testing.T) {
 	for version, want := range map[string][2]bool{ // before 3.0, before 3.1
 		"2.4.8": {true, true}, "1.6": {true, true}, "3.0.0": {false, true}, "3.0": {false, true}, "3.1.0": {false, false}, "3.5.1-SNAPSHOT": {false, false},

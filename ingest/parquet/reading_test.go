@@ -11,7 +11,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// row is a record that stays: nil for a null.
+// row is a copy of a record; nil for a null.
 type row []*string
 
 func listed(t testing.TB, name string) []ingest.File {
@@ -35,7 +35,7 @@ func must[T any](t testing.TB, f func() (T, error)) T {
 	return v
 }
 
-// readAll reads all rows of files, split by split; bad records by their reasons.
+// readAll reads all rows of files, split by split, and returns bad records with their reasons.
 func readAll(form *Form, files []ingest.File, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
 	return readFrom(storage.Local, form, files, size)
 }
@@ -62,7 +62,7 @@ func readFrom(fsys storage.FS, form *Form, files []ingest.File, size int64) (row
 	return rows, bad, nil
 }
 
-// drain reads to the end. Any other end than io.EOF is an error.
+// drain reads to the end, and returns any error other than io.EOF.
 func drain(r ingest.Records, visit func(*ingest.Record), reject func(*ingest.BadRecord)) error {
 	for {
 		rec, err := r.Next()

@@ -18,8 +18,8 @@ const (
 	separator = '\x01'
 	nullText  = `\N`
 
-	// maxWholeChunk is the longest column chunk that is read with the file that all columns share. A longer one has a file of
-	// its own: on HDFS that is a stream from a DataNode, which going to and fro between columns would break off each time.
+	// maxWholeChunk is the longest column chunk that is read from the file that all columns share. A longer one gets its own
+	// open file: on HDFS that is a stream from a DataNode, which switching between columns would break off each time.
 	maxWholeChunk = readAhead
 )
 
@@ -35,22 +35,22 @@ type records struct {
 
 	group   int // the next one
 	rows    int64
-	row     int64 // of the row group at hand
-	passed  int64 // bytes of the row groups behind
+	row     int64 // in the current row group
+	passed  int64 // bytes of the row groups already read
 	scratch []byte
 	unpack  unpacker
 
 	line   []byte // the row as text
 	spans  []span // of its fields in line
-	raw    []byte // the row with escapes, where it needs some
+	raw    []byte // the row with escapes, if it needs some
 	record ingest.Record
 	err    error
 }
 
-// span is where a field stands; start is -1 for a null.
+// span is the position of a field; start is -1 for a null.
 type span struct{ start, end int }
 
-// newRecords takes the file over.
+// newRecords returns the records of a split. They own the file.
 func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split ingest.Split) *records {
 	r := &records{form: f, fsys: fsys, split: split, file: file, cursors: make([]cursor, len(foot.columns)),
 		spans: make([]span, len(foot.columns)), line: make([]byte, 0, 1<<10)} // not nil: an empty value is not null
@@ -73,7 +73,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 	return r
 }
 
-// Next is the next row.
+// Next returns the next row.
 func (r *records) Next() (*ingest.Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -99,7 +99,7 @@ func (r *records) Next() (*ingest.Record, error) {
 	return &r.record, nil
 }
 
-// readRow appends the row's fields to line, each after a separator, and says which is no proper value; -1: none.
+// readRow appends the row's fields to line, each after a separator, and returns the first invalid one; -1: none.
 func (r *records) readRow() (bad int, problem string, err error) {
 	bad = -1
 	line := r.line[:0]
@@ -134,7 +134,7 @@ func (r *records) readRow() (bad int, problem string, err error) {
 	return bad, problem, nil
 }
 
-// invalid is the first field that is not UTF-8, and where it goes wrong.
+// invalid is the first field that is not UTF-8, and the position of its first wrong byte.
 func (r *records) invalid() (bad int, problem string) {
 	for i, s := range r.spans {
 		if s.start >= 0 && !utf8.Valid(r.line[s.start:s.end]) {
@@ -144,8 +144,8 @@ func (r *records) invalid() (bad int, problem string) {
 	return -1, ""
 }
 
-// cut makes the fields of the record views of line. What a reject would be is line as it is, except where values have the
-// characters that it is written with.
+// cut makes the fields of the record views of line. As a reject the record is line as it is, unless values contain characters
+// that have a meaning in the rejects.
 func (r *records) cut() {
 	nulls := 0
 	for i, s := range r.spans {
@@ -163,7 +163,7 @@ func (r *records) cut() {
 	}
 }
 
-// escaped is the row with a backslash before what would be taken for a delimiter, an escape or a null.
+// escaped is the row with a backslash before everything that would be read as a delimiter, an escape or a null.
 func (r *records) escaped() []byte {
 	raw := r.raw[:0]
 	for i, field := range r.record.Fields {
@@ -185,7 +185,7 @@ func (r *records) escaped() []byte {
 	return raw
 }
 
-// fill decodes a column's next batch. The decoders panic where they meet what they don't expect.
+// fill decodes a column's next batch. The decoders panic on unexpected data.
 func (r *records) fill(c *cursor) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -198,7 +198,7 @@ func (r *records) fill(c *cursor) (err error) {
 	return nil
 }
 
-// in says in which row group and column something went wrong.
+// in adds the row group and column to an error.
 func (r *records) in(c *cursor, err error) error {
 	if err == nil {
 		return nil
@@ -213,7 +213,7 @@ func (r *records) firstRow() int64 {
 	return r.groups[max(r.group-1, 0)].first
 }
 
-// beginGroup goes to the next row group.
+// beginGroup moves to the next row group.
 func (r *records) beginGroup() error {
 	if r.group > 0 {
 		r.passed += r.groups[r.group-1].size
@@ -238,7 +238,7 @@ func (r *records) beginGroup() error {
 	return nil
 }
 
-// fileFor returns the file to read a chunk from.
+// fileFor returns the file from which to read a chunk.
 func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
 	if at.end-at.start <= maxWholeChunk {
 		return r.file, nil
@@ -256,7 +256,7 @@ func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
 	return c.file, nil
 }
 
-// Bytes is how many bytes of the split have been consumed, by the share of the rows.
+// Bytes is the number of bytes of the split that have been consumed, estimated from the share of its rows.
 func (r *records) Bytes() int64 {
 	all := r.split.End - r.split.Start
 	if r.group == len(r.groups) && r.row == r.rows {

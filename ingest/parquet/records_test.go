@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// TestBadValues: a value that can't be shown makes its record a reject, and no other.
+// TestBadValues: a value that can't be shown makes only its own record a reject.
 func TestBadValues(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "bad.parquet")
 	const day = 86_400_000_000
@@ -46,7 +46,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// TestRebasedInZone: an old Spark's point in time before 1582 is known in UTC only.
+// TestRebasedInZone: an old Spark's point in time before 1582 can be shown in UTC only.
 func TestRebasedInZone(t *testing.T) {
 	for _, name := range []string{"spark-rebased-dates-int96", "spark-rebased-dates-timestamp_micros"} {
 		files := listed(t, "testdata/spark/"+name+".parquet")
@@ -61,7 +61,7 @@ func TestRebasedInZone(t *testing.T) {
 	}
 }
 
-// TestNamedEncodings: what a footer says of a column's encodings is no reason to refuse it where it may be of no account.
+// TestNamedEncodings: a column is not refused because of an encoding that its footer names but its pages may not use.
 func TestNamedEncodings(t *testing.T) {
 	c := &column{descr: schema.NewColumn(required("flag", parquet.Types.Boolean, nil).(*schema.PrimitiveNode), 0, 0)}
 	for e, refused := range map[int32]bool{0: false, 2: false, 3: false, 4: false, 5: true, 6: true, 7: true, 8: false, 9: true, 10: true} {

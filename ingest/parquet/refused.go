@@ -9,7 +9,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// RefusedError says why a file, or a column of it, is none that can be read: nothing went wrong, and trying again won't
+// RefusedError says why a file, or one of its columns, can't be read although nothing went wrong. Trying again does not
 // help.
 type RefusedError struct {
 	reason string
@@ -19,15 +19,15 @@ type RefusedError struct {
 // Error is the reason, without the file.
 func (r *RefusedError) Error() string { return r.reason }
 
-// ErrorCode says which sort of refusal it is.
+// ErrorCode is the code for the kind of refusal.
 func (r *RefusedError) ErrorCode() errcode.Code { return r.code }
 
 func refusef(code errcode.Code, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), code}
 }
 
-// damagedUnlessRefused is fmt.Errorf for a file that can't be read. Unless err says that the file has what can't be read, that
-// it changed, or that the disk failed, the file is damaged.
+// damagedUnlessRefused is fmt.Errorf for a file that can't be read. The file counts as damaged, unless err says that its
+// content is not supported, that it changed, or that the disk failed.
 func damagedUnlessRefused(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	var path *fs.PathError

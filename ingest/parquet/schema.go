@@ -50,7 +50,7 @@ const (
 	twice  = -2
 )
 
-// leaves are the places of columns by their names.
+// leaves maps the columns' names to their places.
 type leaves struct {
 	exact map[string]int
 	lower map[string]int // by the names in lower case
@@ -77,7 +77,7 @@ func put(places map[string]int, name string, at int) {
 	places[name] = at
 }
 
-// of finds a column: by its name as it is written or, if there is none, in any case.
+// of finds a column: by its exact name or, if there is none, in any case.
 func (l leaves) of(name string) (at int, found bool) {
 	if at, found = l.exact[name]; found {
 		return at, true
@@ -86,7 +86,7 @@ func (l leaves) of(name string) (at int, found bool) {
 	return at, found
 }
 
-// nearest names the column that was probably meant, or the first ones there are.
+// nearest names the column that was probably meant, or the first columns of the file.
 func nearest(name string, s *schema.Schema) string {
 	best, distance := "", len(name)/2+1
 	var all []string
@@ -111,11 +111,11 @@ func nearest(name string, s *schema.Schema) string {
 
 const maxCompared = 2000
 
-// compared is a name as nearest compares it: in any case, and its first 64 bytes.
+// compared is the form of a name that nearest compares: in lower case, and only its first 64 bytes.
 func compared(name string) string { return strings.ToLower(name[:min(len(name), 64)]) }
 
-// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. Levels are named there, too, and old
-// Impalas name dictionaries that they don't write: what a page really has is looked at when it is read.
+// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. The footer also names the encodings of
+// levels, and old Impalas name dictionaries that they don't write; so the encodings of pages are checked when they are read.
 func (c *column) checkEncoding(e int32) error {
 	const bitPacked, streamSplit = 4, 9
 	encoding := parquet.Encoding(e)
@@ -129,7 +129,7 @@ func (c *column) checkEncoding(e int32) error {
 	return refusef(errcode.ParquetUnsupported, "encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
 }
 
-// sameTypes says which column of two files is not of the same type; "" where all are.
+// sameTypes returns a description of the first column whose type differs between two files; "" if there is none.
 func sameTypes(a, b []column) string {
 	for i := range a {
 		if x, y := a[i].kind.String(), b[i].kind.String(); x != y {

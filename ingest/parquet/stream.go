@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// readAhead is what is read at once where a page's header is looked for. The bytes of a page go straight to its buffer.
+	// readAhead is the size of a read that looks for a page's header. The bytes of a page are read directly into its buffer.
 	readAhead = 64 << 10
 	// maxHeader is the longest page header: it may hold statistics with long values.
 	maxHeader = 16 << 20
 )
 
-// stream reads one column chunk of a file, from its first byte to its last. Unlike the windows of the forms of text it knows how
-// much there is, and the bytes of a page go past its buffer.
+// stream reads one column chunk of a file, from its first byte to its last. Unlike the windows of the text forms it knows
+// how many bytes are left, and reads the bytes of a page without its buffer.
 type stream struct {
 	file    storage.File
 	buf     []byte
 	pos     int   // buf[pos:fill] is read and not yet consumed
 	fill    int   //
-	at, end int64 // what is read next, and where the chunk ends
+	at, end int64 // the next position to read, and the end of the chunk
 }
 
 func (s *stream) reset(file storage.File, start, end int64) {
@@ -35,7 +35,7 @@ func (s *stream) reset(file storage.File, start, end int64) {
 // left is how many bytes of the chunk have not been consumed.
 func (s *stream) left() int64 { return s.end - s.at + int64(s.fill-s.pos) }
 
-// offset is where in the file the next byte stands.
+// offset is the position of the next byte in the file.
 func (s *stream) offset() int64 { return s.at - int64(s.fill-s.pos) }
 
 // header reads a page's header.
@@ -55,7 +55,7 @@ func (s *stream) header(h *pageHeader) error {
 	}
 }
 
-// more reads on behind what is in the buffer, which grows where that fills it.
+// more reads more bytes after those in the buffer, and enlarges a full buffer.
 func (s *stream) more() error {
 	rest := s.buf[s.pos:s.fill]
 	if len(rest) == len(s.buf) {
@@ -72,7 +72,7 @@ func (s *stream) more() error {
 	return nil
 }
 
-// read fills p, which is not longer than what is left.
+// read fills p, which must not be longer than the rest of the chunk.
 func (s *stream) read(p []byte) error {
 	n := copy(p, s.buf[s.pos:s.fill])
 	s.pos += n
@@ -82,7 +82,7 @@ func (s *stream) read(p []byte) error {
 	return err
 }
 
-// skip goes over n bytes, which are no more than what is left.
+// skip skips n bytes, which must not be more than the rest of the chunk.
 func (s *stream) skip(n int64) {
 	held := min(n, int64(s.fill-s.pos))
 	s.pos += int(held)

@@ -22,7 +22,7 @@ const (
 	typeUUID   = 13
 )
 
-// maxDepth is how deep structures may be nested: those of Parquet are six deep.
+// maxDepth is how deep structures may be nested: those of Parquet have six levels.
 const maxDepth = 32
 
 var (
@@ -30,7 +30,7 @@ var (
 	errThrift = errors.New("it is not a structure of Thrift's compact protocol")
 )
 
-// compact walks over a structure of Thrift's compact protocol. Every length is compared with the bytes that are there.
+// compact walks over a structure of Thrift's compact protocol. Every length is compared with the number of bytes left.
 type compact struct {
 	bytes []byte
 	at    int
@@ -65,7 +65,7 @@ func (c *compact) varint() (int64, error) {
 	return int64(n>>1) ^ -int64(n&1), err
 }
 
-// int32 reads an i32 that a field of the given type holds.
+// int32 reads an i32 from a field of the given type.
 func (c *compact) int32(kind byte) (int32, error) {
 	if kind != typeI32 {
 		return 0, errThrift
@@ -111,7 +111,7 @@ func (c *compact) fields(visit func(id int16, kind byte) error) error {
 	}
 }
 
-// list reads the head of a list or set.
+// list reads the header of a list or set.
 func (c *compact) list() (size int, kind byte, err error) {
 	head, err := c.byte()
 	if err != nil {
@@ -123,13 +123,13 @@ func (c *compact) list() (size int, kind byte, err error) {
 			return 0, 0, err
 		}
 	}
-	if n > uint64(len(c.bytes)-c.at) { // an element has a byte at least
+	if n > uint64(len(c.bytes)-c.at) { // an element has at least one byte
 		return 0, 0, errShort
 	}
 	return int(n), head & 0x0f, nil
 }
 
-// skip goes over a field's value.
+// skip skips a field's value.
 func (c *compact) skip(kind byte) error {
 	switch kind {
 	case typeTrue, typeFalse:
@@ -171,7 +171,7 @@ func (c *compact) skipList() error {
 	return err
 }
 
-// skipElement goes over an element; unlike a field's a boolean is a byte of its own.
+// skipElement skips an element. Unlike a field's, its boolean has a byte.
 func (c *compact) skipElement(kind byte) error {
 	if kind == typeTrue || kind == typeFalse {
 		kind = typeByte

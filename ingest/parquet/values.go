@@ -45,7 +45,7 @@ func (v *decoded) make(t parquet.Type) {
 	}
 }
 
-// bind returns what reads the next n values of a column; nil for a reader of no known type.
+// bind returns the function that reads the next n values of a column; nil for a reader of unknown type.
 func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (int64, int, error) {
 	switch r := r.(type) {
 	case *file.BooleanColumnChunkReader:
@@ -68,10 +68,10 @@ func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (
 	return nil
 }
 
-// formatFunc appends the text of a value of the batch, or says what is wrong with it.
+// formatFunc appends the text of one value of the batch, or says why the value is invalid.
 type formatFunc func(dst []byte, value int) (out []byte, problem string)
 
-// newFormat returns what shows a column's values. Text that is checked a row at a time is not checked here.
+// newFormat returns the formatFunc of a column. Text that is checked a row at a time is not checked there.
 func (c *cursor) newFormat(f *Form, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
 	var s formatFunc
@@ -139,7 +139,7 @@ func (v *decoded) formatLong(f *Form, k kind, old legacy) formatFunc {
 	case timestamp, instant:
 		c := clock{julian: old.dates}
 		if k.shape == instant {
-			c.location, _ = values.Location(f.Zone) // looked at by Check
+			c.location, _ = values.Location(f.Zone) // Check found it
 		}
 		return func(dst []byte, i int) ([]byte, string) {
 			seconds := floorDiv(v.longs[i], k.unit)
@@ -156,7 +156,7 @@ func (v *decoded) formatInt96(f *Form, old legacy) formatFunc {
 		zone = f.Zone
 	}
 	c := clock{julian: old.int96}
-	c.location, _ = values.Location(zone) // looked at by Check
+	c.location, _ = values.Location(zone) // Check found it
 	return func(dst []byte, i int) ([]byte, string) {
 		raw := v.int96s[i][:]
 		nanos := int64(binary.LittleEndian.Uint64(raw))
@@ -209,7 +209,7 @@ func formatBytes(f *Form, k kind, at func(int) []byte) formatFunc {
 	return nil
 }
 
-// notUTF8 says where text goes wrong.
+// notUTF8 describes the first position at which text is not UTF-8.
 func notUTF8(b []byte) string {
 	i := 0
 	for i < len(b) {

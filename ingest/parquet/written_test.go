@@ -22,7 +22,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// written is a column as it is written, and the texts that it must be read as.
+// written is a column as written, and the texts that reading it must return.
 type written struct {
 	name     string
 	physical parquet.Type
@@ -38,7 +38,7 @@ type written struct {
 func (c *written) fill(r *rand.Rand, rows int) {
 	c.values, c.texts = nil, nil
 	nulls := []int{0, 10, 50, 97, 100}[r.IntN(5)] // a hundred rows
-	few := r.IntN(2) == 0                         // so that a dictionary is worth it
+	few := r.IntN(2) == 0                         // so that a dictionary is worthwhile
 	var seen []any
 	var texts []string
 	for range rows {
@@ -64,7 +64,7 @@ func (c *written) node() schema.Node {
 	return schema.Must(schema.NewPrimitiveNodeLogical(c.name, repetition, c.logical, c.physical, c.length, -1))
 }
 
-// typed returns the values that are no nulls as a slice of their type.
+// typed returns the values that are not nulls as a slice of their type.
 func typed[T any](values []any) (out []T) {
 	for _, v := range values {
 		if v != nil {
@@ -74,7 +74,7 @@ func typed[T any](values []any) (out []T) {
 	return out
 }
 
-// write writes rows from to to.
+// write writes the rows from from up to to.
 func (c *written) write(group file.SerialRowGroupWriter, from, to int) error {
 	w, err := group.NextColumn()
 	if err != nil {
@@ -152,13 +152,13 @@ func trimZeros(text string) string {
 	return text
 }
 
-// decimalText is an unscaled number with its point.
+// decimalText returns an unscaled number with its point.
 func decimalText(n *big.Int, scale int) string {
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
 	return new(big.Rat).SetFrac(n, power).FloatString(scale)
 }
 
-// momentText is a moment as java.sql.Timestamp shows it.
+// momentText returns a moment as java.sql.Timestamp shows it.
 func momentText(at time.Time) string {
 	text := at.Format("2006-01-02 15:04:05.999999999")
 	if at.Nanosecond() == 0 {
@@ -203,7 +203,7 @@ func fixedDecimal(length, scale int) func(r *rand.Rand) (any, string) {
 	}
 }
 
-// everyType has a column of each type that is read.
+// everyType returns a column of each supported type.
 func everyType() []*written {
 	moments := func(unit schema.TimeUnitType, per int64) func(r *rand.Rand) (any, string) {
 		return func(r *rand.Rand) (any, string) {
@@ -283,7 +283,7 @@ func everyType() []*written {
 	}
 }
 
-// bitsOfHalf are the bits of a whole number below 2048 as a binary16.
+// bitsOfHalf returns the bits of a whole number below 2048 as a binary16.
 func bitsOfHalf(n int) int {
 	if n == 0 {
 		return 0
@@ -295,7 +295,7 @@ func bitsOfHalf(n int) int {
 	return (exponent+15)<<10 | n<<(10-exponent)&0x3ff
 }
 
-// javaQuarter is n/4 as Double.toString shows it.
+// javaQuarter returns n/4 as Double.toString shows it.
 func javaQuarter(n int) string {
 	text := strconv.Itoa(n/4) + []string{".0", ".25", ".5", ".75"}[n%4]
 	switch f := float64(n) / 4; {
@@ -309,7 +309,7 @@ func javaQuarter(n int) string {
 	return text
 }
 
-// encodingsOf are the encodings that v15's writer has for a type, beside dictionaries.
+// encodingsOf returns the encodings that v15's writer has for a type, besides dictionaries.
 func encodingsOf(t parquet.Type) []parquet.Encoding {
 	switch t {
 	case parquet.Types.Int32, parquet.Types.Int64:
@@ -327,8 +327,8 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 	version := []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2}[r.IntN(2)]
 	codec := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli}[r.IntN(5)]
 	dictionary, page, stats := r.IntN(2) == 0, int64(1)<<(4+r.IntN(15)), version == parquet.DataPageV2 || r.IntN(2) == 0
-	// Without statistics, which INT96 never has, v15 writes headers of version 2 that say that no value is null. Those are
-	// refused: they are as those whose levels are damaged.
+	// Without statistics, which INT96 never has, v15 writes headers of version 2 that say that no value is null. Such pages
+	// are refused, like pages whose levels are damaged.
 	how = fmt.Sprintf("%v %v dictionary %v pages of %d statistics %v", version, codec, dictionary, page, stats)
 	options := []parquet.WriterProperty{parquet.WithDataPageVersion(version), parquet.WithCompression(codec), parquet.WithDictionaryDefault(dictionary),
 		parquet.WithDataPageSize(page), parquet.WithDictionaryPageSizeLimit(1 << r.IntN(14)), parquet.WithBatchSize(int64(r.IntN(200) + 1)), parquet.WithStats(stats)}
@@ -336,7 +336,7 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 		c.optional = r.IntN(2) == 0 && (version == parquet.DataPageV1 || c.physical != parquet.Types.Int96)
 		c.fill(r, rows)
 		of := encodingsOf(c.physical)
-		if c.optional { // v15's writer fails where a page of deltas has nulls only; matrix.py has such
+		if c.optional { // v15's writer fails if a page of deltas has only nulls; matrix.py writes such pages
 			of = of[:1]
 		}
 		if page < 1<<17 && len(of) == 3 { // the first value of a page of v15's DELTA_BYTE_ARRAY continues with the page before
@@ -372,9 +372,9 @@ func compareWritten(t *testing.T, how string, columns []*written, content []byte
 	}
 }
 
-// TestAsWritten: files of all types, by v15's own writer, in both versions of pages, with all codecs and encodings, with and
-// without dictionaries, dictionaries that overflow, statistics and nulls, in pages of a byte to all of a column, in whatever
-// splits and order of columns: each value is what was written.
+// TestAsWritten: files of all types, written by v15's own writer, in both page versions, with all codecs and encodings, with
+// and without dictionaries, overflowing dictionaries, statistics and nulls, in pages of one byte to a whole column, and read
+// in various splits and column orders: each value is the one that was written.
 func TestAsWritten(t *testing.T) {
 	r := testrand.New(t)
 	for i := range 24 {
@@ -384,7 +384,7 @@ func TestAsWritten(t *testing.T) {
 	}
 }
 
-// TestSplitsHaveEachRowOnce: whatever size splits shall have, each row is in one of them, in order, at its number.
+// TestSplitsHaveEachRowOnce: whatever the size of splits, each row is in exactly one of them, in order, with its number.
 func TestSplitsHaveEachRowOnce(t *testing.T) {
 	c := &written{name: "n", physical: parquet.Types.Int64, draw: func(r *rand.Rand) (any, string) { return r.Int64(), "" }}
 	r := testrand.New(t)
@@ -443,7 +443,7 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 	}
 }
 
-// TestLargeValues: a value larger than all buffers, statistics of it in the header of its page, and one of no bytes beside it.
+// TestLargeValues: a value larger than all buffers, whose page header has it as statistics, and an empty value beside it.
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("规则", 3<<20/6)
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
@@ -459,8 +459,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfAFile: of a small file each byte is set to others, and the file is cut there. Nothing panics; an error names
-// the file, and what is read without one has all rows.
+// TestEveryByteOfAFile: each byte of a small file is changed in turn, and the file is cut there. Nothing panics; each error
+// names the file, and a file read without an error has all its rows.
 func TestEveryByteOfAFile(t *testing.T) {
 	r := testrand.New(t)
 	all := everyType()
@@ -501,8 +501,8 @@ func TestEveryByteOfAFile(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// TestColumnsAreFoundByName: exactly or, where no column is written so, in any case; a name that two columns have is refused,
-// and so is the name of one that isn't there, with one that is meant.
+// TestColumnsAreFoundByName: by the exact name or, if no column has it, in any case. A name that two columns have is refused.
+// So is a missing name; the error suggests the one that was probably meant.
 func TestColumnsAreFoundByName(t *testing.T) {
 	var columns []*written
 	for _, name := range []string{"id", "Name", "NAME", "Straße", "a.b", " ", "ITEM_NO"} {
@@ -526,8 +526,8 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 }
 
-// TestNullsThatAreNotCounted: a header of version 2 that says that no value is null, where the levels say that some are, is that
-// of a damaged page, or of v15's writer without statistics: it is refused with the place and both numbers.
+// TestNullsThatAreNotCounted: a header of version 2 says that no value is null, but the levels say that some are: the page is
+// damaged, or comes from v15's writer without statistics. It is refused with its place and both numbers.
 func TestNullsThatAreNotCounted(t *testing.T) {
 	one := "1"
 	c := &written{name: "n", physical: parquet.Types.Int64, optional: true, values: []any{int64(1), nil, nil}, texts: row{&one, nil, nil}}

@@ -1,4 +1,4 @@
-// Package bytesize writes and reads numbers of bytes such as 64KiB.
+// Package bytesize formats and parses numbers of bytes such as 64KiB.
 package bytesize
 
 import (
@@ -16,7 +16,7 @@ var sizeUnits = []struct {
 	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
 }
 
-// Parse reads a number of bytes: 65536, 64KiB, 10GiB, 1.5GB.
+// Parse parses a number of bytes: 65536, 64KiB, 10GiB, 1.5GB.
 func Parse(text string) (int64, error) {
 	digits, factor := text, 1.0
 	for _, u := range sizeUnits {
@@ -32,7 +32,7 @@ func Parse(text string) (int64, error) {
 	return int64(n * factor), nil
 }
 
-// Format writes a number of bytes for people.
+// Format formats a number of bytes for people.
 func Format(n int64) string {
 	for i := 3; i >= 0; i-- {
 		if u := sizeUnits[i]; float64(n) >= u.bytes {

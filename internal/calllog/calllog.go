@@ -1,4 +1,4 @@
-// Package calllog logs calls to the cluster's servers, and the second tries after those that failed.
+// Package calllog logs calls to the cluster's servers, and retries after failed ones.
 package calllog
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Level is that of a call to a server: below slog.LevelDebug, since there are many.
+// Level is the level of a call to a server: below slog.LevelDebug, since there are many.
 const Level = slog.LevelDebug - 4
 
 // Call logs a call that has ended. log may be nil. No argument of a call is logged: it may be a credential.

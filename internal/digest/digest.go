@@ -1,5 +1,5 @@
-// Package digest computes an order-independent digest of cells, which is carried from the sort to the HFiles and to
-// the reading back, and compared at each hand-over.
+// Package digest computes an order-independent digest of cells. The digest goes from the sort to the HFiles and to the
+// reading back, and is compared at each step.
 //
 // A cell's contribution is, for the digest without the timestamp and the one with it,
 //
@@ -7,8 +7,8 @@
 //	timed    = timeless * (avalanche(prime1*timestamp) | 1)
 //	column   = uvarint(len(family)) family uvarint(len(qualifier)) qualifier
 //
-// where fold is the upper half of a 128-bit product xor the lower, and all else is modulo 2^64. low and high stand for the
-// value; its words are little-endian, and prime2*len(value) is added to high:
+// where fold is the upper half of a 128-bit product xor the lower, and everything else is modulo 2^64. low and high
+// represent the value; its words are little-endian, and prime2*len(value) is added to high:
 //
 //	bytes   low                                    high
 //	0       0                                      0
@@ -17,12 +17,13 @@
 //	9 to 16 the first eight                        the last eight
 //	more    XXH3(value)                            0
 //
-// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed apart so that a row's,
-// a column's and a timestamp's hash serve many cells, and a short value is not hashed at all: it stands in a product with
-// two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Every cell goes through here twice in a run. It finds accidents; it is no signature.
+// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed separately, so that the
+// hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all: it is in a product with
+// two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Each cell of a run is
+// hashed here twice. The digest finds accidents; it is no signature.
 //
-// The digest of a set of cells is the sum of the contributions modulo 2^64: a sum and not an XOR, so that a cell written
-// twice does not cancel, and so that cells can be taken out of a sum again.
+// The digest of a set of cells is the sum of the contributions modulo 2^64. With a sum instead of an XOR, a cell written
+// twice does not cancel, and cells can be removed from a sum again.
 package digest
 
 import (
@@ -46,8 +47,8 @@ type Sum struct {
 	Timeless uint64 // without them
 }
 
-// Row adds up cells of one row, timestamp and type. A row with several goes into several. It is a value, to be kept in
-// registers while cells are added.
+// Row adds up cells of one row, timestamp and type. A row with several timestamps or types needs several. It is a value,
+// so that it stays in registers while cells are added.
 type Row struct {
 	hash     uint64 // of the row
 	other    uint64 // of row and type, in the other factor
@@ -55,7 +56,7 @@ type Row struct {
 	cells    int64
 }
 
-// NewRow begins with no cells.
+// NewRow returns a Row without cells.
 func NewRow(row []byte, typ cell.Type) Row {
 	return newRow(rowHash(row), typ)
 }
@@ -64,7 +65,7 @@ func newRow(hash uint64, typ cell.Type) Row {
 	return Row{hash: hash, other: prime4*uint64(typ) + bits.RotateLeft64(hash, 32)}
 }
 
-// With is the row with one more cell, given the hash of its column.
+// With returns the row with one more cell, given the hash of its column.
 func (r Row) With(column uint64, value []byte) Row {
 	low, high := words(value)
 	upper, lower := bits.Mul64(r.hash+low, column+r.other+high)
@@ -73,7 +74,7 @@ func (r Row) With(column uint64, value []byte) Row {
 	return r
 }
 
-// words are what stands for a value. It is small enough to be compiled into With.
+// words returns low and high of a value. It is small enough to be inlined into With.
 func words(value []byte) (low, high uint64) {
 	n := len(value)
 	if n > 16 || n < 4 {
@@ -85,7 +86,7 @@ func words(value []byte) (low, high uint64) {
 	return uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32, prime2 * uint64(n)
 }
 
-// otherWords are those of a value of 3 bytes at most, or more than 16.
+// otherWords returns them for a value of at most 3 bytes, or more than 16.
 func otherWords(value []byte) (low, high uint64) {
 	n := len(value)
 	switch {
@@ -97,10 +98,10 @@ func otherWords(value []byte) (low, high uint64) {
 	return low, prime2 * uint64(n)
 }
 
-// AddRow adds a row's cells, which have this timestamp.
+// AddRow adds a row's cells, all with this timestamp.
 func (s *Sum) AddRow(r Row, timestamp int64) { s.addRow(r, moment(timestamp)) }
 
-// addRow multiplies once: the sum of the cells' products with moment is the product of their sum.
+// addRow multiplies once: the sum of the cells' products with moment is the product of their sum with it.
 func (s *Sum) addRow(r Row, moment uint64) {
 	s.Cells += r.cells
 	s.Timed += r.timeless * moment
@@ -114,7 +115,7 @@ func moment(timestamp int64) uint64 { return avalanche(prime1*uint64(timestamp))
 
 // Column is the hash of a family and qualifier, for Row. The qualifier may come in parts.
 func Column(family []byte, qualifier ...[]byte) uint64 {
-	var room [256]byte // for most of them
+	var room [256]byte // enough for most of them
 	b := append(binary.AppendUvarint(room[:0], uint64(len(family))), family...)
 	n := 0
 	for _, part := range qualifier {
@@ -134,18 +135,18 @@ func (s *Sum) Add(o Sum) {
 	s.Timeless += o.Timeless
 }
 
-// Sub takes the cells of another set out.
+// Sub removes the cells of another set.
 func (s *Sum) Sub(o Sum) {
 	s.Cells -= o.Cells
 	s.Timed -= o.Timed
 	s.Timeless -= o.Timeless
 }
 
-// String is the digest with the timestamps and without them, 16 hex digits each.
+// String returns the digest with the timestamps and the one without them, as 16 hex digits each.
 func (s Sum) String() string { return fmt.Sprintf("%016x/%016x", s.Timed, s.Timeless) }
 
-// Stream adds up cells that come in HBase's order. It remembers the hashes of the last row and of the columns, which
-// come again row after row.
+// Stream adds up cells in HBase's order. It caches the hashes of the last row and of the columns, which are the same in
+// row after row.
 type Stream struct {
 	Sum     Sum
 	row     []byte
@@ -153,7 +154,7 @@ type Stream struct {
 	stamp   int64
 	moment  uint64 // of stamp; 0 before the first cell
 	columns []column
-	next    int // where the next column probably is in columns
+	next    int // the probable place of the next column in columns
 
 	numbered []uint64 // columns' hashes by number
 }
@@ -163,15 +164,15 @@ type column struct {
 	hash              uint64
 }
 
-// maxColumns bounds the columns that a Stream remembers by name: a wide table has no end of qualifiers. Who numbers columns
-// bounds the numbers.
+// maxColumns bounds the columns that a Stream caches by name: a wide table has any number of qualifiers. Callers that number
+// columns bound the numbers.
 const maxColumns = 1024
 
 // Add adds a cell.
 func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
 
-// AddRun adds a cell whose column a number stands for throughout the stream, -1 where none does, and cells after it
-// that have its row, family, timestamp and type, and columns whose numbers came with a cell before.
+// AddRun adds a cell, whose column has the given number throughout the stream, or -1 for none. It also adds the cells after
+// it with the same row, family, timestamp and type, whose column numbers have already come with earlier cells.
 func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]byte) {
 	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {
 		t.row = append(t.row[:0], c.Row...)
@@ -192,7 +193,7 @@ func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]by
 	t.Sum.addRow(row, t.moment)
 }
 
-// remember keeps a column's hash under its number.
+// remember caches a column's hash under its number.
 func (t *Stream) remember(column int, hash uint64) {
 	for column >= len(t.numbered) {
 		t.numbered = append(t.numbered, 0)
@@ -220,7 +221,7 @@ func (t *Stream) column(c *cell.Cell) uint64 {
 	return hash
 }
 
-// sumJSON is a Sum as a manifest and a summary hold it: 64-bit numbers are more than every reader of JSON can take.
+// sumJSON is a Sum in a manifest or a summary: not every reader of JSON handles 64-bit numbers.
 type sumJSON struct {
 	Cells    int64  `json:"cells"`
 	Timed    string `json:"with_timestamp"`

@@ -12,7 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// contribution follows the package comment word by word, without the shortcuts.
+// contribution follows the package comment literally, without shortcuts.
 func contribution(c *cell.Cell, timed bool) uint64 {
 	column := append([]byte{byte(len(c.Family))}, c.Family...)
 	column = append(append(column, byte(len(c.Qualifier))), c.Qualifier...)
@@ -59,7 +59,7 @@ func TestMixingIsXXH64s(t *testing.T) {
 
 func q0(q string) byte { return (q + "_")[0] }
 
-// cells have values of all lengths to 40.
+// cells returns cells with values of all lengths up to 40.
 func cells(rows int) []*cell.Cell {
 	var all []*cell.Cell
 	for r := range rows {
@@ -101,7 +101,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A bit more or less anywhere in a value, or a byte more, gives another digest.
+// TestEveryBitOfAValueCounts: any changed bit of a value, or an additional byte, changes the digest.
 func TestEveryBitOfAValueCounts(t *testing.T) {
 	of := func(value []byte) string {
 		var s Stream
@@ -198,7 +198,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDigestIsPinned: digests are kept in manifests and summaries, so the numbers of a release must be those of the next.
+// TestDigestIsPinned: manifests and summaries contain digests, so every release must compute the same ones.
 func TestDigestIsPinned(t *testing.T) {
 	var s Stream
 	for _, c := range cells(3) {
@@ -218,7 +218,7 @@ func TestRunsGiveTheSameAsCells(t *testing.T) {
 				c.Timestamp += int64(round)
 				plain.Add(c)
 			}
-			if i == 0 && round == 0 { // as a file's first row: the columns' numbers come with a cell each
+			if i == 0 && round == 0 { // as in a file's first row: each cell brings its column's number
 				for n, c := range all[:4] {
 					runs.AddRun(c, [...]int{2, 0, -1, 2000}[n], nil, nil)
 				}

@@ -1,8 +1,8 @@
 // Package editdistance measures how much two names differ, for "did you mean".
 package editdistance
 
-// Between is Levenshtein's distance: how many characters to insert, delete or replace. Its time grows with the product of the
-// lengths, which callers bound.
+// Between is Levenshtein's distance: how many characters must be inserted, deleted or replaced. Its time grows with the
+// product of the lengths, which callers must bound.
 func Between(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	row := make([]int, len(y)+1)

@@ -18,7 +18,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestMetric: the distance is a metric, and that of the plain recursion for short names.
+// TestMetric: the distance is a metric, and for short names equals that of the plain recursion.
 func TestMetric(t *testing.T) {
 	var plain func(a, b string) int
 	plain = func(a, b string) int {

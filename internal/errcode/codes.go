@@ -1,6 +1,6 @@
 package errcode
 
-// The codes, by what they are about.
+// The codes, by subject.
 const (
 	// The command line.
 	Command       Code = "BL-COMMAND"
@@ -183,7 +183,7 @@ const (
 	Stopped Code = "BL-INTERRUPTED"
 	Answer  Code = "BL-ANSWER"
 
-	// Without a code of their own.
+	// All other errors.
 	OtherFailed      Code = "BL-OTHER-1"
 	OtherUsage       Code = "BL-OTHER-2"
 	OtherRejects     Code = "BL-OTHER-3"
@@ -372,7 +372,7 @@ var table = []Entry{
 	// Stopped.
 	{Stopped, Interrupted, "The command was stopped; the same command goes on."},
 	{Answer, Failed, "The answer could not be written."},
-	// Without a code of their own.
+	// All other errors.
 	{OtherFailed, Failed, "An error without a code of its own."},
 	{OtherUsage, Usage, "An error without a code of its own."},
 	{OtherRejects, Rejects, "An error without a code of its own."},

@@ -1,9 +1,9 @@
-// Package errcode gives errors their codes. A code is a name such as BL-INPUT-MISSING for one cause and what to do about
-// it; it stays the same when the text changes, so that people can search for it and programs can decide by it.
-// docs/errors.md has a section for each.
+// Package errcode gives errors their codes. A code is a name such as BL-INPUT-MISSING for one cause and its remedy. It stays
+// the same when the text changes, so that people can search for it and programs can decide by it. docs/errors.md has a
+// section for each code.
 //
-// An error gets its code where it is made. Packages that wrap it add their words and keep the code. A package that knows
-// more than the one below, such as what the missing file was wanted for, gives a code of its own: the outermost code counts.
+// An error gets its code where it is created. Packages that wrap it add their words and keep the code. A package that knows
+// more than the one below, such as the purpose of a missing file, adds another code: the outermost code counts.
 package errcode
 
 import (
@@ -32,7 +32,7 @@ type Code string
 // Coder is an error that has a code.
 type Coder interface {
 	error
-	ErrorCode() Code // "" where it has none after all
+	ErrorCode() Code // "" if the error has none
 }
 
 // coded is an error with its code.
@@ -70,7 +70,7 @@ var kinds = func() map[Code]Kind {
 	return all
 }()
 
-// Visit calls see for an error and all that it wraps, from the outside to the inside, until see returns true.
+// Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns true.
 func Visit(err error, see func(error) bool) bool {
 	if err == nil {
 		return false

@@ -14,7 +14,7 @@ type FamilyPath struct {
 	Path   string // 2: a URI, as Hadoop writes them
 }
 
-// BulkLoadHFileRequest is Client.proto's message of that name. Sequence numbers are always assigned (3), files never
+// BulkLoadHFileRequest is Client.proto's message of that name. Sequence numbers are always assigned (3), files are never
 // copied (6).
 type BulkLoadHFileRequest struct {
 	Region []byte           // 1 RegionSpecifier: the region's name
@@ -77,8 +77,8 @@ func (c *Conn) PrepareBulkLoad(ctx context.Context, table TableName, region []by
 	return token, err
 }
 
-// BulkLoadHFile hands files to a region: BulkLoadHFileResponse{1 loaded}. On false nothing is known but that not all
-// of them were loaded (SecureBulkLoadManager swallows the reason); some may be in the staging folder.
+// BulkLoadHFile hands files to a region: BulkLoadHFileResponse{1 loaded}. If loaded is false, at least one of them was not
+// loaded (SecureBulkLoadManager hides the reason); some may be in the staging folder.
 func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (loaded bool, err error) {
 	var m message
 	r.build(&m)
@@ -90,8 +90,8 @@ func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (load
 	return loaded, err
 }
 
-// CleanupBulkLoad deletes a staging folder with all that is in it: CleanupBulkLoadRequest{1 bulk_token, 2 region}. The
-// server deletes, as itself, whatever folder it is told: give it nothing but what PrepareBulkLoad gave.
+// CleanupBulkLoad deletes a staging folder and its content: CleanupBulkLoadRequest{1 bulk_token, 2 region}. The server
+// deletes any folder that the token names, with its own rights: pass only what PrepareBulkLoad returned.
 func (c *Conn) CleanupBulkLoad(ctx context.Context, token string, region []byte) error {
 	var m message
 	m.string(1, token)

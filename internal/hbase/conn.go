@@ -1,10 +1,10 @@
-// Package hbase is a small RPC connection to HBase's master and region servers, and the messages that loading and reading
+// Package hbase is a small RPC connection to HBase's master and region servers, with the messages that loading and reading
 // need.
 //
-// It speaks the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
+// It uses the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
 // connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
 // pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
-// Cells come in blocks after the message. It logs nothing but the calls themselves, if that is asked for.
+// Cells come in blocks after the message. It logs only the calls themselves, if a log is given.
 package hbase
 
 import (
@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Service is what a connection is for; a connection serves one.
+// Service is the service that a connection uses; each connection uses one.
 type Service string
 
 // The services of HBase's servers that loading needs.
@@ -32,20 +32,20 @@ const (
 	MasterService Service = "MasterService"
 )
 
-// Options say how to connect.
+// Options are the settings of a connection.
 type Options struct {
 	User string // effective user; with Kerberos the full principal
 	// Handshake makes the handshake with a server ("host:port"); nil: Simple.
 	Handshake   func(addr string, s Service) Handshake
 	DialTimeout time.Duration // for the connection and the handshake; 0: 10 s
-	Log         *slog.Logger  // gets each call, at calllog's level; nil: nobody listens
+	Log         *slog.Logger  // gets each call, at calllog's level; nil: no log
 }
 
 // Conn is a connection to one server. Its methods are safe for concurrent use; answers may come in any order.
 type Conn struct {
 	addr   string
 	socket net.Conn
-	stream io.ReadWriter // the socket, or the security layer above it
+	stream io.ReadWriter // the socket, or the security layer on top of it
 	log    *slog.Logger  // see Options
 
 	write sync.Mutex // held while a frame is written
@@ -54,7 +54,7 @@ type Conn struct {
 	lastID  uint32
 	pending map[uint32]chan<- answer
 	broken  error // why no more calls can be made
-	retired bool  // to be closed with the end of the last call
+	retired bool  // to be closed after its last call
 }
 
 // Reply is the answer to a call.
@@ -96,7 +96,7 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (c *Conn
 	return c, nil
 }
 
-// greet does all that comes before the first call.
+// greet does everything that comes before the first call.
 func greet(ctx context.Context, socket net.Conn, service Service, user string, handshake Handshake) (io.ReadWriter, error) {
 	stop := context.AfterFunc(ctx, func() { socket.SetDeadline(time.Now()) })
 	defer stop()
@@ -121,15 +121,15 @@ func sendHeader(stream io.Writer, service Service, user string) error {
 	return err
 }
 
-// Err tells why the connection can make no more calls; nil while it can.
+// Err is the reason why the connection can make no more calls; nil while it can.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// Retire closes the connection as soon as no call is under way. It is for one that gives no answers: a call that may take
-// long is not broken off for that.
+// Retire closes the connection once no call is under way. It is for a connection that returns no answers: a call that may
+// take long is not interrupted.
 func (c *Conn) Retire() {
 	c.mu.Lock()
 	c.retired = true
@@ -146,9 +146,9 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Call calls a method with an encoded request message and returns the encoded response message. ctx's deadline goes
-// to the server, too, which then drops a call that has waited too long. The error is a *RemoteError where the server
-// answered with an exception, else a *ConnError, which also reports whether the server may have seen the request.
+// Call calls a method with an encoded request message and returns the encoded response message. The server gets ctx's
+// deadline, too, and drops a call that has waited too long. The error is a *RemoteError if the server answered with an
+// exception; otherwise it is a *ConnError, which also reports whether the server may have seen the request.
 func (c *Conn) Call(ctx context.Context, method string, param []byte) ([]byte, error) {
 	reply, err := c.Exchange(ctx, method, param)
 	return reply.Message, err
@@ -191,7 +191,7 @@ func (c *Conn) ask(ctx context.Context, method string, request proto.Message) (R
 	return c.Exchange(ctx, method, param)
 }
 
-// exchange calls a method with a message and reads its answer, which may be nil if nothing in it counts.
+// exchange calls a method with a message and reads its answer, which may be nil if its content does not matter.
 func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
 	reply, err := c.ask(ctx, method, request)
 	if err != nil || answer == nil {
@@ -211,7 +211,7 @@ func (c *Conn) connError(method string, sent bool, err error) error {
 	return &ConnError{Addr: c.addr, Method: method, Sent: sent, Err: err}
 }
 
-// named completes an answer's error by what was called.
+// named adds the called method to an answer's error.
 func (c *Conn) named(method string, err error) error {
 	var remote *RemoteError
 	switch {
@@ -231,7 +231,7 @@ func (c *Conn) register(answers chan<- answer) (uint32, error) {
 	if c.broken != nil {
 		return 0, c.broken
 	}
-	c.lastID = (c.lastID + 1) & (1<<31 - 1) // Java's ids are signed, negative ones mean something else
+	c.lastID = (c.lastID + 1) & (1<<31 - 1) // Java's ids are signed, negative ones have another meaning
 	c.pending[c.lastID] = answers
 	return c.lastID, nil
 }
@@ -252,10 +252,10 @@ func (c *Conn) send(ctx context.Context, frame []byte) error {
 	stop := context.AfterFunc(ctx, func() { c.socket.SetWriteDeadline(time.Now()) })
 	_, err := c.stream.Write(frame)
 	if !stop() && err == nil {
-		err = ctx.Err() // the deadline set meanwhile would fail the next call
+		err = ctx.Err() // a deadline set meanwhile would fail the next call
 	}
 	if err != nil {
-		c.fail(err) // half a frame may be out
+		c.fail(err) // half a frame may have been sent
 	}
 	return err
 }
@@ -268,7 +268,7 @@ func timeoutMillis(ctx context.Context) uint32 {
 	return uint32(min(max(time.Until(deadline).Milliseconds(), 1), 1<<31-1))
 }
 
-// receive hands out answers until the connection ends.
+// receive delivers answers until the connection ends.
 func (c *Conn) receive() {
 	in := bufio.NewReaderSize(c.stream, 64<<10)
 	for {
@@ -288,8 +288,8 @@ func (c *Conn) receive() {
 	}
 }
 
-// deliver passes an answer to its call. Without a call id it is about the connection, which the server then closes. An
-// answer that nobody waits for any more is dropped.
+// deliver passes an answer to its call. An answer without a call id concerns the connection, which the server then closes.
+// An answer that no call waits for any more is dropped.
 func (c *Conn) deliver(r *response) bool {
 	a := answer{reply: Reply{Message: r.param, Cells: r.cells}}
 	if r.exception != nil {
@@ -312,7 +312,7 @@ func (c *Conn) deliver(r *response) bool {
 	return true
 }
 
-// fail ends the connection and all calls on it; the first reason stays.
+// fail ends the connection and all calls on it; the first reason is kept.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	if c.broken == nil {

@@ -58,7 +58,7 @@ func TestCallsCrossOnOneConnection(t *testing.T) {
 	}
 }
 
-// What a server sees first, from the wire of HBase's own client: preamble, length, ConnectionHeader.
+// TestGreeting: what a server receives first, as recorded from HBase's own client: preamble, length, ConnectionHeader.
 func TestGreeting(t *testing.T) {
 	server := hbasetest.Serve(t, echo)
 	if _, err := dial(t, server.Addr, Options{User: "tina"}).Call(context.Background(), "Any", nil); err != nil {
@@ -160,7 +160,7 @@ func TestDeadlineLeavesTheConnection(t *testing.T) {
 	}
 }
 
-// TestRetire: a connection that is given up lets the calls end that are under way.
+// TestRetire: when a connection is retired, the calls under way can still end.
 func TestRetire(t *testing.T) {
 	release := make(chan struct{})
 	server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
@@ -213,7 +213,7 @@ func TestDialErrors(t *testing.T) {
 	}
 	started := time.Now()
 	hang := func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
-		_, err := s.Read(make([]byte, 1)) // a server that says nothing
+		_, err := s.Read(make([]byte, 1)) // a server that never answers
 		return s, err
 	}
 	server := hbasetest.Serve(t, echo)
@@ -223,7 +223,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// upper is a security layer as GSSAPI's is one: it replaces the stream and turns every byte over.
+// upper is a security layer like GSSAPI's: it replaces the stream and inverts every byte.
 type upper struct{ below io.ReadWriter }
 
 func (u upper) Write(b []byte) (int, error) { return u.below.Write(flip(bytes.Clone(b))) }

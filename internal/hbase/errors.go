@@ -10,14 +10,14 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// ErrMalformed marks an answer that is not what HBase's protocol says. Asking again will not help.
+// ErrMalformed marks an answer that violates HBase's protocol. Asking again will not help.
 var ErrMalformed = errcode.HBaseAnswer.New("malformed answer")
 
-// ConnError is a failure of the connection: nothing is known of an answer.
+// ConnError is a failure of the connection: no answer arrived.
 type ConnError struct {
 	Addr   string // host:port
 	Method string // what was called; "" while connecting
-	Sent   bool   // the server may have seen the request, and may be at it still
+	Sent   bool   // the server may have seen the request, and may still be working on it
 	Err    error
 }
 
@@ -31,13 +31,13 @@ func (e *ConnError) Error() string {
 // Unwrap is the cause.
 func (e *ConnError) Unwrap() error { return e.Err }
 
-// RemoteError is an exception that the server answered with (ExceptionResponse of RPC.proto).
+// RemoteError is an exception with which the server answered (ExceptionResponse of RPC.proto).
 type RemoteError struct {
 	Addr       string // of the server that answered
 	Method     string // what was called
 	Class      string // with its package
 	Message    string // the first line of the stack trace, without the class
-	Host       string // where a moved region went; "" where the server does not say
+	Host       string // where a moved region went; "" if the server does not say
 	Port       int
 	DoNotRetry bool
 }
@@ -49,7 +49,7 @@ func (e *RemoteError) Error() string {
 // ShortClass is the class without its package.
 func (e *RemoteError) ShortClass() string { return e.Class[strings.LastIndexByte(e.Class, '.')+1:] }
 
-// IsRemote reports whether err is an exception of one of the classes, named without their packages.
+// IsRemote reports whether err is an exception of one of the classes, given without their packages.
 func IsRemote(err error, classes ...string) bool {
 	var remote *RemoteError
 	if !errors.As(err, &remote) {
@@ -71,7 +71,7 @@ func remoteError(m *pb.ExceptionResponse) *RemoteError {
 	}
 }
 
-// firstLine takes the message out of a stack trace, which begins "class: message".
+// firstLine extracts the message from a stack trace, which begins "class: message".
 func firstLine(stack, class string) string {
 	line, _, _ := strings.Cut(stack, "\n")
 	line = strings.TrimPrefix(strings.TrimSpace(line), class)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxFrame bounds an answer, in bytes: a scan's is some 2 MiB and one cell, a table's descriptor far less.
+	// maxFrame bounds an answer, in bytes: a scan's is about 2 MiB and one cell, a table's descriptor far less.
 	maxFrame = 64 << 20
-	// trustedFrame is what an answer gets at once because its length says so; more it gets as its bytes arrive.
+	// trustedFrame is how much memory an answer gets at once because of its length; more is allocated as its bytes arrive.
 	trustedFrame = 4 << 20
 )
 
-// noCallID is the id of an answer that is not to a call (-1 in ServerRpcConnection).
+// noCallID is the id of an answer that belongs to no call (-1 in ServerRpcConnection).
 const noCallID = math.MaxUint32
 
 // appendConnectionHeader appends the connection header's frame: its length in 4 bytes and the header. It asks a region
@@ -38,8 +38,8 @@ func appendConnectionHeader(b []byte, service Service, user string) ([]byte, err
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(m))), m...), err
 }
 
-// appendRequest appends a request's frame: the length of the rest in 4 bytes, then, each after a varint of its length, the
-// header and the parameter. timeout is in milliseconds; 0: the server's own.
+// appendRequest appends a request's frame: the length of the rest in 4 bytes, then the header and the parameter, each
+// after a varint of its length. timeout is in milliseconds; 0: the server's own.
 func appendRequest(b []byte, id uint32, method string, timeout uint32, param []byte) ([]byte, error) {
 	header := &pb.RequestHeader{CallId: &id, MethodName: &method, RequestParam: proto.Bool(true)}
 	if timeout > 0 {
@@ -55,7 +55,7 @@ func appendRequest(b []byte, id uint32, method string, timeout uint32, param []b
 	return protowire.AppendBytes(b, param), nil
 }
 
-// readFrame reads one answer. Memory for a large one is allocated as its bytes arrive, not as its length promises.
+// readFrame reads one answer. Memory for a large one is allocated as its bytes arrive, whatever its length claims.
 func readFrame(r io.Reader) ([]byte, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
@@ -108,7 +108,7 @@ func parseResponse(frame []byte) (*response, error) {
 	}
 	rest := frame[n:]
 	if len(rest) == 0 && header.GetCellBlockMeta().GetLength() == 0 {
-		return r, nil // an empty message may be left out
+		return r, nil // an empty message may be omitted
 	}
 	if r.param, n = protowire.ConsumeBytes(rest); n < 0 {
 		return nil, fmt.Errorf("%w: parse answer: %w", ErrMalformed, protowire.ParseError(n))
@@ -120,5 +120,5 @@ func parseResponse(frame []byte) (*response, error) {
 	return r, nil
 }
 
-// errNoID is an answer that nobody asked for.
+// errNoID is an answer that belongs to no call.
 var errNoID = errors.New("answer without a call id")

@@ -16,19 +16,19 @@ import (
 // authKerberos is the kind of authentication in the preamble (AuthMethod.KERBEROS, 81).
 const authKerberos = "\x51"
 
-// switchToSimple is the length that a server without Kerberos answers with (SaslUtil.SWITCH_TO_SIMPLE_AUTH, -88).
+// switchToSimple is the length with which a server without Kerberos answers (SaslUtil.SWITCH_TO_SIMPLE_AUTH, -88).
 const switchToSimple = 0xffffffff - 87
 
-// maxSASLToken bounds a token of the exchange, in bytes; they have some hundreds.
+// maxSASLToken bounds a token of the exchange, in bytes; real ones have some hundreds.
 const maxSASLToken = 1 << 20
 
-// Kerberos says how to prove who we are to each server of a cluster, for Options.Handshake.
+// Kerberos proves our identity to each server of a cluster, for Options.Handshake.
 type Kerberos struct {
 	Login *kerberos.Login
 	// Principals are the services' names, with _HOST for a server's own host: hbase.master.kerberos.principal and
 	// hbase.regionserver.kerberos.principal.
 	Principals map[Service]string
-	// Protections are hbase.rpc.protection, the one to prefer first.
+	// Protections are hbase.rpc.protection, the preferred one first.
 	Protections []sasl.Protection
 }
 
@@ -52,7 +52,7 @@ func (k *Kerberos) Handshake(addr string, service Service) Handshake {
 }
 
 // authenticate sends the preamble and exchanges tokens, each after its length in 4 bytes
-// (HBaseSaslRpcClient.saslConnect). The server says nothing to the last one; it fails the first call instead.
+// (HBaseSaslRpcClient.saslConnect). The server does not answer the last one; if it refuses it, the first call fails.
 func authenticate(connection io.ReadWriter, client sasl.Client, principal string) error {
 	token, err := client.Start()
 	if err != nil {
@@ -80,7 +80,7 @@ func authenticate(connection io.ReadWriter, client sasl.Client, principal string
 	}
 }
 
-// readChallenge reads a status in 4 bytes, and a token after its length; or where the status is 1, why the server refuses.
+// readChallenge reads a status in 4 bytes, and a token after its length; if the status is 1, the reason of a refusal.
 func readChallenge(r io.Reader, principal string) ([]byte, error) {
 	var word [4]byte
 	if _, err := io.ReadFull(r, word[:]); err != nil {
@@ -130,7 +130,7 @@ func readRefusal(r io.Reader, principal string) error {
 		"or an older one (kvno), or its clock is wrong; its log says which", class, parts[1])}
 }
 
-// AuthError says why a server and we don't believe one another. It will not pass by itself.
+// AuthError is why authentication between a server and us failed. Trying again does not help.
 type AuthError struct {
 	Service string // the principal of the server
 	Err     error

@@ -24,7 +24,7 @@ func (s scripted) Next(challenge []byte) ([]byte, bool, error) {
 }
 func (s scripted) Layer() sasl.Layer { return nil }
 
-// said is a connection on which the server has said something already.
+// said is a connection on which the server has already sent something.
 type said struct {
 	io.Reader
 	sent bytes.Buffer
@@ -54,7 +54,8 @@ func TestTokensAreExchanged(t *testing.T) {
 	}
 }
 
-// What a server may say instead of an offer; and nothing is sent to it any more, nor is memory allocated by its word.
+// TestServersThatCantBeBelieved: what a server may send instead of an offer. After it nothing more is sent to the server, and
+// no memory is allocated because of a length that it claims.
 func TestServersThatCantBeBelieved(t *testing.T) {
 	for want, answer := range map[string][]byte{
 		"the server does not use Kerberos":          parts(0, -88),

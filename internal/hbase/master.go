@@ -8,10 +8,10 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// Nonce marks a request to the master, so that one sent twice is done once: 64 random bits each, not 0.
+// Nonce marks a request to the master, so that a request sent twice is done once: two random 64-bit numbers, not 0.
 type Nonce struct{ Group, Value uint64 }
 
-// TableDescriptor gets a table's schema from the master, nil if there is no such table.
+// TableDescriptor gets a table's schema from the master; nil if there is no such table.
 func (c *Conn) TableDescriptor(ctx context.Context, table TableName) (*TableSchema, error) {
 	request := &pb.GetTableDescriptorsRequest{TableNames: []*pb.TableName{table.message()}}
 	var answer pb.GetTableDescriptorsResponse
@@ -26,7 +26,7 @@ func (c *Conn) TableDescriptor(ctx context.Context, table TableName) (*TableSche
 	return nil, nil
 }
 
-// NamespaceExists asks the master.
+// NamespaceExists asks the master whether a namespace exists.
 func (c *Conn) NamespaceExists(ctx context.Context, namespace string) (bool, error) {
 	err := c.exchange(ctx, "GetNamespaceDescriptor", &pb.GetNamespaceDescriptorRequest{NamespaceName: &namespace}, nil)
 	if IsRemote(err, "NamespaceNotFoundException") {
@@ -35,8 +35,8 @@ func (c *Conn) NamespaceExists(ctx context.Context, namespace string) (bool, err
 	return err == nil, err
 }
 
-// CreateNamespace begins to make a namespace and returns the procedure that does: CreateNamespaceResponse{1 proc_id}, which
-// is an empty message in gohbase's pb.
+// CreateNamespace starts to create a namespace and returns the procedure that does it: CreateNamespaceResponse{1 proc_id},
+// which is an empty message in gohbase's pb.
 func (c *Conn) CreateNamespace(ctx context.Context, namespace string, nonce Nonce) (procedure uint64, err error) {
 	var m message
 	m.known(1, &pb.NamespaceDescriptor{Name: []byte(namespace)})
@@ -50,7 +50,7 @@ func (c *Conn) CreateNamespace(ctx context.Context, namespace string, nonce Nonc
 	return procedure, err
 }
 
-// CreateTable begins to make a table and returns the procedure that does.
+// CreateTable starts to create a table and returns the procedure that does it.
 func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]byte, nonce Nonce) (procedure uint64, err error) {
 	request := &pb.CreateTableRequest{TableSchema: schema.message(), SplitKeys: splits, NonceGroup: &nonce.Group, Nonce: &nonce.Value}
 	var answer pb.CreateTableResponse
@@ -58,8 +58,8 @@ func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]
 	return answer.GetProcId(), err
 }
 
-// MoveRegion moves a region to another server and waits until it is open there, or until ctx ends, after which the master
-// continues. A region that is moved to the server that has it open stays open there and is not opened anew.
+// MoveRegion moves a region to another server and waits until it is open there. If ctx ends first, the master continues.
+// A region that is moved to the server that has it open stays open there and is not opened again.
 func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
 	region := &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(encodedName)}
 	return c.exchange(ctx, "MoveRegion", &pb.MoveRegionRequest{Region: region, DestServerName: to.message()}, nil)
@@ -83,8 +83,8 @@ func (c *Conn) ProcedureDone(ctx context.Context, id uint64) (bool, error) {
 
 var errNoProcedure = errors.New("ended and forgotten, or lost")
 
-// foreignException reads a procedure's failure; the master wraps the exception that counts into a RemoteException, whose
-// message begins with its class.
+// foreignException reads a procedure's failure. The master wraps the actual exception into a RemoteException, whose
+// message begins with the class of that exception.
 func foreignException(m *pb.ForeignExceptionMessage) *RemoteError {
 	generic := m.GetGenericException()
 	class := generic.GetClassName()

@@ -7,11 +7,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// message builds those protocol buffer messages by hand that gohbase's pb, which is HBase 1's, does not have, or has
-// without the fields that loading needs. The others come from pb.
+// message builds by hand the protocol buffer messages that gohbase's pb, which is HBase 1's, lacks, or has without the
+// fields that loading needs. The others come from pb.
 type message struct {
 	bytes []byte
-	err   error // the first of a part that could not be encoded
+	err   error // the first from a part that could not be encoded
 }
 
 func (m *message) uint(number protowire.Number, v uint64) {
@@ -43,7 +43,7 @@ func (m *message) known(number protowire.Number, part proto.Message) {
 	m.data(number, b)
 }
 
-// field is one field of a message that is read: its number and, by its type on the wire, a number or bytes.
+// field is one field of a message that is read: its number and, depending on its wire type, a number or bytes.
 type field struct {
 	number protowire.Number
 	uint   uint64
@@ -52,8 +52,8 @@ type field struct {
 
 func (f field) bool() bool { return f.uint != 0 }
 
-// fields visits the fields of a message in order. Fields with a type that HBase's messages here do not have are
-// skipped, as unknown ones are. The bytes are views of b.
+// fields visits the fields of a message in order. Fields of a type that no message here uses are skipped, like unknown
+// ones. The bytes are views of b.
 func fields(b []byte, visit func(field)) error {
 	for len(b) > 0 {
 		number, t, n := protowire.ConsumeTag(b)

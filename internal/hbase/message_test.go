@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// gohbase's generated messages, of HBase's own .proto files, are the second opinion for those that are built by hand.
+// The messages built by hand are checked by gohbase's generated messages, which come from HBase's own .proto files.
 
 func TestBulkLoadRequest(t *testing.T) {
 	var m message
@@ -32,7 +32,7 @@ func TestBulkLoadRequest(t *testing.T) {
 	if len(got.FamilyPath) != 2 || string(got.FamilyPath[1].Family) != "g" || got.FamilyPath[1].GetPath() != "hdfs://n/b" {
 		t.Errorf("files %v", got.FamilyPath)
 	}
-	// 4 fs_token and 5 bulk_token are younger than gohbase's file.
+	// 4 fs_token and 5 bulk_token are newer than gohbase's file.
 	want := "220c" + "0a0169" + "120170" + "1a016b" + "220173" + "2a0a" + hex.EncodeToString([]byte("hdfs://n/s"))
 	if unknown := hex.EncodeToString(got.ProtoReflect().GetUnknown()); unknown != want {
 		t.Errorf("fields 4 and 5: %s, want %s", unknown, want)
@@ -217,7 +217,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzAnswers: no bytes of an answer make what reads it panic.
+// FuzzAnswers: no bytes of an answer cause a panic.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\x0a\x04hdfs\x10\x01\x1d\x00\x00\x00\x00"))
 	f.Add([]byte("\x0a\x02m1\x12\x0b\x0a\x01a\x12\x06a: why"))

@@ -12,17 +12,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RawGet reads cells of one row and family as they are stored: a raw read also returns delete markers, and cells that a
-// TTL, a delete marker or a version limit hides from other readers.
+// RawGet reads cells of one row and family as they are stored: a raw read also returns delete markers, and cells that are
+// hidden from other readers by a TTL, a delete marker or a version limit.
 type RawGet struct {
 	Row       []byte
 	Family    string
 	Qualifier []byte // nil: every column of the family; empty: the column without a name, where family markers are
 	From, To  int64  // timestamps from From to before To
-	// Markers adds the column without a name, where the family's delete markers are, to that of Qualifier.
+	// Markers also reads the column without a name, where the family's delete markers are.
 	Markers  bool
 	Limit    int  // the most cells that are returned; 0: all
-	KeysOnly bool // values are left out; only with a Qualifier
+	KeysOnly bool // values are omitted; only with a Qualifier
 }
 
 // StoredCell is a cell as a region stores it.
@@ -39,16 +39,16 @@ type RegionGets struct {
 	Gets   []RawGet
 }
 
-// GetAnswer is what one read gave: cells, or a *RemoteError.
+// GetAnswer is the answer to one read: cells, or a *RemoteError.
 type GetAnswer struct {
 	Cells []StoredCell
 	Err   error
 }
 
-// rawAttribute is Scan.RAW_ATTR. A Get hands its attributes on to the Scan that the region server makes of it.
+// rawAttribute is Scan.RAW_ATTR. The region server copies a Get's attributes to the Scan that it makes from it.
 const rawAttribute = "_raw_"
 
-// The filters' classes. ColumnRangeFilter serves one column without a look at the others of its row.
+// The classes of the filters. ColumnRangeFilter reads one column without reading the others of its row.
 const (
 	columnRangeFilter = "org.apache.hadoop.hbase.filter.ColumnRangeFilter"
 	keyOnlyFilter     = "org.apache.hadoop.hbase.filter.KeyOnlyFilter"
@@ -56,8 +56,8 @@ const (
 )
 
 // MultiGet makes many reads in one call: Client.proto's MultiRequest. There is one list of answers for each element of
-// regions, in its order, and one answer for each of its reads. A region that this server does not serve answers each
-// read with the exception.
+// regions, in its order, and one answer for each of its reads. If the server does not serve a region, the answer to each
+// of that region's reads is the exception.
 func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswer, error) {
 	request := &pb.MultiRequest{}
 	for i := range regions {
@@ -83,8 +83,8 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	return answers, nil
 }
 
-// parseMulti reads a MultiResponse with an answer for each read of each region. The cells are in the results, or in the
-// block, in the order of the results.
+// parseMulti reads a MultiResponse, which must have an answer for each read of each region. The cells are in the results,
+// or in the block, in the order of the results.
 func parseMulti(reply Reply, regions []RegionGets) ([][]GetAnswer, error) {
 	var response pb.MultiResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
@@ -214,7 +214,7 @@ func storedCells(result *pb.Result, block *cellblock.Reader) ([]StoredCell, erro
 	return stored, err
 }
 
-// multiException reads the form that exceptions have inside of a MultiResponse: the class and the stack trace.
+// multiException reads an exception of a MultiResponse: the class and the stack trace.
 func multiException(e *pb.NameBytesPair) *RemoteError {
 	return &RemoteError{Class: e.GetName(), Message: firstLine(string(e.GetValue()), e.GetName())}
 }

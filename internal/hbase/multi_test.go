@@ -47,7 +47,7 @@ func cellBlock(values ...string) []byte {
 	return b
 }
 
-// TestMultiAnswersInABlock: cells of the block belong to the results in the order in which these come, whatever their index.
+// TestMultiAnswersInABlock: cells of the block belong to the results in the order of the results, whatever their index.
 func TestMultiAnswersInABlock(t *testing.T) {
 	answers, err := parseMulti(reply(t, cellBlock("one", "two", "three"),
 		&pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{counted(1, 2), counted(0, 0)}},
@@ -82,7 +82,7 @@ func TestMultiAnswers(t *testing.T) {
 	}
 }
 
-// TestMultiAnswersRefused: an answer that lacks one for a read, or has two, is not believed.
+// TestMultiAnswersRefused: an answer that lacks one for a read, or has two, is refused.
 func TestMultiAnswersRefused(t *testing.T) {
 	whole := &pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{result(0, "a")}}
 	for what, message := range map[string]Reply{
@@ -104,7 +104,7 @@ func TestMultiAnswersRefused(t *testing.T) {
 	}
 }
 
-// FuzzMultiAnswers: no answer of a server makes the parser panic, and what it accepts has an answer for each read.
+// FuzzMultiAnswers: no answer of a server makes the parser panic, and an accepted one has an answer for each read.
 func FuzzMultiAnswers(f *testing.F) {
 	two := &pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{result(0, "a"), result(1, "b")}}
 	one := &pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{result(0, "a")}}

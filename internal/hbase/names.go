@@ -66,7 +66,7 @@ func regionSpecifier(name []byte) *pb.RegionSpecifier {
 	return &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}
 }
 
-// ParseServerZNode reads the address out of the znodes "master" and "meta-region-server" (RecoverableZooKeeper's
+// ParseServerZNode reads the address from the znodes "master" and "meta-region-server" (RecoverableZooKeeper's
 // metadata, then "PBUF" and ZooKeeper.proto's Master or MetaRegionServer, both {1 ServerName}).
 func ParseServerZNode(data []byte) (addr string, err error) {
 	if len(data) < 5 || data[0] != 0xff {
@@ -91,7 +91,7 @@ func ParseServerZNode(data []byte) (addr string, err error) {
 // magic precedes protocol buffers in znodes and in hbase:meta (ProtobufMagic).
 const magic = "PBUF"
 
-// ServerName is HBase.proto's ServerName: one life of a server's process.
+// ServerName is HBase.proto's ServerName: one run of a server's process.
 type ServerName struct {
 	Host      string
 	Port      uint32

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Row is what a Get gives: views of the answer.
+// Row is the result of a Get: views of the answer.
 type Row struct {
 	Cells  []cell.Cell
 	Exists bool // with ExistenceOnly
 }
 
-// Get reads a row of a region. A row that is not there has no cells.
+// Get reads a row of a region. A row that does not exist has no cells.
 func (c *Conn) Get(ctx context.Context, region []byte, get *pb.Get) (Row, error) {
 	const method = "Get"
 	reply, err := c.ask(ctx, method, &pb.GetRequest{Region: regionSpecifier(region), Get: get})
@@ -45,7 +45,7 @@ func parseGet(reply Reply) (Row, error) {
 	return Row{Cells: cells, Exists: response.GetResult().GetExists()}, allRead(&block)
 }
 
-// resultCells are a result's cells: those in it, or as many of the block's next ones as it counts.
+// resultCells are a result's cells: those inside it, or as many of the block's next ones as it counts.
 func resultCells(result *pb.Result, block *cellblock.Reader) ([]cell.Cell, error) {
 	var cells []cell.Cell
 	for _, m := range result.GetCell() {
@@ -77,15 +77,15 @@ func allRead(block *cellblock.Reader) error {
 	return nil
 }
 
-// fromMessage reads a cell as a message has it. gohbase's CellType lacks HBase 2's DELETE_FAMILY_VERSION, so that this type
-// is 0 here; in a block it is right.
+// fromMessage reads a cell from a message. gohbase's CellType lacks HBase 2's DELETE_FAMILY_VERSION, so that type is 0
+// here; in a block it is right.
 func fromMessage(m *pb.Cell) cell.Cell {
 	return cell.Cell{Row: m.GetRow(), Family: m.GetFamily(), Qualifier: m.GetQualifier(),
 		Timestamp: int64(m.GetTimestamp()), Type: cell.Type(m.GetCellType()), Value: m.GetValue()}
 }
 
-// OpenScanner is a scanner's first request. rows bounds an answer's rows. It asks for answers that may end within rows, and
-// for a sign of life where the server finds nothing for a long time.
+// OpenScanner is a scanner's first request. rows bounds an answer's rows. It allows answers that end within a row, and
+// asks for a heartbeat if the server finds nothing for a long time.
 func OpenScanner(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 	return &pb.ScanRequest{
 		Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, NextCallSeq: proto.Uint64(0),
@@ -93,13 +93,13 @@ func OpenScanner(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 	}
 }
 
-// ScanOnce is a request for the first rows of a scan, in one answer and whole.
+// ScanOnce is a request for the first rows of a scan, in a single answer with whole rows.
 func ScanOnce(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 	return &pb.ScanRequest{Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, CloseScanner: proto.Bool(true)}
 }
 
 // NextOf is a request to an open scanner. number counts its requests; the first one had 0. A server refuses a number out
-// of order (OutOfOrderScannerNextException), so that rows of an answer that got lost are not passed over.
+// of order (OutOfOrderScannerNextException), so that the rows of a lost answer are not skipped.
 func NextOf(scanner uint64, rows uint32, number uint64) *pb.ScanRequest {
 	return &pb.ScanRequest{
 		ScannerId: &scanner, NumberOfRows: &rows, NextCallSeq: &number,
@@ -115,20 +115,20 @@ func CloseOf(scanner uint64) *pb.ScanRequest {
 // Scanned is the answer to a request of a scanner.
 type Scanned struct {
 	Scanner      uint64 // its id; 0 if the answer has none
-	More         bool   // false: the scan is at its end, whatever regions follow
+	More         bool   // false: the scan has ended, whatever regions follow
 	MoreInRegion bool   // false: the server has closed the scanner
 	Partial      bool   // cells of the last row may follow in the next answer
 
-	cells    int // that have not been read yet, of the block
+	cells    int // of the block, not read yet
 	block    cellblock.Reader
-	messages []*pb.Result // of a server that gives no blocks
+	messages []*pb.Result // from a server that sends no blocks
 }
 
-// ErrScannerClosed is the answer to a request to a scanner that the server has closed already: without rows, and without a
-// word whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
+// ErrScannerClosed is the answer to a request to a scanner that the server has already closed: without rows, and without
+// saying whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
 var ErrScannerClosed = errors.New("the scanner is closed already")
 
-// Scan makes a request of a scanner.
+// Scan sends a request of a scanner.
 func (c *Conn) Scan(ctx context.Context, request *pb.ScanRequest) (*Scanned, error) {
 	const method = "Scan"
 	reply, err := c.ask(ctx, method, request)
@@ -174,7 +174,7 @@ func parseScan(reply Reply) (*Scanned, error) {
 	return s, nil
 }
 
-// Next reads the answer's next cell, as views of it; at the end it leaves c as it was. Its error is ErrMalformed.
+// Next reads the answer's next cell, as views of it; at the end it does not change c. Its error is ErrMalformed.
 func (s *Scanned) Next(c *cell.Cell) (bool, error) {
 	if s.cells == 0 {
 		return s.nextMessage(c)

@@ -23,12 +23,12 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// message is a cell in the form of servers that give no blocks.
+// cellMessage is a cell in the form of servers that send no blocks.
 func cellMessage(value string) *pb.Cell {
 	return &pb.Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: proto.Uint64(5), CellType: pb.CellType_PUT.Enum(), Value: []byte(value)}
 }
 
-// values reads an answer to its end.
+// values reads a whole answer.
 func values(s *Scanned) (string, error) {
 	var all []string
 	var c cell.Cell
@@ -41,7 +41,7 @@ func values(s *Scanned) (string, error) {
 	}
 }
 
-// TestScanned: cells come in a block or as messages; both say the same.
+// TestScanned: cells come in a block or as messages, with the same result.
 func TestScanned(t *testing.T) {
 	yes, no := proto.Bool(true), proto.Bool(false)
 	for what, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestScanned(t *testing.T) {
 	}
 }
 
-// TestScannedRefused: an answer whose cells are not as many as it says is not believed.
+// TestScannedRefused: an answer with a different number of cells than it says is refused.
 func TestScannedRefused(t *testing.T) {
 	more := proto.Bool(true)
 	for what, test := range map[string]struct {
@@ -96,7 +96,7 @@ func TestScannedRefused(t *testing.T) {
 	}
 }
 
-// TestGet: a row's cells in either form, over a connection; malformed ones are marked as such.
+// TestGet: a row's cells in either form, over a connection; malformed ones are marked ErrMalformed.
 func TestGet(t *testing.T) {
 	answers := map[string]hbasetest.Answer{
 		"block":    {Param: marshal(t, &pb.GetResponse{Result: &pb.Result{AssociatedCellCount: proto.Int32(2)}}), Cells: cellBlock("a", "b")},
@@ -131,7 +131,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// FuzzScanned: no answer to a scan makes the reader panic, or continue for ever.
+// FuzzScanned: no answer to a scan makes the reader panic or loop forever.
 func FuzzScanned(f *testing.F) {
 	f.Add(marshal(f, &pb.ScanResponse{CellsPerResult: []uint32{2, 1}, PartialFlagPerResult: []bool{false, true}, MoreResultsInRegion: proto.Bool(true)}), cellBlock("a", "b", "c"))
 	f.Add(marshal(f, &pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{cellMessage("a")}}}, MoreResultsInRegion: proto.Bool(true)}), []byte{})

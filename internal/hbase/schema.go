@@ -14,14 +14,14 @@ import (
 // TableSchema is HBase.proto's TableSchema.
 type TableSchema struct {
 	Name       TableName
-	Attributes map[string]string // its attributes, and its configuration above them
+	Attributes map[string]string // its attributes, overridden by its configuration
 	Families   []FamilySchema
 }
 
 // FamilySchema is HBase.proto's ColumnFamilySchema.
 type FamilySchema struct {
 	Name       string
-	Attributes map[string]string // its attributes, and its configuration above them
+	Attributes map[string]string // its attributes, overridden by its configuration
 }
 
 func (s *TableSchema) message() *pb.TableSchema {
@@ -32,7 +32,7 @@ func (s *TableSchema) message() *pb.TableSchema {
 	return m
 }
 
-// pairs are in the order of their names, so that a request's bytes are always the same.
+// pairs are sorted by name, so that a request's bytes are always the same.
 func pairs(attributes map[string]string) []*pb.BytesBytesPair {
 	var sorted []*pb.BytesBytesPair
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -49,7 +49,7 @@ func tableSchema(m *pb.TableSchema) *TableSchema {
 	return s
 }
 
-// attributes puts a configuration above attributes, as HBase's servers do.
+// attributes lets a configuration override attributes, as HBase's servers do.
 func attributes(pairs []*pb.BytesBytesPair, configuration []*pb.NameStringPair) map[string]string {
 	all := make(map[string]string, len(pairs)+len(configuration))
 	for _, p := range pairs {
@@ -72,7 +72,7 @@ type RegionInfo struct {
 	Replica int // 0: the primary
 }
 
-// ParseRegionInfo reads the value of info:regioninfo in hbase:meta. The result holds no view of b.
+// ParseRegionInfo reads the value of info:regioninfo in hbase:meta. The result holds no views of b.
 func ParseRegionInfo(b []byte) (*RegionInfo, error) {
 	found, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {

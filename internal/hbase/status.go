@@ -6,8 +6,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// RegionLoad is ClusterStatus.proto's RegionLoad, as far as sizes go. Servers report it every few seconds, sizes rounded
-// down to megabytes.
+// RegionLoad is the part of ClusterStatus.proto's RegionLoad about sizes. Servers report it every few seconds, with sizes
+// rounded down to megabytes.
 type RegionLoad struct {
 	Region     []byte // its name
 	StoreFiles int    // of all families
@@ -15,7 +15,7 @@ type RegionLoad struct {
 	MemstoreMB int
 }
 
-// ClusterStatus asks the master for the region servers that live and what their regions hold.
+// ClusterStatus asks the master for the live region servers and what their regions hold.
 func (c *Conn) ClusterStatus(ctx context.Context) (servers []ServerName, regions []RegionLoad, err error) {
 	const method = "GetClusterStatus"
 	var answer pb.GetClusterStatusResponse

@@ -41,7 +41,7 @@ func TestServerLoad(t *testing.T) {
 	}
 	for cut := range m.bytes {
 		if proto.Unmarshal(m.bytes[:cut], &load) == nil {
-			appendLoads(nil, &load) // no panic
+			appendLoads(nil, &load) // must not panic
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// cache is a ticket cache file: whose it is, and the tickets (MIT's "Credential cache file format", versions 3 and 4).
+// cache is a ticket cache file: its owner and the tickets (MIT's "Credential cache file format", versions 3 and 4).
 type cache struct {
 	file    string
 	client  types.PrincipalName
@@ -22,16 +22,16 @@ type cache struct {
 	tickets []credential
 }
 
-// credential is a ticket with what its client knows of it.
+// credential is a ticket with its client's data about it.
 type credential struct {
 	ticket    messages.Ticket
 	key       types.EncryptionKey
 	start     time.Time
 	end       time.Time
-	renewTill time.Time // zero where it can't be renewed
+	renewTill time.Time // zero if it can't be renewed
 }
 
-// cacheFile finds the file of a ticket cache. name is KRB5CCNAME, or what krb5.conf says where that is empty.
+// cacheFile finds the file of a ticket cache. name is KRB5CCNAME; if it is empty, krb5.conf decides.
 func cacheFile(name string, c *conf) (string, error) {
 	source := "KRB5CCNAME"
 	if name == "" {
@@ -69,7 +69,7 @@ func readCache(file string) (*cache, error) {
 
 var errCache = errors.New("damaged, or no ticket cache of version 3 or 4: run kinit again")
 
-// parseCache reads a cache file. Tickets that it can't use are left out: configuration entries, and other forms.
+// parseCache reads a cache file. It omits what it can't use: configuration entries, and other kinds of tickets.
 func parseCache(text []byte) (c *cache, err error) {
 	if len(text) < 4 || text[0] != 5 || text[1] != 3 && text[1] != 4 {
 		return nil, errCache
@@ -91,7 +91,7 @@ func parseCache(text []byte) (c *cache, err error) {
 	return c, nil
 }
 
-// cacheReader takes fields off a cache file. Once one is cut short all are empty.
+// cacheReader reads fields of a cache file. After a truncated field, all others are empty.
 type cacheReader struct {
 	rest  []byte
 	short bool
@@ -148,7 +148,7 @@ func (r *cacheReader) credential(version3 bool) (c credential, ok bool) {
 	_, realm := r.principal()
 	c.key.KeyType = int32(r.uint16())
 	if version3 {
-		r.uint16() // the type once more
+		r.uint16() // the type again
 	}
 	c.key.KeyValue = append([]byte(nil), r.data()...)
 	auth := r.time()
@@ -156,7 +156,7 @@ func (r *cacheReader) credential(version3 bool) (c credential, ok bool) {
 		c.start = auth
 	}
 	c.end, c.renewTill = r.time(), r.time()
-	r.bytes(1) // of use with a second ticket only
+	r.bytes(1) // only used with a second ticket
 	if r.uint32()&renewable == 0 {
 		c.renewTill = time.Time{}
 	}

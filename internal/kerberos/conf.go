@@ -13,24 +13,24 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
 
-// conf is what a login needs of krb5.conf.
+// conf is the part of krb5.conf that a login needs.
 type conf struct {
 	profile  *profile
 	realm    string // default_realm
 	lifetime time.Duration
 	skew     time.Duration
-	etypes   []int32           // that are permitted, the best first
-	answered map[string]string // by realm, the address of the KDC that answered last; who asks has the login's turn
+	etypes   []int32           // the permitted ones, the best first
+	answered map[string]string // by realm, the address of the KDC that answered last; the turn of the login guards it
 }
 
-// known are the encryption types that gokrb5 has and that tickets of today use, in the order of MIT's default.
+// known are the encryption types that gokrb5 supports and that current tickets use, in the order of MIT's default.
 var known = []int32{etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96,
 	etypeID.AES256_CTS_HMAC_SHA384_192, etypeID.AES128_CTS_HMAC_SHA256_128, etypeID.RC4_HMAC}
 
-// sessionTypes are those of known whose wrapped messages the connections can read: AES.
+// sessionTypes are the known types whose wrapped messages the connections can read: AES.
 var sessionTypes = known[:4]
 
-// readConf reads krb5.conf, or the files that KRB5_CONFIG names.
+// readConf reads krb5.conf, or the files named by KRB5_CONFIG.
 func readConf(paths string) (*conf, error) {
 	if paths == "" {
 		paths = "/etc/krb5.conf"
@@ -64,8 +64,8 @@ var families = map[string][]int32{
 	"default": known[:4],
 }
 
-// permitted reads permitted_enctypes: names, families, and those with a minus in front, which are taken away. Unknown
-// names are passed over. An empty list is all; one that leaves no type is an error.
+// permitted reads permitted_enctypes: names, families, and those after a minus, which are removed. Unknown names are
+// skipped. An empty list permits all types; a list that leaves no type is an error.
 func permitted(list string) ([]int32, error) {
 	if strings.Trim(list, ", \t") == "" {
 		return known, nil
@@ -89,8 +89,8 @@ func permitted(list string) ([]int32, error) {
 	return types, nil
 }
 
-// realmOf is the realm of a host by [domain_realm]: of its own name, else of the longest domain that is named; "" where
-// none is.
+// realmOf is the realm of a host according to [domain_realm]: that of its own name, or else of the longest listed domain;
+// "" if there is none.
 func (c *conf) realmOf(host string) string {
 	host = strings.ToLower(host)
 	if realm := c.profile.get("", "domain_realm", host); realm != "" {
@@ -109,7 +109,7 @@ func (c *conf) realmOf(host string) string {
 	return ""
 }
 
-// next is the realm to ask on the way from one realm to another: what [capaths] names, else the other one itself.
+// next is the realm to ask on the way from one realm to another: the one in [capaths], or else the other realm itself.
 func (c *conf) next(from, to string) string {
 	if via := c.profile.get("", "capaths", from, to); via != "" && via != "." {
 		return via
@@ -117,7 +117,7 @@ func (c *conf) next(from, to string) string {
 	return to
 }
 
-// kdcs are the addresses of a realm's KDCs: from krb5.conf, else from DNS.
+// kdcs are the addresses of a realm's KDCs: from krb5.conf, or else from DNS.
 func (c *conf) kdcs(realm string) []string {
 	var addrs []string
 	for _, kdc := range c.profile.all("realms", realm, "kdc") {
@@ -132,7 +132,7 @@ func (c *conf) kdcs(realm string) []string {
 	return addrs
 }
 
-// byDNS reports whether a realm's KDCs may be asked for by DNS.
+// byDNS reports whether a realm's KDCs may be looked up in DNS.
 func (c *conf) byDNS() bool { return truth(c.profile.get("true", "libdefaults", "dns_lookup_kdc")) }
 
 func truth(text string) bool {

@@ -67,7 +67,7 @@ a line of no sense
  }
 `
 
-// cryptoPolicy is what RHEL's krb5.conf.d/crypto-policies says.
+// cryptoPolicy is the content of RHEL's krb5.conf.d/crypto-policies.
 const cryptoPolicy = `[libdefaults]
 permitted_enctypes = aes256-cts-hmac-sha1-96 aes256-cts-hmac-sha384-192 camellia256-cts-cmac aes128-cts-hmac-sha1-96 aes128-cts-hmac-sha256-128 camellia128-cts-cmac
 `
@@ -111,7 +111,7 @@ func TestConfAsRHELShipsIt(t *testing.T) {
 	wantError(t, err, "KEYRING:persistent:0", "default_ccache_name of "+dir, "kinit -c FILE:")
 }
 
-// Debian's krb5.conf has realms of whole universities, and a closing brace after each.
+// TestConfAsDebianShipsIt: Debian's krb5.conf has the realms of many universities, and a closing brace after each.
 func TestConfAsDebianShipsIt(t *testing.T) {
 	dir := writeConf(t, map[string]string{"krb5.conf": `[libdefaults]
 	default_realm = LAB.TEST
@@ -256,7 +256,7 @@ func FuzzKeytab(f *testing.F) {
 	})
 }
 
-// FuzzReply reads what a KDC answers: none of it may bring the process down.
+// FuzzReply reads a KDC's answers: none of them may crash the process.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{0x7e, 0x30, 0x80}, []byte{0x6b, 0x20})
 	k := &keys{file: "x.keytab"}

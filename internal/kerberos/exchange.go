@@ -24,19 +24,19 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// client makes requests to KDCs in a principal's name.
+// client sends requests to KDCs in a principal's name.
 type client struct {
 	conf  *conf
 	name  types.PrincipalName
 	realm string
-	now   func() time.Time // the clock; tests set it wrong
+	now   func() time.Time // the clock; tests shift it
 }
 
 func granting(realm string) types.PrincipalName {
 	return types.PrincipalName{NameType: nametype.KRB_NT_SRV_INST, NameString: []string{"krbtgt", realm}}
 }
 
-// body is what requests for tickets begin with.
+// body is the common part of requests for tickets.
 func (c *client) body(realm string, server types.PrincipalName, etypes []int32) messages.KDCReqBody {
 	var nonce [4]byte
 	rand.Read(nonce[:])
@@ -53,7 +53,7 @@ func (c *client) body(realm string, server types.PrincipalName, etypes []int32) 
 	return b
 }
 
-// logIn gets a ticket-granting ticket by a key of the keytab (RFC 4120, 3.1).
+// logIn gets a ticket-granting ticket with a key of the keytab (RFC 4120, 3.1).
 func (c *client) logIn(ctx context.Context, k *keys) (credential, string, error) {
 	request := messages.ASReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_AS_REQ,
 		ReqBody: c.body(c.realm, granting(c.realm), c.loginTypes(k))}}
@@ -75,7 +75,7 @@ func (c *client) logIn(ctx context.Context, k *keys) (credential, string, error)
 	return cred, kdc, err
 }
 
-// loginTypes are the types of the keytab's keys and then those for the session.
+// loginTypes are the types of the keytab's keys, followed by those for the session.
 func (c *client) loginTypes(k *keys) []int32 {
 	var own, rest []int32
 	for _, t := range c.conf.etypes {
@@ -99,7 +99,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 	return c.conf.ask(ctx, c.realm, b)
 }
 
-// proof is the time, encrypted by the key of the type that the KDC names first.
+// proof is the time, encrypted with the key of the type that the KDC names first.
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.of(c.wanted(k, asked.EData))
 	if !ok {
@@ -118,7 +118,7 @@ func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, 
 	return types.PADataSequence{{PADataType: patype.PA_ENC_TIMESTAMP, PADataValue: value}}, err
 }
 
-// wanted is the first type that the KDC names (ETYPE-INFO2) of which there is a key; without names the first key's.
+// wanted is the first type named by the KDC (ETYPE-INFO2) for which there is a key; without names, the first key's.
 func (c *client) wanted(k *keys, data []byte) int32 {
 	var list types.PADataSequence
 	if parse(func() error { return list.Unmarshal(data) }) != nil {
@@ -163,7 +163,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	return c.checked(asked, r.KDCRepFields, part)
 }
 
-// errKey marks a key that is not the KDC's.
+// errKey marks a key that differs from the KDC's.
 var errKey = errcode.KerberosPassword.New("the keytab's key is not the KDC's")
 
 func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) (part messages.EncKDCRepPart, err error) {
@@ -176,7 +176,7 @@ func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) 
 	})
 }
 
-// checked makes sure that an answer is to what was asked (RFC 4120, 3.1.5 and 3.3.4).
+// checked checks that an answer matches the request (RFC 4120, 3.1.5 and 3.3.4).
 func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) (credential, error) {
 	if part.Nonce != asked.Nonce {
 		return credential{}, errors.New("the answer is to another request: its nonce is another one")
@@ -197,7 +197,7 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 	return cred, nil
 }
 
-// isOurs makes sure that a ticket is for the client who asks.
+// isOurs checks that a ticket is for the client who asks.
 func (c *client) isOurs(r messages.KDCRepFields) error {
 	switch {
 	case r.CRealm != c.realm:
@@ -208,8 +208,8 @@ func (c *client) isOurs(r messages.KDCRepFields) error {
 	return nil
 }
 
-// isAsked makes sure that a ticket is for the server that was asked for, and that the server's name, which is sent in
-// clear with the ticket, is the one that the KDC has encrypted.
+// isAsked checks that a ticket is for the server that was asked for, and that the server's name, which is sent in clear
+// with the ticket, is the one that the KDC has encrypted.
 func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) error {
 	switch {
 	case part.SRealm != asked.Realm:
@@ -227,14 +227,14 @@ func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.E
 }
 
 // leadsOn reports whether an answer is a ticket for the KDC of another realm, which is on the way to the server that was
-// asked for (RFC 4120, 3.3.3). Who asks for the ticket-granting ticket of the KDC's own realm wants no other.
+// asked for (RFC 4120, 3.3.3). A request for the ticket-granting ticket of the KDC's own realm accepts no other.
 func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
 	name := got.NameString
 	return len(name) == 2 && name[0] == "krbtgt" && name[1] != "" && name[1] != asked.Realm &&
 		!slices.Equal(asked.SName.NameString, granting(asked.Realm).NameString)
 }
 
-// ticket gets a ticket for a server by a ticket-granting one (RFC 4120, 3.3). renew asks for that one anew instead.
+// ticket gets a ticket for a server with a ticket-granting one (RFC 4120, 3.3). With renew it renews that one instead.
 func (c *client) ticket(ctx context.Context, by credential, realm string, server types.PrincipalName, renew bool) (credential, string, error) {
 	request := messages.TGSReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_TGS_REQ,
 		ReqBody: c.body(realm, server, c.sessionTypes())}}
@@ -298,7 +298,7 @@ func (c *client) sign(request *messages.TGSReq, by credential) error {
 }
 
 // request makes an AP-REQ (RFC 4120, 5.5.1). The authenticator has no sequence number: those of messages begin with 0.
-// An empty subkey is none.
+// An empty subkey means none.
 func (c *client) request(by credential, sum types.Checksum, subkey types.EncryptionKey) ([]byte, error) {
 	now := c.now().UTC()
 	auth := types.Authenticator{AVNO: iana.PVNO, CRealm: c.realm, CName: c.name, Cksum: sum,

@@ -10,7 +10,7 @@ import (
 
 func principal(parts ...string) types.PrincipalName { return types.PrincipalName{NameString: parts} }
 
-// answered is a client, what it asks for, and the answer of an honest KDC.
+// answered returns a client, its request, and the answer of an honest KDC.
 func answered(server types.PrincipalName) (*client, messages.KDCReqBody, messages.KDCRepFields, messages.EncKDCRepPart) {
 	now := time.Now()
 	c := &client{conf: &conf{}, name: principal("loader"), realm: "LAB.TEST", now: time.Now}
@@ -54,7 +54,7 @@ func TestAnswersToWhatWasNotAskedAreRefused(t *testing.T) {
 	}
 }
 
-// A KDC may lead on to another realm's KDC, but never from a login or a renewal.
+// TestAnswersMayLeadToOtherRealms: a KDC may refer to another realm's KDC, but never after a login or a renewal.
 func TestAnswersMayLeadToOtherRealms(t *testing.T) {
 	service := principal("hbase", "rs1.lab.test")
 	for _, test := range []struct {

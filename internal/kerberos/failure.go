@@ -13,10 +13,10 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 )
 
-// Error is why Kerberos gave no ticket.
+// Error says why Kerberos issued no ticket.
 type Error struct {
-	Principal string // who wants to be known, with the realm
-	Service   string // for what; "" while logging in
+	Principal string // the client, with the realm
+	Service   string // the service asked for; "" while logging in
 	Source    string // the keytab or the ticket cache
 	KDC       string // the address of the one that refused; "" if none was asked
 	Err       error  // the cause, and what to do
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// explain turns what a KDC answers into a cause and a cure.
+// explain turns a KDC's answer into a cause and a remedy.
 func explain(err error, now time.Time, k *keys) error {
 	var refused messages.KRBError
 	if errors.Is(err, errKey) {
@@ -57,7 +57,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// ErrorCode is the code of what a person must do.
+// ErrorCode is the code for what a person must do.
 func (r *refusal) ErrorCode() errcode.Code {
 	switch r.code {
 	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:
@@ -111,7 +111,7 @@ func cause(e messages.KRBError, now time.Time, k *keys) string {
 	return text
 }
 
-// skew tells whose clock is where.
+// skew compares the two clocks, in words.
 func skew(kdc, now time.Time) string {
 	difference := now.Sub(kdc).Round(time.Second)
 	if kdc.IsZero() || difference.Abs() < 2*time.Second {
@@ -125,7 +125,7 @@ func skew(kdc, now time.Time) string {
 		now.UTC().Format(time.RFC3339), difference.Abs(), way)
 }
 
-// etypeName is MIT's name of an encryption type.
+// etypeName is MIT's name for an encryption type.
 func etypeName(etype int32) string {
 	for _, name := range []string{"aes256-cts-hmac-sha1-96", "aes128-cts-hmac-sha1-96", "aes256-cts-hmac-sha384-192",
 		"aes128-cts-hmac-sha256-128", "arcfour-hmac", "camellia256-cts-cmac", "camellia128-cts-cmac", "des3-cbc-sha1-kd"} {

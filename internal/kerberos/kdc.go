@@ -21,14 +21,14 @@ import (
 // ErrNoKDC marks errors of KDCs that can't be reached now.
 var ErrNoKDC = errcode.KerberosNoKDC.New("no answer of any KDC")
 
-// maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have some 60 kB.
+// maxReply bounds an answer of a KDC, in bytes. Tickets of Active Directory with all groups have about 60 kB.
 const maxReply = 1 << 20
 
-// kdcTimeout is how long one KDC may take at most before the next is asked.
+// kdcTimeout is the longest time for one KDC before the next is asked.
 const kdcTimeout = 5 * time.Second
 
-// ask sends a request to the realm's KDCs, one after another until one answers, and first to the one that answered
-// last. It gives the address of the one that did. An answer may be a messages.KRBError.
+// ask sends a request to the realm's KDCs, one after another until one answers, beginning with the one that answered
+// last. It returns the address of the one that did. An answer may be a messages.KRBError.
 func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
 	addrs := c.kdcs(realm)
 	if len(addrs) == 0 && c.byDNS() {
@@ -57,7 +57,7 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 	return nil, strings.Join(addrs, ", "), fmt.Errorf("%w of realm %s: %s", ErrNoKDC, realm, strings.Join(failures, "; "))
 }
 
-// first moves an address to the front of those that have it.
+// first moves an address, if it is in the list, to the front.
 func first(addrs []string, addr string) []string {
 	i := slices.Index(addrs, addr)
 	if i <= 0 {
@@ -66,7 +66,7 @@ func first(addrs []string, addr string) []string {
 	return append([]string{addr}, slices.Delete(slices.Clone(addrs), i, i+1)...)
 }
 
-// timeoutShare is how long the next of some KDCs may take: each has its share of the time that is left.
+// timeoutShare is the time for the next of the remaining KDCs: each has its share of the time that is left.
 func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -75,7 +75,7 @@ func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	return min(kdcTimeout, time.Until(deadline)/time.Duration(kdcs))
 }
 
-// unavailable reports whether another KDC is to be asked (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
+// unavailable reports whether to ask another KDC (RFC 4120, 7.5.9: KDC_ERR_SVC_UNAVAILABLE).
 func unavailable(err error) bool {
 	var refused messages.KRBError
 	return errors.As(err, &refused) && refused.ErrorCode == errorcode.KDC_ERR_SVC_UNAVAILABLE
@@ -94,7 +94,7 @@ func lookUp(ctx context.Context, realm string) []string {
 	return addrs
 }
 
-// askOne asks a KDC by TCP, since tickets with many groups don't fit a datagram, and by UDP where it has no TCP.
+// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if it has no TCP.
 func askOne(ctx context.Context, addr string, patience time.Duration, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -180,8 +180,8 @@ func krbError(reply []byte) error {
 
 var errDamaged = errors.New("the answer can't be read")
 
-// parse calls what reads bytes of others. gokrb5 panics on some damaged ones. Its errors are not passed on, since some
-// hold the bytes.
+// parse calls a function that reads untrusted bytes. gokrb5 panics on some damaged ones. Its errors are not passed on, since
+// some contain the bytes.
 func parse(read func() error) (err error) {
 	defer func() {
 		if recover() != nil {

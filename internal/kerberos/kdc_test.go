@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/testcluster/kdc"
 )
 
-// fakeKDC answers each request by TCP with the same bytes, and none without any. It counts the requests.
+// fakeKDC answers each request by TCP with the same bytes, or not at all if reply is empty. It counts the requests.
 func fakeKDC(t *testing.T, addr string, reply []byte) (string, *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", addr)
@@ -43,7 +43,7 @@ func fakeKDC(t *testing.T, addr string, reply []byte) (string, *atomic.Int32) {
 	return listener.Addr().String(), count
 }
 
-// twoKDCs is a krb5.conf with a KDC before the real one.
+// twoKDCs is a krb5.conf with another KDC before the real one.
 func twoKDCs(t *testing.T, before string, k *kdc.KDC) string {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "krb5.conf")
@@ -52,7 +52,8 @@ func twoKDCs(t *testing.T, before string, k *kdc.KDC) string {
 	return conf
 }
 
-// A KDC that is silent or out of service is asked once, and then no more, as long as the next one answers.
+// TestTheKDCThatAnsweredIsAskedFirst: a KDC that is silent or out of service is asked once, and not again while the next one
+// answers.
 func TestTheKDCThatAnsweredIsAskedFirst(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	keytab := k.Principal(t, "loader", "+requires_preauth", "loader")
@@ -83,7 +84,8 @@ func TestTheKDCThatAnsweredIsAskedFirst(t *testing.T) {
 	}
 }
 
-// A ticket that is still valid and can't be renewed serves on, and the KDC is left in peace for a minute.
+// TestRenewalsThatFailAreNotRepeatedAtOnce: a ticket that is still valid but can't be renewed stays in use, and the KDC is not
+// asked again for a minute.
 func TestRenewalsThatFailAreNotRepeatedAtOnce(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	keytab := k.Principal(t, "loader", "", "loader")

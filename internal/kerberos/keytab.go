@@ -13,7 +13,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// keys are a principal's keys in a keytab: of each encryption type the newest.
+// keys are a principal's keys in a keytab: the newest of each encryption type.
 type keys struct {
 	file string
 	list []keyOf
@@ -24,7 +24,7 @@ type keyOf struct {
 	version uint32 // kvno
 }
 
-// readKeytab reads a principal's keys. A file that others may read is refused: who has it is the principal.
+// readKeytab reads a principal's keys. It refuses a file that others may read: whoever has it can act as the principal.
 func readKeytab(file, principal string) (*keys, error) {
 	text, err := readSecret(file)
 	if err != nil {
@@ -68,7 +68,7 @@ func readSecret(file string) ([]byte, error) {
 	return text, nil
 }
 
-// parseKeytab never panics: gokrb5 does on some damaged files.
+// parseKeytab never panics, although gokrb5 does on some damaged files.
 func parseKeytab(text []byte) (kt *keytab.Keytab, err error) {
 	defer func() {
 		if recover() != nil {
@@ -91,7 +91,7 @@ func principals(kt *keytab.Keytab) []string {
 	return slices.Compact(names)
 }
 
-// onlyPrincipal is the principal of a keytab that has one.
+// onlyPrincipal is the principal of a keytab that has just one.
 func onlyPrincipal(file string) (string, error) {
 	text, err := readSecret(file)
 	if err != nil {
@@ -118,7 +118,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// add keeps the newest key of each type that is known.
+// add keeps the newest key of each known type.
 func (k *keys) add(key keyOf) {
 	if !slices.Contains(known, key.key.KeyType) {
 		return
@@ -143,7 +143,7 @@ func (k *keys) of(etype int32) (keyOf, bool) {
 	return keyOf{}, false
 }
 
-// versions tells the numbers of the keys, for messages.
+// versions lists the numbers of the keys, for messages.
 func (k *keys) versions() string {
 	var numbers []string
 	for _, key := range k.list {

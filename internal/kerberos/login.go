@@ -1,7 +1,7 @@
 // Package kerberos logs in from a keytab or a ticket cache and gets tickets for services.
 //
-// It reads krb5.conf and talks to the KDC by itself, with the messages and the cryptography of gokrb5, because the
-// reasons why Kerberos refuses must reach the user: every error names the principal, the service, the KDC and the cause.
+// It reads krb5.conf and talks to the KDC itself, with the messages and the cryptography of gokrb5, because the reasons why
+// Kerberos refuses must reach the user: every error names the principal, the service, the KDC and the cause.
 // No key, ticket or token is ever part of an error or a text.
 package kerberos
 
@@ -19,7 +19,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Config says who logs in and how.
+// Config is who logs in and how.
 type Config struct {
 	Principal string // "" : the cache's own, or the only one of the keytab; without a realm: of default_realm
 	Keytab    string // a file; "" : the ticket cache is used
@@ -34,13 +34,13 @@ type Login struct {
 	short   string
 	keytab  string // one of the two
 	cache   string
-	turn    chan struct{}         // held by the one who talks to the KDC and uses what follows
-	granted map[string]credential // the ticket-granting tickets by realm, ours among them
+	turn    chan struct{}         // held by the goroutine that talks to the KDC and uses the fields below
+	granted map[string]credential // the ticket-granting tickets by realm, including our own
 	tickets map[string]credential // by service
-	again   map[string]time.Time  // by service, "" for our ticket-granting one: not to be renewed before
+	again   map[string]time.Time  // by service, "" for our ticket-granting one: the time before which it is not renewed
 }
 
-// Open logs in. It asks the KDC where a keytab is used; a ticket cache must have a ticket that is valid now.
+// Open logs in. With a keytab it asks the KDC; a ticket cache must have a ticket that is valid now.
 func Open(ctx context.Context, c Config) (*Login, error) { return open(ctx, c, time.Now) }
 
 func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
@@ -113,7 +113,7 @@ func (l *Login) openCache(c Config) (err error) {
 	return err
 }
 
-// CheckPrincipal fails where a text is no principal: NAME, NAME/INSTANCE, or either with @REALM.
+// CheckPrincipal fails if a text is no principal: NAME, NAME/INSTANCE, or either with @REALM.
 func CheckPrincipal(text string) error {
 	_, _, err := (&conf{realm: "REALM"}).parsePrincipal(text)
 	return err
@@ -139,17 +139,17 @@ func (c *client) principal() string { return c.name.PrincipalNameString() + "@" 
 // Principal is the full name, user@REALM.
 func (l *Login) Principal() string { return l.client.principal() }
 
-// String names the principal and the source only.
+// String names only the principal and the source.
 func (l Login) String() string { return l.Principal() + " with " + l.Source() }
 
 // GoString is String: keys don't get into logs by %#v either.
 func (l Login) GoString() string { return l.String() }
 
-// Short is the name that HDFS and HBase know the principal by, and that owns its files: by the default rule its first
-// part.
+// Short is the principal's name in HDFS and HBase, which owns its files: by the default rule the first part of the
+// principal.
 func (l *Login) Short() string { return l.short }
 
-// Source says where the login comes from: a keytab or a ticket cache, with its file's name.
+// Source is the source of the login: a keytab or a ticket cache, with its file's name.
 func (l *Login) Source() string {
 	if l.keytab != "" {
 		return "keytab " + l.keytab
@@ -161,7 +161,7 @@ func (l *Login) Source() string {
 func (l *Login) File() string { return l.keytab + l.cache }
 
 // Expiry is when the last ticket that this login can get without a person's help ends; zero for a keytab, which logs in
-// anew when it must.
+// again when necessary.
 func (l *Login) Expiry() time.Time {
 	if l.keytab != "" {
 		return time.Time{}
@@ -179,7 +179,7 @@ func (l *Login) failed(service, kdc string, err error) error {
 	return &Error{Principal: l.Principal(), Service: service, Source: l.Source(), KDC: kdc, Err: err}
 }
 
-// take waits for the turn.
+// take waits for the turn to talk to the KDC.
 func (l *Login) take(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -189,14 +189,14 @@ func (l *Login) take(ctx context.Context) error {
 	}
 }
 
-// fresh reports whether a ticket serves for a while yet. A sixth of its life is left for getting another one.
+// fresh reports whether a ticket will serve for a while. The last sixth of its life is left for getting another one.
 func (l *Login) fresh(c credential) bool {
 	return l.client.now().Add(c.end.Sub(c.start) / 6).Before(c.end)
 }
 
 func (l *Login) valid(c credential) bool { return l.client.now().Before(c.end) }
 
-// own is the ticket-granting ticket of our realm.
+// own returns the ticket-granting ticket of our realm.
 func (l *Login) own(ctx context.Context) (credential, error) {
 	if err := l.take(ctx); err != nil {
 		return credential{}, l.failed("", "", err)
@@ -205,12 +205,12 @@ func (l *Login) own(ctx context.Context) (credential, error) {
 	return l.ownLocked(ctx)
 }
 
-// renewalPause is how long a ticket that is still valid serves on after it could not be renewed, before that is tried
-// again: else each connection would wait for a KDC that is away.
+// renewalPause is how long a ticket that is still valid stays in use after a failed renewal, before the next attempt:
+// otherwise each connection would wait for a KDC that is down.
 const renewalPause = time.Minute
 
-// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails the old one serves to its end. While the
-// old one is valid, get has a part of the caller's time only: the connection that wants the ticket needs the rest.
+// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails, the old one serves to its
+// end. While the old one is valid, get has only part of the caller's time: the connection that wants the ticket needs the rest.
 func (l *Login) renewed(ctx context.Context, service string, old credential, get func(context.Context) (credential, error)) (credential, error) {
 	valid := l.valid(old)
 	if l.fresh(old) || valid && l.client.now().Before(l.again[service]) {
@@ -231,7 +231,7 @@ func (l *Login) renewed(ctx context.Context, service string, old credential, get
 	return old, nil
 }
 
-// ownLocked gets a new ticket where the old one is about to end.
+// ownLocked gets a new ticket if the old one is about to end.
 func (l *Login) ownLocked(ctx context.Context) (credential, error) {
 	old := l.granted[l.client.realm]
 	return l.renewed(ctx, "", old, func(ctx context.Context) (credential, error) {
@@ -241,13 +241,13 @@ func (l *Login) ownLocked(ctx context.Context) (credential, error) {
 		}
 		cred, err := get(ctx, old)
 		if err == nil {
-			l.granted = map[string]credential{l.client.realm: cred} // those of other realms were got by the old one
+			l.granted = map[string]credential{l.client.realm: cred} // those of other realms were obtained with the old one
 		}
 		return cred, err
 	})
 }
 
-// byKeytab logs in. The file is read anew, since it may have been exchanged.
+// byKeytab logs in. It reads the file again, since it may have been replaced.
 func (l *Login) byKeytab(ctx context.Context, _ credential) (credential, error) {
 	k, err := readKeytab(l.keytab, l.Principal())
 	if err != nil {
@@ -260,7 +260,7 @@ func (l *Login) byKeytab(ctx context.Context, _ credential) (credential, error) 
 	return cred, nil
 }
 
-// byCache takes the cache's ticket, which kinit may have put there meanwhile, else renews the old one.
+// byCache uses the cache's ticket, if kinit has put a new one there, or else renews the old one.
 func (l *Login) byCache(ctx context.Context, old credential) (credential, error) {
 	file, err := readCache(l.cache)
 	if err != nil {
@@ -298,8 +298,8 @@ func (l *Login) renew(ctx context.Context, cred credential) (credential, error) 
 	return renewed, nil
 }
 
-// Ticket returns a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are kept and got anew before they
-// end, so that it may be called for every connection.
+// Ticket returns a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are cached and replaced before they
+// end, so it may be called for every connection.
 func (l *Login) Ticket(ctx context.Context, service string) (*Ticket, error) {
 	if err := l.take(ctx); err != nil {
 		return nil, l.failed(service, "", err)
@@ -319,7 +319,7 @@ func (l *Login) Ticket(ctx context.Context, service string) (*Ticket, error) {
 const maxHops = 10
 
 // get asks our KDC and, on the way to a service of another realm, those of the realms between (RFC 4120, 3.3.1). A KDC
-// that knows better answers with a ticket for another realm, whose KDC is asked next.
+// may instead refer to another realm with a ticket, and that realm's KDC is asked next.
 func (l *Login) get(ctx context.Context, service string) (credential, error) {
 	name, target, err := l.serviceName(service)
 	if err != nil {
@@ -360,7 +360,7 @@ func (l *Login) explain(err error, realm, target string) error {
 	return err
 }
 
-// serviceName is a service's name and realm: what it says, else [domain_realm] of its host, else ours.
+// serviceName is a service's name and realm: the one in the name, or else [domain_realm] of its host, or else ours.
 func (l *Login) serviceName(service string) (types.PrincipalName, string, error) {
 	text, realm, ok := strings.Cut(service, "@")
 	parts := strings.Split(text, "/")

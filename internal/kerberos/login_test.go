@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wantError fails unless an error has all parts, and nothing that looks like a key.
+// wantError requires an error with all parts, and without anything that looks like a key.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -212,7 +212,7 @@ func TestLoginByCache(t *testing.T) {
 	}
 }
 
-// A login outlives its tickets: by the keytab, by renewal, and by a cache that was filled again.
+// TestTicketsAreRenewed: a login outlives its tickets: with the keytab, by renewal, and with a cache that was filled again.
 func TestTicketsAreRenewed(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	ctx := t.Context()
@@ -247,7 +247,7 @@ func TestTicketsAreRenewed(t *testing.T) {
 	}
 }
 
-// While the KDC is away, tickets serve to their end, and then the error says so.
+// TestKDCGoesAway: while the KDC is down, tickets serve to their end; after that the error says so.
 func TestKDCGoesAway(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	ctx := t.Context()
@@ -268,7 +268,7 @@ func TestKDCGoesAway(t *testing.T) {
 	wantError(t, err, "no answer of any KDC of realm LAB.TEST")
 }
 
-// A keytab that is revoked in mid-run is named; a new one in its place is used.
+// TestKeytabIsExchanged: the error names a keytab that is revoked during a run; a new one in its place is used.
 func TestKeytabIsExchanged(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	ctx := t.Context()

@@ -9,12 +9,12 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// rule is one of hadoop.security.auth_to_local (org.apache.hadoop.security.authentication.util.KerberosName.Rule).
+// rule is a rule of hadoop.security.auth_to_local (org.apache.hadoop.security.authentication.util.KerberosName.Rule).
 type rule struct {
 	byDefault bool           // the first part of principals of the default realm
-	parts     int            // of the principals that it is for
+	parts     int            // number of parts of the principals to which it applies
 	format    string         // $0 is the realm, $1 and $2 the parts
-	match     *regexp.Regexp // what the whole of the formatted text must match; nil: anything does
+	match     *regexp.Regexp // what the whole formatted text must match; nil: any text
 	from      *regexp.Regexp // nil: nothing is replaced
 	to        string
 	all       bool // replace more than the first
@@ -62,12 +62,12 @@ func newRule(m []string) (r rule, err error) {
 	return r, err
 }
 
-// javaReplacement turns Java's $1 into Go's ${1}.
+// javaReplacement converts Java's $1 to Go's ${1}.
 func javaReplacement(text string) string {
 	return regexp.MustCompile(`\$(\d)`).ReplaceAllString(text, `$${$1}`)
 }
 
-// shortName is the name that HDFS knows a principal by.
+// shortName is a principal's name in HDFS.
 func shortName(rules []rule, parts []string, realm, defaultRealm string) (string, error) {
 	for _, r := range rules {
 		if short, ok := r.apply(parts, realm, defaultRealm); ok {

@@ -13,8 +13,8 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// profile is what krb5.conf says: relations, each under the names of its section and subsections. It follows MIT's
-// prof_parse.c, but skips lines that it does not understand: programs and distributions add to these files.
+// profile is the content of krb5.conf: relations, each under the names of its section and subsections. It follows MIT's
+// prof_parse.c, but skips lines that it does not understand: programs and distributions extend these files.
 type profile struct {
 	relations []relation
 	files     []string // that were read
@@ -29,7 +29,7 @@ type relation struct {
 // maxIncludes bounds how deep files include files.
 const maxIncludes = 10
 
-// readProfile reads the files of KRB5_CONFIG, with colons between them. Of several, those that exist are read.
+// readProfile reads the files of KRB5_CONFIG, which are separated by colons. Of several files, those that exist are read.
 func readProfile(paths string) (*profile, error) {
 	p := &profile{}
 	var missing error
@@ -93,7 +93,7 @@ func (p *profile) parse(file, text string, depth int) error {
 	return nil
 }
 
-// relation reads NAME = VALUE or NAME = {. It gives the path of what follows, and the name where its brace may follow.
+// relation reads NAME = VALUE or NAME = {. It returns the path for the next lines, and the name if its brace may follow.
 func (p *profile) relation(path []string, line string) ([]string, string) {
 	name, value, ok := strings.Cut(line, "=")
 	if !ok || len(path) == 0 {
@@ -120,7 +120,7 @@ func unquoted(value string) string {
 	return value
 }
 
-// included are the files of a folder that count: names of letters, digits, dashes and underscores, or ending in .conf.
+// included matches the files of a folder that are read: names of letters, digits, dashes and underscores, or ending in .conf.
 var included = regexp.MustCompile(`^([A-Za-z0-9_-]+|[^.].*\.conf)$`)
 
 func (p *profile) include(word, path string, depth int) error {

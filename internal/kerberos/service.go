@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// ServicePrincipal makes the principal of a server out of a property such as hbase.regionserver.kerberos.principal:
+// ServicePrincipal makes the principal of a server from a property such as hbase.regionserver.kerberos.principal:
 // _HOST, as the whole second part, is the server's own host in lower case (SecurityUtil.getServerPrincipal). host may
 // have a port.
 func ServicePrincipal(pattern, host string) (string, error) {

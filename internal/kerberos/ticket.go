@@ -15,7 +15,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Ticket is a ticket for one service and the key that goes with it. Neither is ever printed.
+// Ticket is a ticket for one service and its key. Neither is ever printed.
 type Ticket struct {
 	client     *client
 	service    string // name@REALM
@@ -25,22 +25,22 @@ type Ticket struct {
 // Service is the service's principal, with its realm.
 func (t *Ticket) Service() string { return t.service }
 
-// Expiry is when the ticket ends. What was opened with it stays open.
+// Expiry is when the ticket ends. Connections that were opened with it stay open.
 func (t *Ticket) Expiry() time.Time { return t.credential.end }
 
-// String names the service only.
+// String names only the service.
 func (t Ticket) String() string { return "ticket for " + t.service }
 
 // GoString is String: keys don't get into logs by %#v either.
 func (t Ticket) GoString() string { return t.String() }
 
-// contextFlags ask for what a connection may be protected by, and for numbered tokens; not for an answer to the request,
-// since the server proves itself by what it signs next.
+// contextFlags ask for the possible protections of a connection, and for numbered tokens; not for an answer to the request,
+// since the server proves its identity by what it signs next.
 const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence
 
-// Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection, and the key that protects both directions
-// of it: the initiator's subkey, which is random and of the session key's type. All connections of a ticket share its
-// session key, so that under that key the answers of one would pass for those of another.
+// Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection, and the key that protects both of its
+// directions: the initiator's subkey, which is random and of the session key's type. All connections of a ticket share its
+// session key, so with that key the answers on one connection would be valid on another.
 func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 	failed := func(err error) ([]byte, types.EncryptionKey, error) {
 		return nil, types.EncryptionKey{}, &Error{t.client.principal(), t.service, "its ticket", "", err}
@@ -48,7 +48,7 @@ func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 	if key, err = randomLike(t.credential.key); err != nil {
 		return failed(err)
 	}
-	sum := make([]byte, 24) // RFC 4121, 4.1.1: the length of the bindings, 16 bytes of none, flags
+	sum := make([]byte, 24) // RFC 4121, 4.1.1: the length of the bindings, 16 zero bytes for no bindings, flags
 	binary.LittleEndian.PutUint32(sum, 16)
 	binary.LittleEndian.PutUint32(sum[20:], contextFlags)
 	request, err := t.client.request(t.credential, types.Checksum{CksumType: chksumtype.GSSAPI, Checksum: sum}, key)
@@ -62,7 +62,7 @@ func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 	return asn1tools.AddASNAppTag(append(append(oid, 1, 0), request...), 0), key, nil
 }
 
-// randomLike makes a key of another's type and size. Any bytes are one for AES (RFC 3962, 4; RFC 8009, 3).
+// randomLike makes a key with another's type and size. Any bytes are a valid key for AES (RFC 3962, 4; RFC 8009, 3).
 func randomLike(key types.EncryptionKey) (types.EncryptionKey, error) {
 	if !slices.Contains(sessionTypes, key.KeyType) {
 		return types.EncryptionKey{}, errcode.KerberosEncryption.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))

@@ -1,5 +1,5 @@
-// Package lex cuts the texts of a job file's two languages, row keys and filters: names, names in backticks, and literals
-// in quotes are written alike in both. What else is a token, each language says itself.
+// Package lex splits text of a job file's two languages, row keys and filters, into tokens. Names, names in backticks, and
+// literals in quotes have the same form in both. Each language defines its other tokens itself.
 package lex
 
 import (
@@ -11,20 +11,20 @@ import (
 	"bulkload/cell"
 )
 
-// Lexer is a text and how far it is cut.
+// Lexer is a text and the position reached in it.
 type Lexer struct {
 	Text string
 	Pos  int // in bytes
 }
 
-// Fail is an error at a byte offset, which it gives as a column, in characters from 1. It is UTF-8, also where the text is
-// not.
+// Fail is an error at a byte offset. It shows the offset as a column, in characters from 1. The error is UTF-8, even if the
+// text is not.
 func (l *Lexer) Fail(at int, format string, args ...any) error {
 	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
 	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)
 }
 
-// SkipSpace continues to the next token, and reports whether there is one.
+// SkipSpace moves to the next token, and reports whether there is one.
 func (l *Lexer) SkipSpace() bool {
 	for l.Pos < len(l.Text) && strings.IndexByte(" \t\r\n", l.Text[l.Pos]) >= 0 {
 		l.Pos++
@@ -32,7 +32,7 @@ func (l *Lexer) SkipSpace() bool {
 	return l.Pos < len(l.Text)
 }
 
-// Run cuts the characters that belong together.
+// Run reads the characters that belong together.
 func (l *Lexer) Run(belongs func(rune) bool) string {
 	start := l.Pos
 	for l.Pos < len(l.Text) {
@@ -45,7 +45,7 @@ func (l *Lexer) Run(belongs func(rune) bool) string {
 	return l.Text[start:l.Pos]
 }
 
-// Name cuts a column's name or a word of the language.
+// Name reads a column's name or a word of the language.
 func (l *Lexer) Name() (string, error) {
 	if first, _ := utf8.DecodeRuneInString(l.Text[l.Pos:]); !isNameStart(first) {
 		return "", l.Fail(l.Pos, "unexpected character %q", first)
@@ -55,10 +55,10 @@ func (l *Lexer) Name() (string, error) {
 
 func isNameStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 
-// IsNamePart reports whether a name may continue with a character. Oracle's names have $ and # in them.
+// IsNamePart reports whether a name may contain a character after its first. Oracle's names may contain $ and #.
 func IsNamePart(r rune) bool { return isNameStart(r) || unicode.IsDigit(r) || r == '$' || r == '#' }
 
-// Backticked cuts a name in backticks, and gives it without them.
+// Backticked reads a name in backticks, and returns it without them.
 func (l *Lexer) Backticked() (string, error) {
 	start := l.Pos
 	n := strings.IndexByte(l.Text[start+1:], '`')
@@ -72,7 +72,7 @@ func (l *Lexer) Backticked() (string, error) {
 	return l.Text[start+1 : l.Pos-1], nil
 }
 
-// Quoted cuts a text in single or double quotes, in which a backslash escapes, and gives what it means.
+// Quoted reads a text in single or double quotes, in which a backslash escapes, and returns its meaning.
 func (l *Lexer) Quoted() (string, error) {
 	start, quote := l.Pos, l.Text[l.Pos]
 	var value []byte
@@ -95,7 +95,7 @@ func (l *Lexer) Quoted() (string, error) {
 	return "", l.Fail(start, "the quote %c is not closed", quote)
 }
 
-// escape reads what follows a backslash: its byte and how much text it takes; 0 if it is no escape.
+// escape reads what follows a backslash. It returns its byte and its length in the text; 0 if it is no escape.
 func escape(rest string) (value byte, size int) {
 	if rest == "" {
 		return 0, 0
@@ -113,7 +113,7 @@ func escape(rest string) (value byte, size int) {
 	return byte(high<<4 | low), 3
 }
 
-// Shown is a text as an error shows it, readable whatever is in it: at most 200 bytes of it, in quotes.
+// Shown is a text as an error shows it, readable whatever it contains: at most 200 bytes, in quotes.
 func Shown(text string) string {
 	const most = 200
 	if len(text) > most {

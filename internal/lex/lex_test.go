@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestErrorsAreUTF8: what is wrong with a text that is not UTF-8 is said in UTF-8.
+// TestErrorsAreUTF8: an error about a text that is not UTF-8 is UTF-8.
 func TestErrorsAreUTF8(t *testing.T) {
 	l := Lexer{Text: "a \xff\xfe", Pos: 2}
 	if err := l.Fail(2, "unexpected %s", l.Text[2:]); !utf8.ValidString(err.Error()) || !strings.HasPrefix(err.Error(), "character 3: ") {

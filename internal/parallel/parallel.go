@@ -1,7 +1,7 @@
-// Package parallel shares work out to goroutines.
+// Package parallel divides work among goroutines.
 package parallel
 
 import "runtime"
 
-// Workers is how many goroutines compute in parallel.
+// Workers is the number of goroutines that compute in parallel.
 func Workers() int { return runtime.GOMAXPROCS(0) }

@@ -1,4 +1,4 @@
-// Package peer holds the Spark job that bulkload replaces, to be measured beside it: java/Peer.java, run in one JVM with
+// Package peer holds the Spark job that bulkload replaces, to compare the two: java/Peer.java, run in one JVM with
 // the test cluster's HBase and HDFS. Nothing of it is in the bulkload binary. See its folder compare for the program
 // that `make bench` runs.
 package peer

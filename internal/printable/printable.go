@@ -1,4 +1,4 @@
-// Package printable writes bytes as text in the notation of the HBase shell, and reads it.
+// Package printable formats bytes as text in the notation of the HBase shell, and parses it.
 package printable
 
 import (
@@ -9,10 +9,10 @@ import (
 	"bulkload/cell"
 )
 
-// Bytes writes bytes as HBase's shell does, see cell.Printable.
+// Bytes formats bytes as HBase's shell does, see cell.Printable.
 func Bytes(b []byte) string { return cell.Printable(b) }
 
-// Parse reads what Bytes writes (Bytes.toBytesBinary); bytes above ASCII may be as they are.
+// Parse parses the notation of Bytes (Bytes.toBytesBinary); bytes above ASCII may be unescaped.
 func Parse(text string) ([]byte, error) {
 	var out bytes.Buffer
 	for i := 0; i < len(text); i++ {
@@ -33,7 +33,7 @@ func Parse(text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// All writes each of a list.
+// All formats each element of a list.
 func All(all [][]byte) []string {
 	out := make([]string, len(all))
 	for i, b := range all {

@@ -1,4 +1,4 @@
-// Package program says which program this is.
+// Package program identifies the running program.
 package program
 
 import (
@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// Hash is that of the executable, in hex.
+// Hash is the hash of the executable, in hex.
 var Hash = sync.OnceValues(func() (string, error) {
-	f, err := os.Open("/proc/self/exe") // which is this program still where a new one was installed
+	f, err := os.Open("/proc/self/exe") // which is still this program after a new one was installed
 	if err != nil {
 		return "", fmt.Errorf("look which program this is: %w", err)
 	}

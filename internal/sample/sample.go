@@ -1,5 +1,5 @@
-// Package sample makes rows such as the check and opinion tables hold: exports to try and test the program with. The
-// same options give the same bytes, everywhere and always.
+// Package sample makes rows like those of the check and opinion tables: exports to try and test the program with. The
+// same options always produce the same bytes.
 package sample
 
 //go:generate go run ./generate -rows 1500 -seed 1 -first-key A208849559 -o ../../jobs/examples/testdata/check/2026-11-20/part-m-00000
@@ -28,32 +28,32 @@ var OpinionColumns = []string{
 	"id", "apply_no", "node_code", "conclusion", "opinion", "created_at", "operator", "status",
 }
 
-// Delimiters of the exports where Options names none.
+// The delimiters of the exports, unless Options names others.
 const (
 	FieldDelimiter  = "\x01"
 	RecordDelimiter = "\x10"
 )
 
-// Options say what to make.
+// Options describe the rows to make.
 type Options struct {
 	Rows int
-	// Seed picks the content. Rows of different seeds below 2^16 never share an id, so that each can be one night's batch.
+	// Seed selects the content. Rows of different seeds below 2^16 never share an id, so that each can be one night's batch.
 	Seed uint64
-	// FieldDelimiter and RecordDelimiter are written between columns and after records; "" is the package's own.
+	// FieldDelimiter and RecordDelimiter are written between columns and after records; "" is the default.
 	FieldDelimiter, RecordDelimiter string
-	// FirstKey is the check_id of the first rows; "" leaves it to the seed.
+	// FirstKey is the check_id of the first rows; "" lets the seed choose it.
 	FirstKey string
 	// Null is the text of a null; "" makes none.
 	Null string
-	// KeyRows is how many rows share a key at most; 0 is 12.
+	// KeyRows is the most rows that share a key; 0 is 12.
 	KeyRows int
-	// FirstKeyRows is how many rows FirstKey has; 0 leaves it to the seed. A million make one query key very large.
+	// FirstKeyRows is the number of FirstKey's rows; 0 lets the seed choose it. A million make one query key very large.
 	FirstKeyRows int
-	// Skew is how many percent of the keys, beside those that have it by chance, have the salt HotSalt.
+	// Skew is the percentage of the keys that get the salt HotSalt, besides those that have it by chance.
 	Skew int
 }
 
-// HotSalt is salt(key, 10) of most keys where Options.Skew asks for it.
+// HotSalt is salt(key, 10) of most keys if Options.Skew is set.
 const HotSalt = '7'
 
 // Check writes rows of the check table.
@@ -69,8 +69,8 @@ type rows struct {
 	out     *bufio.Writer
 	guids   guids
 	key     string
-	left    int    // rows still to come of the key
-	row     []byte // the one being made
+	left    int    // rows of the key that are not made yet
+	row     []byte // the current one
 }
 
 func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
@@ -106,7 +106,7 @@ func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
 	return nil
 }
 
-// nextKey moves on to another application when the last one has all its rows.
+// nextKey changes to another application when the last one has all its rows.
 func (r *rows) nextKey() {
 	if r.left == 0 {
 		r.key = r.newKey()
@@ -119,7 +119,7 @@ func (r *rows) nextKey() {
 	r.left--
 }
 
-// newKey has 4 digits to 11: numbers of all ages, the old ones short.
+// newKey has 4 to 11 digits: numbers of all ages, of which the old ones are short.
 func (r *rows) newKey() string { return "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8)) }
 
 // salt is salt(key, 10) of an ASCII key: the last digit of Java's String.hashCode.
@@ -140,8 +140,8 @@ func pad(n, width int) string {
 	return s
 }
 
-// guids counts as SYS_GUID of an Oracle server process does: 16 bytes, of which only some in the middle change from one
-// row to the next, the rest being the host and the process.
+// guids counts like SYS_GUID of an Oracle server process: 16 bytes, of which only some in the middle change from one row to
+// the next, since the others identify the host and the process.
 type guids struct {
 	head, tail [6]byte
 	counter    uint32
@@ -152,7 +152,7 @@ func newGUIDs(r *rand.Rand, seed, table uint64) guids {
 	for i := range g.head {
 		g.head[i], g.tail[i] = byte(r.Uint32()), byte(r.Uint32())
 	}
-	// The seed itself is in the id, so that two seeds' ids differ for certain.
+	// The seed itself is in the id, so that the ids of two seeds always differ.
 	binary.BigEndian.PutUint16(g.head[:], uint16(seed))
 	g.tail[5] = byte(table)
 	g.counter = r.Uint32()

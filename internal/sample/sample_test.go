@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 		if run++; row[1] != last {
 			run, last = 1, row[1]
 		}
-		if run > 24 { // twice 12: two groups of one key may meet
+		if run > 24 { // twice 12: two groups of one key may be adjacent
 			t.Fatalf("%d rows of %s", run, last)
 		}
 		whole := strings.Join(row, "")
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// SYS_GUID of one session counts in the middle: head and tail stay.
+// TestGUIDsCountInTheMiddle: SYS_GUID of one session counts in the middle; its start and end stay the same.
 func TestGUIDsCountInTheMiddle(t *testing.T) {
 	table := rowsOf(t, Check, Options{Rows: 3, Seed: 1})
 	a, b := table[0][0], table[1][0]
@@ -116,7 +116,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// The shipped example is what the go:generate lines make.
+// TestShippedExample: the shipped example is what the go:generate lines make.
 func TestShippedExample(t *testing.T) {
 	for name, c := range map[string]struct {
 		write func(io.Writer, Options) error
@@ -183,7 +183,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// The values are of known hash codes: "a" is 97, "hello" 99162322, "polygenelubricants" -2147483648.
+// TestSalt: the values have known hash codes: "a" is 97, "hello" 99162322, "polygenelubricants" -2147483648.
 func TestSalt(t *testing.T) {
 	for key, want := range map[string]byte{"": '0', "a": '7', "hello": '2', "polygenelubricants": '8'} {
 		if got := salt(key); got != want {

@@ -54,7 +54,7 @@ func (r *rows) opinion() {
 // id begins a row.
 func (r *rows) id() { r.row = r.guids.append(r.row) }
 
-// text adds a column to a row that has begun.
+// text adds a column to the current row.
 func (r *rows) text(s string) {
 	r.row = append(r.row, r.options.FieldDelimiter...)
 	r.row = append(r.row, s...)
@@ -64,7 +64,7 @@ func (r *rows) end() { r.row = append(r.row, r.options.RecordDelimiter...) }
 
 func (r *rows) pick(from []string) string { return from[r.IntN(len(from))] }
 
-// timestamp is an Oracle DATE as Sqoop writes it (java.sql.Timestamp.toString).
+// timestamp is an Oracle DATE as written by Sqoop (java.sql.Timestamp.toString).
 func (r *rows) timestamp() string {
 	return fmt.Sprintf("20%02d-%02d-%02d %02d:%02d:%02d.0", 10+r.IntN(17), 1+r.IntN(12), 1+r.IntN(28), r.IntN(24), r.IntN(60), r.IntN(60))
 }
@@ -79,7 +79,7 @@ func (r *rows) operator() string {
 	return "u" + strconv.Itoa(r.IntN(500))
 }
 
-// prose is text of at least n bytes, with line breaks here and there.
+// prose is text of at least n bytes, with occasional line breaks.
 func (r *rows) prose(n int) string {
 	var b strings.Builder
 	for b.Len() < n {

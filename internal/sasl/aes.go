@@ -21,14 +21,14 @@ import (
 )
 
 // sealer encrypts and checks with one session key for one key usage: AES in CBC mode with ciphertext stealing and a
-// HMAC, as RFC 3962 (SHA-1) and RFC 8009 (SHA-2) say. gokrb5 derives the keys; it would derive them anew and copy the
-// bytes several times for each message. It serves no concurrent use.
+// HMAC, according to RFC 3962 (SHA-1) and RFC 8009 (SHA-2). gokrb5 only derives the keys: for each message it would derive
+// them again, and copy the bytes several times. It is not safe for concurrent use.
 type sealer struct {
 	block    cipher.Block
-	sealed   hash.Hash // keyed for what is encrypted
-	signed   hash.Hash // keyed for what is only checked
+	sealed   hash.Hash // with the key for encrypted messages
+	signed   hash.Hash // with the key for messages that are only signed
 	macSize  int
-	macLater bool // RFC 8009: the HMAC is of the ciphertext
+	macLater bool // RFC 8009: the HMAC covers the ciphertext
 	sum      []byte
 }
 
@@ -38,8 +38,8 @@ type suite struct {
 	macLater bool
 }
 
-// suites are the encryption types whose messages look as RFC 4121 says. Older ones, RC4 among them, have messages of
-// their own (RFC 4757), which servers of today don't use.
+// suites are the encryption types whose messages have the form of RFC 4121. Older ones, such as RC4, have their own messages
+// (RFC 4757), which current servers don't use.
 var suites = map[int32]suite{
 	etypeID.AES128_CTS_HMAC_SHA1_96:    {sha1.New, 12, false},
 	etypeID.AES256_CTS_HMAC_SHA1_96:    {sha1.New, 12, false},
@@ -69,7 +69,7 @@ func newSealer(key types.EncryptionKey, usage uint32) (*sealer, error) {
 	return &sealer{block, hmac.New(s.hash, keys[1]), hmac.New(s.hash, keys[2]), s.macSize, s.macLater, nil}, nil
 }
 
-// mac is the HMAC, cut to its size, of parts in a row. It is valid until the next call.
+// mac is the HMAC of consecutive parts, cut to its size. It is valid until the next call.
 func (s *sealer) mac(h hash.Hash, parts ...[]byte) []byte {
 	h.Reset()
 	for _, p := range parts {
@@ -79,12 +79,12 @@ func (s *sealer) mac(h hash.Hash, parts ...[]byte) []byte {
 	return s.sum[:s.macSize]
 }
 
-// overhead is how much longer a message is when it is sealed.
+// overhead is the number of bytes by which sealing lengthens a message.
 func (s *sealer) overhead() int { return aes.BlockSize + s.macSize }
 
 var zeroBlock [aes.BlockSize]byte
 
-// seal encrypts what begins at from in b, where a block is left free for the confounder, and appends the HMAC.
+// seal encrypts the bytes of b after from, where a block is left free for the confounder, and appends the HMAC.
 func (s *sealer) seal(b []byte, from int) []byte {
 	message := b[from:]
 	rand.Read(message[:aes.BlockSize])
@@ -99,7 +99,7 @@ func (s *sealer) seal(b []byte, from int) []byte {
 
 var errSum = errors.New("checksum is wrong: bytes were changed on the way, or the keys differ")
 
-// open checks and decrypts a sealed message in its own bytes.
+// open checks and decrypts a sealed message in place.
 func (s *sealer) open(b []byte) ([]byte, error) {
 	n := len(b) - s.macSize
 	if n <= aes.BlockSize {
@@ -120,8 +120,8 @@ func (s *sealer) open(b []byte) ([]byte, error) {
 	return message[aes.BlockSize:], nil
 }
 
-// encrypt is CBC with ciphertext stealing over more than one block (CBC-CS3): the last two blocks change places, and
-// the one that is last then is cut to what the message's end needs.
+// encrypt is CBC with ciphertext stealing over more than one block (CBC-CS3): the last two blocks are swapped, and the new
+// last one is cut to the length of the message's end.
 func (s *sealer) encrypt(b []byte) {
 	whole := (len(b) - 1) / aes.BlockSize * aes.BlockSize
 	cipher.NewCBCEncrypter(s.block, zeroBlock[:]).CryptBlocks(b[:whole], b[:whole])

@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// Digest says who logs in by DIGEST-MD5 and to what. It is never printed: Password is a secret.
+// Digest is who logs in with DIGEST-MD5, and to what. It is never printed: Password is a secret.
 type Digest struct {
 	User      string // of a token: its identifier in base64
 	Password  string // of a token: its password in base64
 	Service   string // the first part of the digest-uri
 	Host      string // its second part
 	Preferred []Protection
-	Cipher    string // of privacy: "rc4" or "3des"; "": rc4 where it is offered, else 3des
+	Cipher    string // of privacy: "rc4" or "3des"; "": rc4 if it is offered, else 3des
 }
 
-// String keeps the password out of every text.
+// String never shows the password.
 func (d Digest) String() string { return "digest for " + d.Service + "/" + d.Host }
 
 // GoString is String.
 func (d Digest) GoString() string { return d.String() }
 
-// DigestMD5 is the exchange with a shared secret (RFC 2831), as Hadoop's NameNode (TOKEN) and DataNodes speak it: the
-// server begins, the client answers, and the server proves that it knows the secret too. Authentication, integrity and
-// privacy with rc4 or 3des are served.
+// DigestMD5 is the exchange with a shared secret (RFC 2831), as used by Hadoop's NameNode (TOKEN) and DataNodes: the server
+// begins, the client answers, and the server proves that it also knows the secret. Authentication, integrity and privacy
+// with rc4 or 3des are supported.
 func DigestMD5(d Digest) Client {
 	return &digest{Digest: d, nonceOf: randomNonce}
 }
@@ -76,10 +76,10 @@ func (d *digest) Next(token []byte) ([]byte, bool, error) {
 // Layer returns the protection that was agreed on.
 func (d *digest) Layer() Layer { return d.layer }
 
-// The values that have only one form here: one request with each nonce.
+// The values of fields that never vary here: each nonce is used for one request.
 const (
 	nonceCount = "00000001"
-	noBody     = ":00000000000000000000000000000000" // instead of a body's hash where there is protection
+	noBody     = ":00000000000000000000000000000000" // instead of a body's hash if there is protection
 )
 
 func (d *digest) answer(token []byte) ([]byte, error) {
@@ -108,7 +108,7 @@ func (d *digest) answer(token []byte) ([]byte, error) {
 
 func (d *digest) uri() string { return d.Service + "/" + d.Host }
 
-// prove checks that the server knows the secret too.
+// prove checks that the server also knows the secret.
 func (d *digest) prove(token []byte) error {
 	list, err := parseDirectives(token)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *digest) prove(token []byte) error {
 	return errors.New("the server does not prove that it knows the secret: no rspauth in its last token")
 }
 
-// proof is the response of RFC 2831, 2.1.2.1; with "" for the method that of the server, 2.1.3.
+// proof is the response of RFC 2831, 2.1.2.1; with method "" it is the server's, 2.1.3.
 func (d *digest) proof(method string) string {
 	a2 := method + ":" + d.uri()
 	if d.chosen != Authentication {
@@ -188,7 +188,7 @@ func parseChallenge(token []byte) (challenge, error) {
 	return c, nil
 }
 
-// take notes a directive. Of several realms the first is used; unknown directives are passed over.
+// take reads a directive. The first of several realms is used; unknown directives are skipped.
 func (c *challenge) take(v directive, again bool) error {
 	switch v.name {
 	case "realm":
@@ -200,7 +200,7 @@ func (c *challenge) take(v directive, again bool) error {
 	case "qop":
 		c.offered = 0
 		for _, word := range words(v.value) {
-			c.offered |= names[word] // another protection than the three is none of ours
+			c.offered |= names[word] // any other protection is ignored
 		}
 	case "cipher":
 		c.ciphers = words(v.value)
@@ -228,7 +228,7 @@ const maxChallenge = 8 << 10
 
 var errDirective = errors.New("malformed: want name=value or name=\"value\" with commas between them")
 
-// parseDirectives reads a list of directives (RFC 2831, 7.1), in which elements may be empty. Names come in lower case.
+// parseDirectives reads a list of directives (RFC 2831, 7.1), in which elements may be empty. It returns names in lower case.
 func parseDirectives(b []byte) ([]directive, error) {
 	if len(b) > maxChallenge {
 		return nil, fmt.Errorf("a token of %d bytes, more than the %d that are accepted", len(b), maxChallenge)
@@ -255,7 +255,7 @@ func parseDirectives(b []byte) ([]directive, error) {
 	}
 }
 
-// directiveValue reads a quoted string, in which a backslash makes the next byte plain, or a token.
+// directiveValue reads a token, or a quoted string in which a backslash escapes the next byte.
 func directiveValue(b []byte) (value string, rest []byte, err error) {
 	if len(b) == 0 || b[0] != '"' {
 		end := bytes.IndexAny(b, ", \t\r\n")
@@ -282,7 +282,7 @@ func directiveValue(b []byte) (value string, rest []byte, err error) {
 	return "", nil, errDirective
 }
 
-// isToken reports whether b is a token; "=" and "/" are let pass in one, as base64 without quotes has them.
+// isToken reports whether b is a token. It also accepts "=" and "/", since base64 without quotes contains them.
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"[]?{}`, c) >= 0 {

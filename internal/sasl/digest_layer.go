@@ -16,7 +16,7 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// A token of DIGEST-MD5 (RFC 2831, 2.3 and 2.4), of which privacy enciphers all that is before the type:
+// A token of DIGEST-MD5 (RFC 2831, 2.3 and 2.4); privacy encrypts everything before the type:
 //
 //	plain | padding, with a block cipher | 10 bytes of HMAC-MD5 over number and plain | int16 type 1 | int32 number
 const (
@@ -25,10 +25,10 @@ const (
 	tokenType   = 1
 )
 
-// ciphers are those that this client has, the one to prefer first.
+// ciphers are the ciphers that this client supports, the preferred one first.
 var ciphers = []string{"rc4", "3des"}
 
-// chooseCipher returns the wanted cipher, or the best one, that a server offers and the client has.
+// chooseCipher returns the wanted cipher, or the best one, that a server offers and the client supports.
 func chooseCipher(want string, offered []string) (string, error) {
 	for _, name := range ciphers {
 		if slices.Contains(offered, name) && (want == "" || strings.EqualFold(want, name)) {
@@ -42,10 +42,10 @@ func chooseCipher(want string, offered []string) (string, error) {
 	return "", errcode.KerberosProtection.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
 }
 
-// digestLayer protects the two directions, each with a key and a number of its own.
+// digestLayer protects the two directions, each with its own key and number.
 type digestLayer struct{ out, in digestWay }
 
-// Private reports whether a layer of DIGEST-MD5 enciphers.
+// Private reports whether a layer of DIGEST-MD5 encrypts.
 func Private(l Layer) bool {
 	d, ok := l.(*digestLayer)
 	return ok && d.out.cipher != nil
@@ -83,7 +83,7 @@ func (d *digest) protect() (Layer, error) {
 	return l, err
 }
 
-// encipher sets the cipher, which continues from token to token.
+// encipher sets the cipher, whose state continues from token to token.
 func (w *digestWay) encipher(name string, key []byte, mode func(cipher.Block, []byte) cipher.BlockMode) error {
 	if name == "rc4" {
 		c, err := rc4.NewCipher(key)
@@ -100,8 +100,8 @@ func (w *digestWay) encipher(name string, key []byte, mode func(cipher.Block, []
 	return nil
 }
 
-// twoKeys makes a key for 3des out of the first 14 bytes: 7 bits of them in each byte above a bit of parity, which is not
-// looked at; the first key is used again as the third (RFC 2831, 2.4).
+// twoKeys makes a key for 3des from the first 14 bytes: each byte has 7 bits of them above a parity bit, which is ignored;
+// the first key is used again as the third (RFC 2831, 2.4).
 func twoKeys(key []byte) []byte {
 	var triple []byte
 	for _, part := range [][]byte{key[:7], key[7:14], key[:7]} {
@@ -116,7 +116,7 @@ func twoKeys(key []byte) []byte {
 	return triple
 }
 
-// seal returns the first bytes of the MAC over the number and plain. The result is good until the next call.
+// seal returns the first bytes of the MAC over the number and plain. The result is valid until the next call.
 func (w *digestWay) seal(plain []byte) []byte {
 	w.mac.Reset()
 	var number [4]byte
@@ -147,7 +147,7 @@ func (l *digestLayer) Wrap(dst, plain []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Unwrap checks a token; the bytes that it held are the result's.
+// Unwrap checks a token; the result is its content, in the same memory.
 func (l *digestLayer) Unwrap(token []byte) ([]byte, error) {
 	w := &l.in
 	n := len(token) - trailerSize
@@ -164,7 +164,7 @@ func (l *digestLayer) Unwrap(token []byte) ([]byte, error) {
 	}
 	plain := body[:n-macSize]
 	if w.block > 1 {
-		// The padding is checked by the MAC, so that its bytes make no difference to what is answered.
+		// The MAC covers the padding, so the value of its bytes has no effect on the answer.
 		plain = plain[:len(plain)-min(int(body[n-macSize-1]), len(plain))]
 	}
 	if !hmac.Equal(w.seal(plain), body[n-macSize:]) {

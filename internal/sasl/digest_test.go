@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// digestVector is what the JDK's client and server said to one another (testdata/DigestVectors.java).
+// digestVector is an exchange between the JDK's client and server (testdata/DigestVectors.java).
 type digestVector struct {
 	Case                       string
 	Challenge, Response, Proof []byte
@@ -39,7 +39,7 @@ var (
 	proofOf  = regexp.MustCompile(`response=([0-9a-f]+)`)
 )
 
-// asJDK makes the client that the JDK's was.
+// asJDK makes the same client as the JDK's.
 func asJDK(v digestVector) *digest {
 	d := &digest{Digest: Digest{User: "dXNlcg==", Password: "c2VjcmV0", Service: "hdfs", Host: "0"}}
 	d.Preferred = []Protection{names[qopOf.FindStringSubmatch(string(v.Response))[1]]}
@@ -76,7 +76,7 @@ func TestDigestAgainstJDK(t *testing.T) {
 			}
 			for i, plain := range v.Plain {
 				if len(plain) == 0 {
-					continue // the JDK makes no token of nothing
+					continue // the JDK makes no token for no bytes
 				}
 				token, err := d.Layer().Wrap([]byte("before"), plain)
 				if err != nil || !bytes.Equal(token, append([]byte("before"), v.Client[i]...)) {
@@ -90,7 +90,7 @@ func TestDigestAgainstJDK(t *testing.T) {
 	}
 }
 
-// The example of RFC 2831, 4.
+// TestDigestOfRFC2831: the example of RFC 2831, 4.
 func TestDigestOfRFC2831(t *testing.T) {
 	d := &digest{Digest: Digest{User: "chris", Password: "secret", Service: "imap", Host: "elwood.innosoft.com", Preferred: []Protection{Authentication}},
 		nonceOf: func() string { return "OA6MHXh6VqTrRk" }}
@@ -106,7 +106,7 @@ func TestDigestOfRFC2831(t *testing.T) {
 	}
 }
 
-// Every bit of a token counts, and so does its turn.
+// TestDigestTokensChanged: a token with any changed bit, or out of turn, is refused.
 func TestDigestTokensChanged(t *testing.T) {
 	for _, v := range digestVectors(t)[1:] {
 		t.Run(v.Case, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestDigestRefusals(t *testing.T) {
 	}
 }
 
-// What is put between quotes comes back the same.
+// TestDigestQuotes: a quoted text is read back unchanged.
 func TestDigestQuotes(t *testing.T) {
 	for _, text := range []string{"", "plain", `a "b" \c\`, "with, comma=1"} {
 		list, err := parseDirectives([]byte(` , name = ` + quote(text) + ` ,, other=2`))
@@ -211,7 +211,7 @@ func TestDigestSecretIsNotPrinted(t *testing.T) {
 	}
 }
 
-// ends returns both ends of a connection that is protected by integrity or rc4.
+// ends returns both ends of a connection that is protected with integrity or rc4.
 func ends(cipher string, chosen Protection) (client, server *digestLayer) {
 	d := &digest{Digest: Digest{User: "u", Password: "p", Service: "hdfs", Host: "0"}, chosen: chosen, cnonce: "c",
 		challenge: challenge{realm: "0", nonce: "n", cipher: cipher}}

@@ -8,9 +8,9 @@ import (
 )
 
 // GSSAPI is the exchange with a Kerberos ticket (RFC 4752): its first token is the request, the server answers with the
-// protections that it offers, and the client chooses the first of preferred that is among them. The server proves who it
-// is by its offer, which only a holder of the service's key can sign. Each connection has a key of its own, so that the
-// offer of an earlier one proves nothing.
+// protections that it offers, and the client chooses the first of preferred that is offered. The offer proves the server's
+// identity, since only a holder of the service's key can sign it. Each connection has its own key, so the offer of an
+// earlier one proves nothing.
 func GSSAPI(t *kerberos.Ticket, preferred []Protection) Client {
 	return &gssapi{ticket: t, preferred: preferred}
 }
@@ -22,12 +22,11 @@ type gssapi struct {
 	chosen    Protection
 }
 
-// maxBuffer is what the client says that it accepts in one token. HBase and Hadoop say 64 KiB, and send any size all
-// the same.
+// maxBuffer is the token size that the client says it accepts. HBase and Hadoop say 64 KiB, but send tokens of any size.
 const maxBuffer = 1<<24 - 1
 
-// Start returns the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes none
-// of its own, since the client wants no AP-REP.
+// Start returns the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes no
+// subkey, since the client wants no AP-REP.
 func (g *gssapi) Start() (token []byte, err error) {
 	token, key, err := g.ticket.Request()
 	if err != nil {
@@ -44,7 +43,7 @@ func (g *gssapi) Next(challenge []byte) ([]byte, bool, error) {
 	switch {
 	case g.wrapper == nil || g.chosen != 0:
 		return nil, false, errors.New("GSSAPI: a token that was not asked for")
-	case len(challenge) == 0: // a server with nothing to say asks for the turn
+	case len(challenge) == 0: // a server without a token expects the next one from us
 		return []byte{}, false, nil
 	case challenge[0] == 0x60:
 		return nil, false, errors.New("GSSAPI: the server answers the ticket with an error, or with what was not asked for")
@@ -56,8 +55,8 @@ func (g *gssapi) Next(challenge []byte) ([]byte, bool, error) {
 	return answer, true, nil
 }
 
-// answer reads the offer, a byte of protections and three of the buffer's size, and answers in the same form. Both
-// travel in tokens that are signed and not sealed.
+// answer reads the offer, a byte of protections and three with the buffer's size, and answers in the same form. Both
+// are sent in tokens that are signed but not sealed.
 func (g *gssapi) answer(challenge []byte) ([]byte, error) {
 	offer, err := g.wrapper.Unwrap(challenge)
 	if err != nil {

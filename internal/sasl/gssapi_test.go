@@ -23,7 +23,7 @@ func must(t *testing.T, err error) {
 // server is a service with its keytab.
 type server struct{ keys *keytab.Keytab }
 
-// opened reads a client's initial token by gokrb5: the session key and the subkey.
+// opened reads a client's initial token with gokrb5, and returns the session key and the subkey.
 func (s server) opened(t *testing.T, token []byte) (session, subkey types.EncryptionKey) {
 	t.Helper()
 	var first spnego.KRB5Token
@@ -42,7 +42,7 @@ func offer(t *testing.T, key types.EncryptionKey) []byte {
 	return (&acceptor{key: key, etype: e}).wrap(t, []byte{7, 1, 0, 0}, false)
 }
 
-// What a server says on one connection proves nothing on the next, though both have the same ticket.
+// TestOffersAreNotReplayed: a server's offer on one connection is not valid on the next, though both use the same ticket.
 func TestOffersAreNotReplayed(t *testing.T) {
 	for _, etype := range []string{"aes128-cts-hmac-sha1-96", "aes256-cts-hmac-sha1-96", "aes128-cts-hmac-sha256-128", "aes256-cts-hmac-sha384-192"} {
 		t.Run(etype, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestOffersAreNotReplayed(t *testing.T) {
 	}
 }
 
-// FuzzGSSAPI gives the client what a stranger may send in place of a server's offer.
+// FuzzGSSAPI passes to the client what a stranger may send in place of a server's offer.
 func FuzzGSSAPI(f *testing.F) {
 	key := types.EncryptionKey{KeyType: 18, KeyValue: make([]byte, 32)}
 	f.Add([]byte{}, header(fromAcceptor, 12, 0))

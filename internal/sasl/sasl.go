@@ -1,8 +1,8 @@
-// Package sasl has the client side of the two SASL mechanisms that HBase, HDFS's NameNode and its DataNodes speak:
+// Package sasl has the client side of the two SASL mechanisms of HBase, HDFS's NameNode and its DataNodes:
 // GSSAPI with a Kerberos ticket (RFC 4752, RFC 4121) and DIGEST-MD5 with a token (RFC 2831).
 //
-// A mechanism is a Client, which knows no network: each server frames its tokens in its own way. When the exchange is
-// done, Layer protects what follows; Stream puts it over a connection.
+// A mechanism is a Client, which is independent of the network: each server frames its tokens differently. After the
+// exchange, Layer protects the connection; Stream applies it to a connection.
 package sasl
 
 import (
@@ -11,45 +11,45 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// Client is the client's side of one exchange with one server. It serves one connection and no concurrent use.
+// Client is the client's side of one exchange with one server. It is used for one connection, by one goroutine.
 type Client interface {
 	// Start returns the first token to send; nil if the server begins.
 	Start() ([]byte, error)
-	// Next returns the answer to the server's token. With done the exchange is over for the client as soon as the
-	// response, if it is not nil, is sent.
+	// Next returns the answer to the server's token. If done is true, the exchange ends for the client once the response, if
+	// it is not nil, is sent.
 	Next(challenge []byte) (response []byte, done bool, err error)
-	// Layer is what protects the connection once Next has said done; nil for authentication alone.
+	// Layer is the protection of the connection after Next has returned done; nil for authentication alone.
 	Layer() Layer
 }
 
-// Layer protects the bytes of a connection after the exchange. Wrap and Unwrap may run at the same time as one another;
-// neither may run twice at once, because tokens are numbered.
+// Layer protects the bytes of a connection after the exchange. Wrap and Unwrap may run at the same time, but neither may
+// run twice at once, because tokens are numbered.
 type Layer interface {
 	// Wrap appends the token that holds plain to dst.
 	Wrap(dst, plain []byte) ([]byte, error)
-	// Unwrap checks a token and gives what it holds. The result may be a part of token, whose bytes it may overwrite.
+	// Unwrap checks a token and returns its content. The result may be a part of token, whose bytes it may overwrite.
 	Unwrap(token []byte) ([]byte, error)
 }
 
-// Protection is what a connection does for the bytes on it, and as a sum what a server offers. The values are those of
+// Protection is how a connection protects its bytes; as a sum, it is what a server offers. The values are those of
 // RFC 4752, 3.1.
 type Protection uint8
 
 // The protections, weakest first.
 const (
-	Authentication Protection = 1 << iota // who the two are; then all in clear
-	Integrity                             // and no byte changes on the way
+	Authentication Protection = 1 << iota // who the two are; the rest is in clear
+	Integrity                             // and no byte can be changed on the way
 	Privacy                               // and nobody can read them
 )
 
-// names are Hadoop's words and those of SASL, which DIGEST-MD5 sends and some site files hold.
+// names are Hadoop's names and those of SASL, which DIGEST-MD5 sends and some site files use.
 var names = map[string]Protection{
 	"authentication": Authentication, "integrity": Integrity, "privacy": Privacy,
 	"auth": Authentication, "auth-int": Integrity, "auth-conf": Privacy,
 }
 
 // ParseProtections reads the value of hadoop.rpc.protection, hbase.rpc.protection or dfs.data.transfer.protection: a
-// comma-separated list, the one to prefer first. An empty text is authentication, the default of the first two.
+// comma-separated list, the preferred one first. An empty text is authentication, the default of the first two.
 func ParseProtections(text string) ([]Protection, error) {
 	if strings.TrimSpace(text) == "" {
 		return []Protection{Authentication}, nil
@@ -75,7 +75,7 @@ func Choose(preferred []Protection, offered Protection) (Protection, error) {
 	return 0, errcode.KerberosProtection.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
 }
 
-// Token returns the name by which DIGEST-MD5's qop speaks of one protection: auth, auth-int, auth-conf.
+// Token returns the name of one protection in DIGEST-MD5's qop: auth, auth-int, auth-conf.
 func (p Protection) Token() string {
 	switch p {
 	case Integrity:
@@ -86,7 +86,7 @@ func (p Protection) Token() string {
 	return "auth"
 }
 
-// String returns Hadoop's words, with commas between them.
+// String returns Hadoop's names, separated by commas.
 func (p Protection) String() string {
 	var words []string
 	for i, word := range []string{"authentication", "integrity", "privacy"} {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// MaxToken bounds a token that is received, in bytes: servers put a whole answer into one.
+// MaxToken bounds a received token, in bytes: servers put a whole answer into one.
 const MaxToken = 64<<20 + 1<<10
 
-// Stream puts a layer over a connection in the form that HBase and DataNodes use: each token after its length in four
-// bytes, most significant first. Each Write is one token and one Write below. A nil layer gives the connection itself.
-// One goroutine may read while another writes.
+// Stream applies a layer to a connection in the form that HBase and DataNodes use: each token after its length in four
+// bytes, most significant first. Each Write is one token and one Write to the connection. With a nil layer it returns the
+// connection itself. One goroutine may read while another writes.
 func Stream(connection io.ReadWriter, layer Layer) io.ReadWriter {
 	if layer == nil {
 		return connection
@@ -28,7 +28,7 @@ type stream struct {
 	rest       []byte // of the last token
 }
 
-// keptBuffer is the largest buffer that is kept for the next token.
+// keptBuffer is the largest buffer that is reused for the next token.
 const keptBuffer = 4 << 20
 
 // Write sends p as one token.
@@ -47,7 +47,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read returns what was in the tokens.
+// Read returns the content of the tokens.
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		token, err := s.token()
@@ -71,8 +71,8 @@ func (s *stream) token() ([]byte, error) {
 	return ReadToken(s.connection, &s.in)
 }
 
-// ReadToken reads one token after its length into buffer, which it gives the bytes of. Memory grows with the bytes that
-// arrive, not with the length that is promised. The end of the connection before a token is io.EOF.
+// ReadToken reads one token, after its length, into buffer, and returns the buffer's bytes. Memory grows with the bytes that
+// arrive, not with the claimed length. The end of the connection before a token is io.EOF.
 func ReadToken(r io.Reader, buffer *bytes.Buffer) ([]byte, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {

@@ -12,7 +12,7 @@ type echoed struct{}
 func (echoed) Wrap(dst, plain []byte) ([]byte, error) { return append(dst, plain...), nil }
 func (echoed) Unwrap(token []byte) ([]byte, error)    { return token, nil }
 
-// FuzzStream reads tokens after their lengths: no more comes out than went in, and what was written is read.
+// FuzzStream reads tokens after their lengths: no more bytes come out than went in, and what was written is read.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x00\x00\x00\x00\x01c"))
 	f.Add([]byte("\x04\x00\x00\x00abc"))
@@ -33,7 +33,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// duplex is a connection whose both ways are in memory.
+// duplex is a connection with both directions in memory.
 type duplex struct {
 	in  io.Reader
 	out bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// A wrap token (RFC 4121, 4.2.6.2) is a header of 16 bytes – 05 04, flags, FF, the size of what is extra (EC), how far
+// A wrap token (RFC 4121, 4.2.6.2) is a header of 16 bytes – 05 04, flags, FF, the size of the extra bytes (EC), how far
 // the rest is rotated to the right (RRC), the sequence number – and then the bytes with their checksum, or, sealed,
 // bytes and header encrypted.
 const (
@@ -22,13 +22,13 @@ const (
 	acceptorSubkey = 1 << 2
 )
 
-// wrapper makes the client's tokens and undoes the server's.
+// wrapper makes the client's tokens and reads the server's.
 type wrapper struct {
 	out, in  *sealer
-	private  bool // seal what is sent, and want what comes to be sealed
+	private  bool // seal what is sent, and require received tokens to be sealed
 	sent     uint64
 	received uint64 // the next number that the server uses
-	seen     bool   // received is known: the server begins where it likes
+	seen     bool   // received is known: the server chooses its first number
 }
 
 func newWrapper(key types.EncryptionKey) (*wrapper, error) {
@@ -48,7 +48,7 @@ func header(flags byte, extra int, sequence uint64) []byte {
 	return h
 }
 
-// Wrap is Layer's.
+// Wrap implements Layer.
 func (w *wrapper) Wrap(dst, plain []byte) ([]byte, error) {
 	sequence := w.sent
 	w.sent++
@@ -66,7 +66,7 @@ func (w *wrapper) Wrap(dst, plain []byte) ([]byte, error) {
 	return w.out.seal(dst, from), nil
 }
 
-// Unwrap is Layer's.
+// Unwrap implements Layer.
 func (w *wrapper) Unwrap(token []byte) ([]byte, error) {
 	plain, err := w.unwrap(token)
 	if err != nil {
@@ -109,7 +109,7 @@ func (w *wrapper) checkHeader(token []byte) error {
 	return nil
 }
 
-// open decrypts: what was sealed is the bytes, extra bytes without meaning, and the header with no rotation.
+// open decrypts a sealed token: the bytes, extra bytes without meaning, and the header without rotation.
 func (w *wrapper) open(head, body []byte, extra int) ([]byte, error) {
 	message, err := w.in.open(body)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *wrapper) open(head, body []byte, extra int) ([]byte, error) {
 		return nil, fmt.Errorf("sealed message of %d bytes, %d of them extra", len(message), extra)
 	}
 	inner := message[len(message)-headerSize:]
-	inner[6], inner[7] = head[6], head[7] // the rotation is counted in afterwards
+	inner[6], inner[7] = head[6], head[7] // the rotation is added after sealing
 	if !hmac.Equal(inner, head) {
 		return nil, errors.New("the header was changed on the way")
 	}
@@ -138,7 +138,7 @@ func (w *wrapper) verify(head, body []byte, extra int) ([]byte, error) {
 	return plain, nil
 }
 
-// count checks that no token is missing, comes twice or late.
+// count checks that no token is missing, repeated or late.
 func (w *wrapper) count(sequence uint64) error {
 	if w.seen && sequence != w.received {
 		return fmt.Errorf("token number %d came in place of %d: something was repeated or lost on the way", sequence, w.received)

@@ -14,7 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// sizes have whole blocks, parts of one, and none.
+// sizes are whole blocks, parts of blocks, and none.
 var sizes = []int{0, 1, 4, 15, 16, 17, 31, 32, 33, 1000, 4096, 100_001}
 
 func randomBytes(n int) []byte {
@@ -23,10 +23,10 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// keySizes are those of the types that are supported.
+// keySizes are the key sizes of the supported types.
 var keySizes = map[int32]int{17: 16, 18: 32, 19: 16, 20: 32}
 
-// eachType runs a test with a random key of each type, and gokrb5's implementation of it.
+// eachType runs a test with a random key of each type, and gokrb5's implementation of the type.
 func eachType(t *testing.T, test func(t *testing.T, key types.EncryptionKey, e etype.EType)) {
 	for id, size := range keySizes {
 		e, err := crypto.GetEtype(id)
@@ -66,7 +66,7 @@ func TestSealedMessagesAreThoseOfGokrb5(t *testing.T) {
 	})
 }
 
-// acceptor makes tokens as a server does, by gokrb5, with extra bytes and rotated.
+// acceptor makes tokens as a server does, with gokrb5, with extra bytes and rotated.
 type acceptor struct {
 	key      types.EncryptionKey
 	etype    etype.EType
@@ -167,7 +167,7 @@ func TestTokensOutOfOrderAreRefused(t *testing.T) {
 	}
 }
 
-// Under privacy a token in clear is refused, though its checksum is right.
+// TestPrivacyIsNotWeakened: with privacy a token in clear is refused, though its checksum is right.
 func TestPrivacyIsNotWeakened(t *testing.T) {
 	key := types.EncryptionKey{KeyType: 17, KeyValue: randomBytes(16)}
 	e, _ := crypto.GetEtype(17)
@@ -232,7 +232,7 @@ func BenchmarkWrap(b *testing.B) {
 	}
 }
 
-// Unwrapping spoils a token, so that each round copies it first.
+// BenchmarkUnwrap copies the token first, since unwrapping changes it.
 func BenchmarkUnwrap(b *testing.B) {
 	for _, private := range []bool{false, true} {
 		b.Run(fmt.Sprintf("private=%v", private), func(b *testing.B) {

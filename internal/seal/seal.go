@@ -1,11 +1,11 @@
-// Package seal writes JSON documents that carry a checksum of their own content, so that a changed one is not believed.
+// Package seal writes JSON documents that contain a checksum of their content, so that changed ones are detected.
 //
 // The checksum is the last field of the object:
 //
 //	"checksum": "<64 hex digits>"
 //
-// It is the SHA-256 of the document without that field and without white space between the values. So a document may be
-// indented anew and stays the same; another order of its fields, another value or another spelling of one does not.
+// It is the SHA-256 of the document without that field and without white space between the values. So other indentation
+// does not change it; another order of the fields, another value or another spelling of one does.
 package seal
 
 import (
@@ -17,13 +17,13 @@ import (
 	"fmt"
 )
 
-// Why a document is not believed.
+// The reasons for refusing a document.
 var (
-	// ErrMalformed says that it is no JSON object, or none of the shape that was wanted.
+	// ErrMalformed means that it is no JSON object, or does not have the expected form.
 	ErrMalformed = errors.New("malformed")
 	// ErrUnsealed is an ErrMalformed: the object does not end with a checksum.
 	ErrUnsealed = fmt.Errorf("%w: it does not end with its checksum", ErrMalformed)
-	// ErrMismatch says that the content is not the one that the checksum was computed of.
+	// ErrMismatch means that the content is not the one from which the checksum was computed.
 	ErrMismatch = errors.New("its checksum does not match its content")
 )
 
@@ -38,7 +38,7 @@ func Marshal(v any) ([]byte, error) {
 	return Seal(text)
 }
 
-// Seal adds the checksum to a JSON object. The text before it stays as it is.
+// Seal adds the checksum to a JSON object. The rest of the text is unchanged.
 func Seal(text []byte) ([]byte, error) {
 	content, err := compact(text)
 	if err != nil {
@@ -66,20 +66,20 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// open checks a sealed document and gives its content.
+// open checks a sealed document and returns its content.
 func open(data []byte) ([]byte, error) {
 	text, err := compact(data)
 	if err != nil {
 		return nil, err
 	}
-	at := bytes.LastIndex(text, []byte(field)) // within a string the quotes would be escaped
+	at := bytes.LastIndex(text, []byte(field)) // inside a string the quotes would be escaped
 	if at <= 0 {
 		return nil, ErrUnsealed
 	}
 	value, last := bytes.CutSuffix(text[at+len(field):], []byte(`"}`))
 	before := text[at-1]
 	if !last || bytes.IndexByte(value, '"') >= 0 || before != ',' && before != '{' {
-		return nil, ErrUnsealed // it is a field of an inner object, or others follow
+		return nil, ErrUnsealed // the field belongs to an inner object, or others follow
 	}
 	content := append(bytes.Clone(bytes.TrimSuffix(text[:at], []byte{','})), '}')
 	if want := sum(content); want != string(value) {

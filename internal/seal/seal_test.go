@@ -52,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLayoutIsFree: white space between values is no content, but the order and the spelling of values are.
+// TestLayoutIsFree: white space between values may change, but not the order and the spelling of values.
 func TestLayoutIsFree(t *testing.T) {
 	text := mustSeal(t, sample())
 	var narrow, wide bytes.Buffer
@@ -103,7 +103,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestEveryByteCounts: no changed byte and no shorter text gives other values.
+// TestEveryByteCounts: no changed byte and no shorter text is read as other values.
 func TestEveryByteCounts(t *testing.T) {
 	text := mustSeal(t, sample())
 	for at := range text {
@@ -124,7 +124,7 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal: whatever is done to a document, it gives its values or an error of the package.
+// FuzzUnmarshal: after any change, a document has its values, or reading it returns an error of the package.
 func FuzzUnmarshal(f *testing.F) {
 	f.Add("a name", uint64(7), 3, byte(1), []byte("{}"))
 	f.Add("\xff\u2028", uint64(1)<<63, 50, byte(0x20), []byte(`{"checksum":"`))

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxExpansions bounds the ${…} that one value may lead to (Configuration.MAX_SUBST).
+// maxExpansions bounds the ${…} that one value may expand (Configuration.MAX_SUBST).
 const maxExpansions = 20
 
-// maxExpanded bounds, in bytes, what they may grow to: 20 doublings of a site file would not fit in memory.
+// maxExpanded bounds the size of the result in bytes: 20 doublings in a site file would not fit into memory.
 const maxExpanded = 1 << 20
 
 // expand replaces ${name} by a system property, an environment variable or another property, the innermost first, as
-// Configuration.substituteVars does. What it can't resolve stays as it is.
+// Configuration.substituteVars does. It leaves what it can't resolve unchanged.
 func (c *Conf) expand(text string) string {
 	from := 0
 	for range maxExpansions {
@@ -59,7 +59,7 @@ func (c *Conf) resolve(name string) (string, bool) {
 	return c.raw(name)
 }
 
-// environment resolves NAME, NAME-default and NAME:-default (which also stands for an empty one).
+// environment resolves NAME, NAME-default and NAME:-default; the last one's default also replaces an empty value.
 func environment(expression string) (string, bool) {
 	name, def, hasDefault := strings.Cut(expression, "-")
 	name, orEmpty := strings.CutSuffix(name, ":")
@@ -70,7 +70,7 @@ func environment(expression string) (string, bool) {
 	return def, hasDefault
 }
 
-// system answers for the Java system properties that site files use.
+// system returns the Java system properties that site files use.
 func system(name string) (string, bool) {
 	switch name {
 	case "user.name":

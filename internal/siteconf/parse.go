@@ -12,14 +12,14 @@ import (
 
 const xinclude = "http://www.w3.org/2001/XInclude"
 
-// parse reads one site file. source names it in errors and properties.
+// parse reads one site file. source is its name in errors and properties.
 func parse(r io.Reader, source string) ([]property, error) {
 	p := &parser{xml: xml.NewDecoder(r), source: source}
 	p.xml.CharsetReader = latin1
 	if err := p.file(); err != nil {
 		line, _ := p.xml.InputPos()
 		var syntax *xml.SyntaxError
-		if errors.As(err, &syntax) { // which says its line itself
+		if errors.As(err, &syntax) { // it names its line itself
 			return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %s", source, syntax.Line, syntax.Msg)
 		}
 		return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %w", source, line, err)
@@ -77,7 +77,7 @@ func (p *parser) configuration() error {
 	})
 }
 
-// children visits the elements up to the end of the one that has just begun; visit must consume each.
+// children visits the elements up to the end of the current one; visit must consume each.
 func (p *parser) children(visit func(xml.StartElement) error) error {
 	for {
 		token, err := p.xml.Token()
@@ -134,7 +134,7 @@ func (p *parser) property(element xml.StartElement) error {
 	return nil
 }
 
-// text is the character data up to the end of the element that has just begun.
+// text is the character data up to the end of the current element.
 func (p *parser) text() (string, error) {
 	var b strings.Builder
 	for {
@@ -156,7 +156,7 @@ func (p *parser) text() (string, error) {
 	}
 }
 
-// latin1 reads the two other encodings that site files are seen in.
+// latin1 reads the two other encodings that occur in site files.
 func latin1(charset string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "us-ascii", "ascii":

@@ -1,8 +1,9 @@
 // Package siteconf reads Hadoop's and HBase's site files.
 //
-// It follows org.apache.hadoop.conf.Configuration: <configuration> with <property> elements of name, value and final,
-// a later file overriding an earlier one except where that one said final, and ${…} in values expanded when they are
-// read. XInclude is refused rather than ignored.
+// It follows org.apache.hadoop.conf.Configuration: <configuration> has <property> elements with name, value and final. A
+// later file overrides an earlier one, except for properties that the earlier one declares final. ${…} in values is
+// expanded when they are read.
+// XInclude is refused rather than ignored.
 package siteconf
 
 import (
@@ -18,10 +19,10 @@ import (
 // siteFiles are read from every folder, in this order, so that hbase-site.xml wins.
 var siteFiles = []string{"core-site.xml", "hdfs-site.xml", "hbase-site.xml"}
 
-// commandLine is the Source of properties that Set gave.
+// commandLine is the Source of properties that were set with Set.
 const commandLine = "command line"
 
-// renamed are old names that Hadoop still honours in site files (Configuration.DeprecationDelta).
+// renamed maps old names that Hadoop still accepts in site files (Configuration.DeprecationDelta).
 var renamed = map[string]string{"fs.default.name": "fs.defaultFS"}
 
 // Conf is a set of Hadoop properties. Reading is safe for concurrent use, Set is not.
@@ -36,8 +37,8 @@ type property struct {
 	final  bool
 }
 
-// Load reads core-site.xml, hdfs-site.xml and hbase-site.xml from each of the folders, later ones winning; a file that
-// is missing is skipped, a folder that is missing is an error.
+// Load reads core-site.xml, hdfs-site.xml and hbase-site.xml from each of the folders; later ones win. A missing file is
+// skipped, a missing folder is an error.
 func Load(dirs ...string) (*Conf, error) {
 	c := &Conf{}
 	for _, dir := range dirs {
@@ -48,10 +49,10 @@ func Load(dirs ...string) (*Conf, error) {
 	return c, nil
 }
 
-// FindDirs lists the configuration folders of this machine in the order Load wants them: that of Hadoop, then that of HBase,
-// each from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. Where a variable is not set, it is the folder of packages,
-// /etc/hadoop/conf or /etc/hbase/conf, if that exists. But where the other variable's folder has core-site.xml or
-// hbase-site.xml itself, that folder is all there is: files of packages may be those of another cluster.
+// FindDirs lists the configuration folders of this machine in the order that Load needs: Hadoop's, then HBase's. Each comes
+// from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. If a variable is not set, its folder is that of packages,
+// /etc/hadoop/conf or /etc/hbase/conf, if that exists. But if the other variable's folder itself has core-site.xml or
+// hbase-site.xml, only that folder is used: the files of packages may belong to another cluster.
 func FindDirs() []string { return findDirs("/etc") }
 
 // findDirs is FindDirs with another folder instead of /etc.
@@ -79,7 +80,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Get is a property with ${…} expanded and the white space around it cut, or def if it is not set.
+// Get returns a property with ${…} expanded and white space around it removed, or def if it is not set.
 func (c *Conf) Get(name, def string) string {
 	raw, ok := c.raw(name)
 	if !ok {
@@ -88,7 +89,7 @@ func (c *Conf) Get(name, def string) string {
 	return strings.TrimSpace(c.expand(raw))
 }
 
-// Source names the file that set a property, or "" if it is not set.
+// Source returns the name of the file that set a property, or "" if it is not set.
 func (c *Conf) Source(name string) string {
 	if c == nil {
 		return ""
@@ -96,7 +97,7 @@ func (c *Conf) Source(name string) string {
 	return c.properties[current(name)].source
 }
 
-// Set overrides a property, as -D does on the command line: also one that a file calls final.
+// Set overrides a property, as -D does on the command line, even if a file declares it final.
 func (c *Conf) Set(name, value string) {
 	c.put(property{name: name, value: value, source: commandLine})
 }

@@ -181,7 +181,7 @@ func TestMissingFolder(t *testing.T) {
 	}
 }
 
-// TestFindDirs: each folder is looked for by itself, so that one variable does not hide the other's folder.
+// TestFindDirs: each folder is searched independently, so that one variable does not hide the other's folder.
 func TestFindDirs(t *testing.T) {
 	etc := t.TempDir()
 	hadoop, hbase := filepath.Join(etc, "hadoop", "conf"), filepath.Join(etc, "hbase", "conf")

@@ -36,7 +36,7 @@ func BenchmarkHDFS(b *testing.B) {
 	}
 }
 
-// benchmark writes and reads a file in pieces such as an HFile's blocks and a reader's chunks.
+// benchmark writes and reads a file, in pieces like an HFile's blocks and a reader's chunks.
 func benchmark(b *testing.B, fsys FS, dir string) {
 	name := path.Join(dir, "f")
 	b.Run("write", func(b *testing.B) {
@@ -73,7 +73,7 @@ func benchmark(b *testing.B, fsys FS, dir string) {
 	b.Run("read beside computing", func(b *testing.B) { besideComputing(b, fsys, name) })
 }
 
-// cpuTime is what this process has used.
+// cpuTime is the time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -82,8 +82,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// besideComputing computes for as long between two chunks as reading one takes, and tells what of the reading that hides:
-// 100% where a file comes as if it were in memory. What this process does itself to read, it can't hide.
+// besideComputing computes after each chunk for as long as reading one needs, and reports how much of the reading time that
+// hides: 100% if a file arrives as if it were in memory. It can't hide what this process itself does to read.
 func besideComputing(b *testing.B, fsys FS, name string) {
 	b.SetBytes(benchmarkSize)
 	var alone, together, computing time.Duration
@@ -96,7 +96,7 @@ func besideComputing(b *testing.B, fsys FS, name string) {
 	b.ReportMetric(100*(1-float64(together-computing)/float64(alone)), "%-hidden")
 }
 
-// readChunks reads a file in pieces such as a reader's, and computes for a while after each.
+// readChunks reads a file in pieces like a reader's, and computes for a while after each.
 func readChunks(b *testing.B, fsys FS, name string, pause time.Duration) time.Duration {
 	chunk := make([]byte, 1<<20)
 	begun := time.Now()
@@ -116,7 +116,7 @@ func readChunks(b *testing.B, fsys FS, name string, pause time.Duration) time.Du
 	return time.Since(begun)
 }
 
-// BenchmarkBlockStream is what checking a block's packets costs, beside copying them.
+// BenchmarkBlockStream measures checking a block's packets, compared with copying them.
 func BenchmarkBlockStream(b *testing.B) {
 	a := answering{checksumCRC32C, 512, 65536, 0}
 	block := noise(16 << 20)

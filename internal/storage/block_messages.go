@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As protobuf has it, the last of a
-// repeated scalar field counts, messages are merged, and a field of another type than its own is unknown.
+// The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As in protobuf, the last value of a
+// repeated scalar field counts, messages are merged, and a field with a type other than its own is unknown.
 
 // readRequest is a READ_BLOCK request: a part of a block.
 type readRequest struct {
@@ -16,7 +16,7 @@ type readRequest struct {
 	offset, length int64
 }
 
-// blockID names a block. Its number alone is unique only within its pool, which is a NameNode's.
+// blockID names a block. Its number is unique only within its pool, which belongs to a NameNode.
 type blockID struct {
 	pool   string
 	number uint64
@@ -70,7 +70,7 @@ func parseReadRequest(b []byte) (readRequest, error) {
 	return r, err
 }
 
-// parseOperationHeader finds the ExtendedBlockProto, which is two messages down.
+// parseOperationHeader finds the ExtendedBlockProto, which is nested two messages deep.
 func parseOperationHeader(b []byte, block *blockID) error {
 	return eachField(b, func(client field) error {
 		if client.key() != bytesField(1) { // BaseHeaderProto
@@ -177,7 +177,7 @@ type field struct {
 	bytes  []byte
 }
 
-// fieldKey is a field's number with the type that it must have.
+// fieldKey is a field's number with its required type.
 type fieldKey struct {
 	id   protowire.Number
 	kind protowire.Type
@@ -204,7 +204,7 @@ func eachField(b []byte, visit func(field) error) error {
 	return nil
 }
 
-// nextField returns the field that b begins with, and its length.
+// nextField returns the field at the start of b, and its length.
 func nextField(b []byte) (field, int, error) {
 	id, kind, lead := protowire.ConsumeTag(b)
 	if lead < 0 {

@@ -16,10 +16,10 @@ import (
 //	packet:   int32 4 + length of checksums and data | int16 length of header | PacketHeaderProto | checksums | data
 //
 // Data begins at a multiple of the bytes per checksum. A packet has one checksum of 4 bytes for each such chunk of its
-// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk. It compares nothing: that
-// is the client's part.
+// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk, and compares nothing: the
+// client must do so.
 
-// blockStream reads such an answer and hands out its bytes unchanged, each only when its chunk has the right checksum.
+// blockStream reads such an answer and returns its bytes unchanged, but only those of chunks with the right checksum.
 type blockStream struct {
 	in      io.Reader
 	request readRequest
@@ -27,19 +27,19 @@ type blockStream struct {
 
 	begun, ended bool
 	sums         checksums
-	at           int64  // where in the block the next data must begin
-	buf          []byte // the message or packet in hand
-	joined       []byte // memory of packets that are joined
-	out          []byte // what is still to be handed out
+	at           int64  // position in the block at which the next data must begin
+	buf          []byte // the current message or packet
+	joined       []byte // memory for joined packets
+	out          []byte // what is still to be returned
 	follow       []byte // and then this
 	err          error  // and then this
 }
 
-// checksums say how a replica's data is covered.
+// checksums describe how a replica's data is checksummed.
 type checksums struct {
 	kind  uint64
 	chunk int64 // bytes for each checksum
-	first int64 // where in the block the first chunk begins
+	first int64 // position in the block of the first chunk
 }
 
 // The values of ChecksumTypeProto.
@@ -59,10 +59,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// errBare refuses a replica without checksums, where another one may have them.
+// errBare refuses a replica without checksums, since another one may have them.
 var errBare = errors.New("the replica has no checksums (dfs.checksum.type NULL)")
 
-// damagedError is a chunk of a replica whose checksum does not match.
+// damagedError reports a chunk of a replica whose checksum does not match.
 type damagedError struct {
 	kind        uint64
 	from, to    int64 // in the block
@@ -77,7 +77,7 @@ func (e *damagedError) Error() string {
 	return fmt.Sprintf("%s of its bytes %d to %d is %08x, stored %08x", name, e.from, e.to-1, e.sum, e.onDisk)
 }
 
-// malformedError is an answer that is not the protocol's.
+// malformedError reports an answer that violates the protocol.
 type malformedError string
 
 func (e malformedError) Error() string { return "malformed answer: " + string(e) }
@@ -104,7 +104,7 @@ func (s *blockStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the message or a packet. With an error, out may still have sound bytes that come before it.
+// next reads the message or a packet. Even with an error, out may have sound bytes from before it.
 func (s *blockStream) next() error {
 	s.buf = s.buf[:0]
 	switch {
@@ -117,7 +117,7 @@ func (s *blockStream) next() error {
 	return s.response()
 }
 
-// fill reads on until buf has n bytes.
+// fill reads until buf has n bytes.
 func (s *blockStream) fill(n int) (err error) {
 	s.buf, err = readMore(s.in, s.buf, n, firstBuffer)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -151,7 +151,7 @@ func (s *blockStream) response() error {
 	return nil
 }
 
-// begin checks what the DataNode says of the data that follows.
+// begin checks the DataNode's description of the data that follows.
 func (s *blockStream) begin(r blockResponse) error {
 	s.sums = r.sums
 	c := s.sums
@@ -173,7 +173,7 @@ func (s *blockStream) begin(r blockResponse) error {
 	return nil
 }
 
-// packet is a packet, of whose data only the sound beginning is left.
+// packet is a packet whose data is cut off at the first damaged chunk.
 type packet struct {
 	raw, sums, data []byte
 	header          packetHeader
@@ -184,11 +184,11 @@ const (
 	joinedData  = 64 << 10 // bytes of data up to which small packets are joined
 )
 
-// small reports whether a packet costs its reader more than its bytes.
+// small reports whether the cost of a packet is greater than that of its bytes.
 func (p *packet) small() bool { return !p.header.last && len(p.data) <= smallPacket }
 
-// packets reads a packet. Small ones are joined: a DataNode whose connections are protected sends 4 KiB at once
-// (io.file.buffer.size), and the library's cost is by the packet.
+// packets reads a packet. It joins small ones: a DataNode whose connections are protected sends 4 KiB at once
+// (io.file.buffer.size), and the library has a cost for each packet.
 func (s *blockStream) packets() error {
 	first, err := s.packet()
 	if err != nil || !first.small() {
@@ -214,11 +214,11 @@ func (s *blockStream) packets() error {
 	return nil
 }
 
-// joining puts packets together: checksums from the left, data from front on.
+// joining joins packets: checksums from the left, data from front on.
 type joining struct {
 	buf            []byte
 	front, sumsEnd int
-	first          int64 // where in the block the data begin
+	first          int64 // position of the data in the block
 }
 
 func (j *joining) add(p packet) {
@@ -229,7 +229,7 @@ func (j *joining) add(p packet) {
 // joinedHeader is the size of a PacketHeaderProto with offset, number, last and length.
 const joinedHeader = 9 + 9 + 2 + 5
 
-// packet returns the joined packet. Its number is 0: a reader has no use for it.
+// packet returns the joined packet. Its number is 0, since a reader does not use it.
 func (j *joining) packet() []byte {
 	sums := j.buf[packetLead+joinedHeader : j.sumsEnd]
 	data := j.buf[j.front:]
@@ -244,7 +244,7 @@ func (j *joining) packet() []byte {
 	return j.buf[from:]
 }
 
-// packet reads a packet and compares its checksums. With an error it has what comes before the damage.
+// packet reads a packet and compares its checksums. With an error, it returns the data before the damage.
 func (s *blockStream) packet() (packet, error) {
 	if err := s.fill(packetLead); err != nil {
 		return packet{}, err
@@ -274,7 +274,7 @@ func (s *blockStream) packet() (packet, error) {
 	return p, err
 }
 
-// fits checks a packet's header against its length and its place in the block.
+// fits checks a packet's header against its length and its position in the block.
 func (s *blockStream) fits(h packetHeader, payload int64) error {
 	end := s.request.offset + s.request.length
 	switch {
@@ -292,7 +292,7 @@ func (s *blockStream) fits(h packetHeader, payload int64) error {
 	return nil
 }
 
-// size is how many bytes of checksums cover n bytes of data.
+// size is the number of bytes of the checksums of n bytes of data.
 func (c *checksums) size(n int64) int64 {
 	if c.kind == checksumNone {
 		return 0
@@ -300,7 +300,7 @@ func (c *checksums) size(n int64) int64 {
 	return (n + c.chunk - 1) / c.chunk * checksumSize
 }
 
-// verify returns how many bytes of data come before the first chunk whose checksum does not match.
+// verify returns the number of bytes of data before the first chunk whose checksum does not match.
 func (s *blockStream) verify(sums, data []byte) (sound int64, err error) {
 	table := castagnoli
 	switch s.sums.kind {

@@ -15,12 +15,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// answering makes what a DataNode sends of a block.
+// answering makes a DataNode's answer for a block.
 type answering struct {
 	kind   uint64
 	chunk  int // bytes for each checksum
 	packet int // bytes of data in a packet
-	from   int // where in the block the request begins
+	from   int // position in the block at which the request begins
 }
 
 func messageField(b []byte, id protowire.Number, v []byte) []byte {
@@ -73,7 +73,8 @@ func (a answering) sum(b []byte) uint32 {
 	return crc32.Checksum(b, castagnoli)
 }
 
-// dataOf takes an answer apart as the client library does, which compares nothing here, and gives the data. The answer may end anywhere.
+// dataOf parses an answer as the client library does, which compares nothing here, and returns the data. The answer may end
+// anywhere.
 func dataOf(b []byte) []byte {
 	length, n := binary.Uvarint(b)
 	if n <= 0 || int(length) > len(b)-n {
@@ -163,7 +164,7 @@ func readInPieces(r io.Reader, size int) ([]byte, error) {
 	}
 }
 
-// Any one byte of the answer is wrong: no wrong byte of data passes, and all of the right ones before its chunk do.
+// TestBlockStreamFlips: one byte of the answer is wrong. No wrong byte of data passes, and all right ones before its chunk do.
 func TestBlockStreamFlips(t *testing.T) {
 	block := noise(700)
 	for _, a := range answers[:5] {
@@ -186,7 +187,7 @@ func TestBlockStreamFlips(t *testing.T) {
 	}
 }
 
-// An answer may end anywhere.
+// TestBlockStreamEnds: an answer may end anywhere.
 func TestBlockStreamEnds(t *testing.T) {
 	block := noise(3000)
 	a := answers[0]
@@ -240,7 +241,7 @@ func TestBlockStreamRefuses(t *testing.T) {
 	}
 }
 
-// After the first packet, reading allocates nothing.
+// TestBlockStreamAllocates: after the first packet, reading allocates nothing.
 func TestBlockStreamAllocates(t *testing.T) {
 	for _, a := range answers[:2] {
 		block := noise(8 << 20)
@@ -259,7 +260,8 @@ func TestBlockStreamAllocates(t *testing.T) {
 	}
 }
 
-// Bytes from a network: nothing panics, memory stays near what came, and only data with the right checksums passes.
+// FuzzBlockStream: whatever arrives, nothing panics, memory stays in proportion to the bytes that arrived, and only data with the
+// right checksums passes.
 func FuzzBlockStream(f *testing.F) {
 	block := noise(3000)
 	for _, a := range answers {
@@ -308,7 +310,7 @@ func readOperation(r readRequest) []byte {
 	return protowire.AppendBytes([]byte{0, transferVersion, readBlock}, op)
 }
 
-// dataNode is a connection to a DataNode that answers whatever is written with the same bytes, and then hangs up.
+// dataNode is a connection to a DataNode that answers every request with the same bytes, and then hangs up.
 func dataNode(answer []byte) dialFunc {
 	return func(_ context.Context, _, _ string) (net.Conn, error) {
 		near, far := net.Pipe()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// conforms holds a file system to what FS says, in the empty directory root.
+// conforms checks a file system against the documentation of FS, in the empty directory root.
 func conforms(t *testing.T, fsys FS, root string) {
 	for _, c := range []struct {
 		name string
@@ -334,7 +334,7 @@ func replacesFiles(t *testing.T, fsys FS, dir string) {
 	}
 	_, err := fsys.Stat(a)
 	wants(t, err, fs.ErrNotExist)
-	check(t, fsys.Replace(b, a)) // where there is nothing, too
+	check(t, fsys.Replace(b, a)) // also if the name is free
 	wants(t, fsys.Replace(path.Join(dir, "none"), a), fs.ErrNotExist)
 }
 

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Delegator is a file system that lets another program act in our name, by a token. HDFS is one.
+// Delegator is a file system that lets another program act in our name, with a token. HDFS is one.
 type Delegator interface {
 	// Delegates reports whether the cluster has such tokens: without Kerberos nobody needs one.
 	Delegates() bool
 	// DelegationToken returns a new token, whose service is the name by which every client finds it. renewer is the short
-	// name of the user who may renew it. Where we ourselves live on a token, it is that one: HDFS gives none out then.
+	// name of the user who may renew it. If we ourselves authenticate with a token, it returns that one: HDFS issues none then.
 	DelegationToken(ctx context.Context, renewer string) (Token, error)
-	// RenewToken makes a token last longer, for the user who is its renewer, and tells until when.
+	// RenewToken extends a token's lifetime, for the user who is its renewer, and returns its new end.
 	RenewToken(ctx context.Context, t Token) (time.Time, error)
-	// CancelToken ends a token. The token that the user gave us is left as it is.
+	// CancelToken ends a token. It does nothing to a token that the user gave us.
 	CancelToken(ctx context.Context, t Token) error
 }
 
-// DelegatorOf finds what gives tokens for a file system, also below others that say by Unwrap what they are above of.
+// DelegatorOf finds the Delegator of a file system, also below file systems that have Unwrap.
 func DelegatorOf(fsys FS) (Delegator, bool) {
 	for {
 		if d, ok := fsys.(Delegator); ok {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The client library says of a call that HDFS denied only that it did. What the NameNode says, which names the file or the
-// folder and the right that is missing, is kept here for the error.
+// When HDFS denies a call, the client library reports only the denial. The NameNode's message names the file or folder and the
+// missing right; it is kept here for the error.
 
-// denial is what a NameNode says of a call that it denied (FSPermissionChecker.toAccessControlString).
+// denial is the NameNode's message about a call that it denied (FSPermissionChecker.toAccessControlString).
 type denial struct{ user, access, inode string }
 
-// maxDenials is how many are kept: several calls may be under way.
+// maxDenials is the number of denials that are kept: several calls may be under way.
 const maxDenials = 16
 
 var denialText = regexp.MustCompile(`user=([^,]*), access=([A-Z_]+), inode="([^"]*)"`)
@@ -26,13 +26,13 @@ func parseDenial(message string) (denial, bool) {
 	return denial{m[1], m[2], m[3]}, true
 }
 
-// String says what is missing, and the command that gives it.
+// String names the missing right, and the command that grants it.
 func (d denial) String() string {
 	return fmt.Sprintf("it lacks %s of %s (hdfs dfs -setfacl -m user:%s:%s %s)", d.access, d.inode, d.user, d.rights(), d.inode)
 }
 
-// rights are those to give: what is asked for, and with reading and writing what a folder's user needs beside it, since an
-// entry for a user replaces the one before.
+// rights are the rights to grant: those asked for, and for reading and writing also the others that a folder's user needs,
+// since an entry for a user replaces the one before.
 func (d denial) rights() string {
 	switch {
 	case strings.Contains(d.access, "WRITE"):
@@ -43,12 +43,12 @@ func (d denial) rights() string {
 	return "--x"
 }
 
-// covers reports whether the denial may be of a call for a file or a folder.
+// covers reports whether the denial may concern a call for a file or a folder.
 func (d denial) covers(name string) bool {
 	return name == d.inode || strings.HasPrefix(name, strings.TrimSuffix(d.inode, "/")+"/")
 }
 
-// remember keeps a refusal that is a denial.
+// remember keeps a refusal if it is a denial.
 func (n *rpcClient) remember(e *remoteError) {
 	if !strings.HasSuffix(e.class, ".AccessControlException") {
 		return
@@ -62,7 +62,7 @@ func (n *rpcClient) remember(e *remoteError) {
 	n.denials = append(n.denials[max(0, len(n.denials)-maxDenials+1):], d)
 }
 
-// denied says why a call for name was denied; "" if that is not known.
+// denied says why a call for name was denied; "" if that is unknown.
 func (n *rpcClient) denied(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

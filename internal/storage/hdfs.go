@@ -18,8 +18,8 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// hdfsFS is HDFS as one user sees it. The library's client keeps one connection to the active NameNode, over which
-// calls go one after another, and one connection to a DataNode for each open file.
+// hdfsFS is HDFS as one user sees it. The library's client has one connection to the active NameNode, for one call at a
+// time, and one connection to a DataNode for each open file.
 type hdfsFS struct {
 	client      *hdfs.Client
 	uri         string // hdfs://authority, as the job or fs.defaultFS has it
@@ -31,7 +31,7 @@ type hdfsFS struct {
 	blockSize   int64
 	umask       fs.FileMode
 	replicas    *replicas
-	log         *slog.Logger // of calls; nil: nobody listens
+	log         *slog.Logger // of calls; nil: no log
 	closing     sync.Once
 }
 
@@ -68,7 +68,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	return h, nil
 }
 
-// readDefaults asks the NameNode for its settings. That also keeps the client from fetching them itself, which it does
+// readDefaults asks the NameNode for its settings. After that the client does not fetch them itself, which it would do
 // without a lock.
 func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 	var defaults hdfs.ServerDefaults
@@ -90,7 +90,7 @@ func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 	return err
 }
 
-// connect tries for patience.start: a NameNode that has just been restarted is up again soon.
+// connect tries for patience.start: a NameNode that was just restarted is up again soon.
 func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	begun := time.Now()
 	for {
@@ -113,7 +113,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	}
 }
 
-// newFiles returns replication and block size of new files: the client's own settings, as in Java, else the NameNode's.
+// newFiles returns replication and block size of new files: the client's own settings, as in Java, or else the NameNode's.
 func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
 	replication, blockSize = defaults.Replication, defaults.BlockSize
 	if text := conf.Get("dfs.replication", ""); text != "" {
@@ -175,7 +175,7 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
 // flagEncrypted is HdfsFileStatusProto.Flags.HAS_CRYPT.
 const flagEncrypted = 2
 
-// refuseFolder keeps us from directories where the library would write what nobody can read.
+// refuseFolder refuses directories in which the library would write files that nobody can read.
 func (h *hdfsFS) refuseFolder(dir string) error {
 	info, err := h.stat("create", dir)
 	if err != nil {
@@ -202,7 +202,7 @@ func (h *hdfsFS) stat(op, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// status is the NameNode's own description; a nil one answers with zero values.
+// status is the NameNode's own description; the methods of a nil one return zero values.
 func status(info fs.FileInfo) *hdfs.FileStatus {
 	s, _ := info.Sys().(*hdfs.FileStatus)
 	return s
@@ -268,7 +268,7 @@ func (h *hdfsFS) Rename(from, to string) error {
 	if to, err = absolute("rename", to); err != nil {
 		return err
 	}
-	// The library's rename always overwrites, an empty directory too.
+	// The library's rename always overwrites, even an empty directory.
 	switch _, err = h.stat("rename", to); {
 	case err == nil:
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}

@@ -40,7 +40,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, strin
 	return fsys, path.Clean(name), nil
 }
 
-// defaultAuthority is that of fs.defaultFS, for URIs without one.
+// defaultAuthority is the authority of fs.defaultFS, for URIs without one.
 func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	def := conf.Get("fs.defaultFS", "")
 	scheme, rest := splitScheme(def)
@@ -56,8 +56,8 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	return authority, nil
 }
 
-// nameNodes returns the addresses of an authority: those of the one name service it names (never of others, which
-// the client library would mix), or itself.
+// nameNodes returns the addresses of an authority: those of the name service that it names (never of others, which
+// the client library would mix), or the authority itself.
 func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
 	if ids := fields(conf.Get("dfs.ha.namenodes."+authority, "")); len(ids) > 0 {
 		return serviceAddresses(conf, authority, ids)
@@ -99,7 +99,7 @@ func withPort(address string) string {
 	return net.JoinHostPort(strings.Trim(address, "[]"), nameNodePort)
 }
 
-// hdfsUser is the name HDFS knows us by.
+// hdfsUser is our user name in HDFS.
 func hdfsUser(name string) (string, error) {
 	if name == "" {
 		name = os.Getenv("HADOOP_USER_NAME")

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// checkedConn is a connection to a DataNode as the client library sees it. Where the library reads a block, its bytes are
-// passed on only when their checksums match. The library compares them too, but (v2.4.0) hands them out all the same; an
-// error of the connection makes it continue at the next DataNode, at the byte that it wants next. Other operations pass as
-// they are. Anything that authenticates or encrypts goes below.
+// checkedConn is a connection to a DataNode as the client library sees it. When the library reads a block, bytes are passed
+// on only if their checksums match. The library (v2.4.0) compares them too, but returns them all the same; an error of the
+// connection makes it continue at the next DataNode, at the next byte that it needs. Other operations pass unchanged.
+// Authentication and encryption belong below this connection.
 type checkedConn struct {
 	net.Conn
 	address   string
 	replicas  *replicas
-	operation []byte // what was written, as long as that can be a READ_BLOCK operation
+	operation []byte // what was written, while that can still be a READ_BLOCK operation
 	other     bool   // it is another operation
 	stream    *blockStream
 }
@@ -30,7 +30,7 @@ func (c *checkedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// watch finds out which operation is written.
+// watch detects which operation is written.
 func (c *checkedConn) watch(p []byte) {
 	if c.other {
 		return
@@ -49,7 +49,7 @@ func (c *checkedConn) Read(p []byte) (int, error) {
 	if c.stream == nil {
 		request, ok := parseOperation(c.operation)
 		if !ok {
-			c.Conn.Close() // the error is the one to report
+			c.Conn.Close() // the error below is the one to report
 			return 0, errors.New("read from a DataNode: the request is not one that can be checked")
 		}
 		c.stream = &blockStream{in: c.Conn, request: request, bare: c.replicas.isBare(request.block)}
@@ -61,14 +61,14 @@ func (c *checkedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail ends a connection: the library does not, where it continues at another DataNode.
+// fail ends a connection, since the library does not when it continues at another DataNode.
 func (c *checkedConn) fail(request readRequest, err error) error {
 	c.Conn.Close() // err is the one to report
 	return c.replicas.failedAt(c.address, request, err)
 }
 
-// checked puts the check on what a dialer connects to. A DataNode that can't be reached is found out at the first write,
-// since only that says which block was wanted of it.
+// checked adds the check to a dialer's connections. A DataNode that can't be reached is reported at the first write, since
+// only the request says which block was wanted.
 func (r *replicas) checked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -79,7 +79,7 @@ func (r *replicas) checked(dial dialFunc) dialFunc {
 	}
 }
 
-// unreached is a connection that was not made.
+// unreached is a connection that could not be made.
 type unreached struct{ err error }
 
 func (c unreached) Read([]byte) (int, error)         { return 0, c.err }

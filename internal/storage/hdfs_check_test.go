@@ -27,7 +27,7 @@ func TestCheckedConn(t *testing.T) {
 	}
 }
 
-// An operation of another kind passes as it is, and so does what comes back, whatever it is.
+// TestCheckedConnOtherOperations: another operation passes unchanged, and so does every answer to it.
 func TestCheckedConnOtherOperations(t *testing.T) {
 	for _, op := range [][]byte{{0, transferVersion, 80, 1, 2, 3}, {0, transferVersion, 85, 9}, append(slices.Clone(saslMagic), 0, 0)} {
 		near, far := net.Pipe()
@@ -57,7 +57,7 @@ func TestCheckedConnOtherOperations(t *testing.T) {
 	}
 }
 
-// What is read before a request is complete can't be checked, so it is not read.
+// TestCheckedConnIncomplete: the answer to an incomplete request can't be checked, so it is not read.
 func TestCheckedConnIncomplete(t *testing.T) {
 	whole := readOperation(readRequest{blockID{"BP-1", 7}, 0, 10})
 	for _, op := range [][]byte{nil, whole[:2], whole[:len(whole)-1], append(slices.Clone(whole), 0)} {
@@ -73,7 +73,7 @@ func TestCheckedConnIncomplete(t *testing.T) {
 	}
 }
 
-// The last error has what all DataNodes said, and tells damage from what may pass.
+// TestReplicas: the last error has the answers of all DataNodes, and distinguishes damage from temporary failures.
 func TestReplicas(t *testing.T) {
 	block := noise(3000)
 	a := answers[0]

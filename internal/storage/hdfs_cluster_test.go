@@ -48,7 +48,7 @@ func TestHDFS(t *testing.T) {
 	conforms(t, fsys, root)
 }
 
-// A file of several blocks takes the ways that one block does not.
+// TestHDFSManyBlocks: a file of several blocks uses code that a file of one block does not.
 func TestHDFSManyBlocks(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	conf.Set("dfs.blocksize", "1m")
@@ -107,9 +107,9 @@ func TestHDFSPermission(t *testing.T) {
 	}
 }
 
-// One HA cluster, of this test's own, for what is done to NameNodes and DataNodes. Takes about half a minute.
+// TestHDFSFailures has its own HA cluster, since it stops NameNodes and DataNodes. It runs for about half a minute.
 func TestHDFSFailures(t *testing.T) {
-	testcluster.Use(t) // runs where a cluster is wanted at all
+	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
 		t.Skip("starts a cluster of its own")
 	}
@@ -258,7 +258,7 @@ func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal)
 	}
 }
 
-// TestHDFSUmask: files and folders get the permissions that the site's umask leaves; what is asked for with less stays so.
+// TestHDFSUmask: files and folders get the permissions that the site's umask leaves, or the fewer ones that were asked for.
 func TestHDFSUmask(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	conf.Set(umaskProperty, "027")

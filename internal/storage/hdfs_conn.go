@@ -10,17 +10,17 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// timeouts is how long HDFS may take. The client library itself waits for ever.
+// timeouts are the times that HDFS is given. The client library itself waits forever.
 type timeouts struct {
 	dial     time.Duration // to connect
-	nameNode time.Duration // for the NameNode to take or send something
+	nameNode time.Duration // for the NameNode to accept or send something
 	dataNode time.Duration // the same for a DataNode
-	start    time.Duration // to continue trying to reach a NameNode at all
-	retry    time.Duration // to continue trying in a call, e.g. while NameNodes change places
+	start    time.Duration // to keep trying to reach any NameNode
+	retry    time.Duration // to keep trying in a call, e.g. during a failover
 	complete time.Duration // for a closed file's last block to be replicated
 }
 
-// hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are noticed within about 30 s.
+// hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are detected within about 30 s.
 func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 	dataNode := time.Minute // dfs.client.socket-timeout's default
 	if ms, err := strconv.Atoi(conf.Get("dfs.client.socket-timeout", "")); err == nil && ms > 0 {
@@ -30,8 +30,8 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
 }
 
-// timedConn gives each read and write a deadline. After a failure it is closed for good: what a late answer would belong to
-// can't be told any more, and the library, which keeps a connection whose read failed, hears of it at its next write.
+// timedConn sets a deadline for each read and write. After a failure it is closed for good: nobody can know to which call a
+// late answer belongs. The library, which keeps a connection whose read failed, gets an error at its next write.
 type timedConn struct {
 	net.Conn
 	wait time.Duration
@@ -43,7 +43,7 @@ func (c *timedConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil {
-		c.Conn.Close() // err is the one to hear of
+		c.Conn.Close() // err is the one to report
 	}
 	return n, err
 }
@@ -62,8 +62,8 @@ func (c *timedConn) Write(p []byte) (int, error) {
 // SetDeadline does nothing: the library sets "never" on every new connection.
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
-// smallReads is how much is read at once where less is asked for. A packet of a block begins with three small pieces, its
-// lengths, its header and its checksums; the data after them are read past the buffer.
+// smallReads is how much is read at once if less is asked for. A packet of a block begins with three small pieces: its
+// lengths, its header and its checksums. The data after them are read directly, without the buffer.
 const smallReads = 4 << 10
 
 // packetConn is a connection to a DataNode.
@@ -82,7 +82,7 @@ func (c *packetConn) Read(p []byte) (int, error) { return c.small.Read(p) }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialer connects within p.dial and gives what is said over the connection the time wait.
+// dialer connects within p.dial. Each read and write on the connection has the timeout wait.
 func (p timeouts) dialer(wait time.Duration) dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return &timedConn{c, wait} })
 }

@@ -18,7 +18,7 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// damaged is one HDFS of two DataNodes, of this test's own, for what is done to disks and DataNodes.
+// damaged is an HDFS with two DataNodes, for this test only, which damages disks and stops DataNodes.
 type damaged struct {
 	*testcluster.Cluster
 	conf *siteconf.Conf
@@ -27,9 +27,9 @@ type damaged struct {
 	said []string
 }
 
-// TestDamagedBlocks takes about a minute.
+// TestDamagedBlocks runs for about a minute.
 func TestDamagedBlocks(t *testing.T) {
-	testcluster.Use(t) // runs where a cluster is wanted at all
+	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
 		t.Skip("starts a cluster of its own")
 	}
@@ -63,7 +63,7 @@ func TestDamagedBlocks(t *testing.T) {
 	}
 }
 
-// file writes a file of one block, and gives it with its replicas.
+// file writes a file of one block, and returns it with its replicas.
 func (d *damaged) file(t *testing.T, size, replication int) (name string, content []byte, replicas []testcluster.Replica) {
 	t.Helper()
 	d.fsys.(*hdfsFS).replication = replication
@@ -80,7 +80,7 @@ func (d *damaged) file(t *testing.T, size, replication int) (name string, conten
 	return name, content, replicas
 }
 
-// readAll reads a file in pieces of a size.
+// readAll reads a file in pieces of the given size.
 func (d *damaged) readAll(t *testing.T, name string, piece int) ([]byte, error) {
 	t.Helper()
 	f, err := d.fsys.Open(name)
@@ -94,9 +94,9 @@ func flip(t *testing.T, file string, at int64) {
 	check(t, testcluster.Flip(file, at))
 }
 
-const metaLead = 7 // before the checksums of a block's .meta file
+const metaLead = 7 // bytes before the checksums of a block's .meta file
 
-// wantDamage wants an error that names file, block and DataNodes, right bytes before it, and a note.
+// wantDamage requires an error that names file, block and DataNodes, right bytes before the damage, and a note.
 func (d *damaged) wantDamage(t *testing.T, name string, content []byte, at int, replicas []testcluster.Replica) {
 	t.Helper()
 	for _, piece := range []int{100, 1 << 20} {
@@ -160,7 +160,7 @@ func damagedSums(t *testing.T, d *damaged) {
 }
 
 func damagedOneOfTwo(t *testing.T, d *damaged) {
-	for i := range 2 { // the library asks that DataNode first which has not failed it yet
+	for i := range 2 { // the library first asks a DataNode that has not failed it yet
 		name, content, replicas := d.file(t, 300_000, 2)
 		flip(t, replicas[i].Data, 150_000)
 		flip(t, replicas[i].Sums, metaLead+4*500)
@@ -175,7 +175,7 @@ func damagedOneOfTwo(t *testing.T, d *damaged) {
 	d.wantNotes(t, len(d.said), "is damaged and is not used: CRC32C of its bytes 149504 to 150015 is")
 }
 
-// wantReported wants the NameNode to know that a replica is damaged, if it was read at all: it does not give it out then.
+// wantReported requires the NameNode to know that a replica is damaged, if it was read at all: then it offers it no more.
 func (d *damaged) wantReported(t *testing.T, name string, bad testcluster.Replica) {
 	t.Helper()
 	h := d.fsys.(*hdfsFS)
@@ -206,7 +206,7 @@ func damagedBoth(t *testing.T, d *damaged) {
 	d.wantDamage(t, name, content, 290_000, replicas)
 }
 
-// The sound replica may come back.
+// damagedAndDown: the sound replica is down, and may come back.
 func damagedAndDown(t *testing.T, d *damaged) {
 	name, content, replicas := d.file(t, 300_000, 2)
 	flip(t, replicas[0].Data, 150_000)
@@ -216,7 +216,7 @@ func damagedAndDown(t *testing.T, d *damaged) {
 	if errors.Is(err, ErrChecksum) {
 		t.Errorf("%v", err)
 	}
-	// The NameNode does not give out the damaged one any more once it is reported: then the note alone has it.
+	// The NameNode offers the damaged one no more once it is reported: then only the note names it.
 	text := err.Error() + strings.Join(d.said, "")
 	for _, want := range []string{name, replicas[0].Block(), "CRC32C of its bytes", "connection refused"} {
 		if !strings.Contains(text, want) {
@@ -227,7 +227,7 @@ func damagedAndDown(t *testing.T, d *damaged) {
 	d.wantRight(t, name, content)
 }
 
-// Hadoop's own client writes the file.
+// withoutChecksums: Hadoop's own client writes a file without checksums.
 func withoutChecksums(t *testing.T, d *damaged) {
 	name, content := path.Join(d.root, "bare"), noise(3<<20)
 	local := filepath.Join(t.TempDir(), "bare")
@@ -239,7 +239,7 @@ func withoutChecksums(t *testing.T, d *damaged) {
 	d.wantNotes(t, 1, name+" was written without checksums")
 }
 
-// A replica that has checksums is read rather than one that has none.
+// withoutChecksumsOnOne: a replica with checksums is preferred to one without.
 func withoutChecksumsOnOne(t *testing.T, d *damaged) {
 	for i := range 2 {
 		name, content, replicas := d.file(t, 300_000, 2)
@@ -252,7 +252,7 @@ func withoutChecksumsOnOne(t *testing.T, d *damaged) {
 	d.wantNotes(t, 0, "")
 }
 
-// underReader reads some of a file, stops each of its DataNodes in turn in one way, and reads the rest.
+// underReader reads part of a file, stops each of its DataNodes in turn in one way, and reads the rest.
 func underReader(t *testing.T, d *damaged, stop, start func(role string)) {
 	name, content, replicas := d.file(t, 20<<20, 2)
 	for _, r := range replicas {
@@ -272,7 +272,7 @@ func underReader(t *testing.T, d *damaged, stop, start func(role string)) {
 	d.wantNotes(t, 0, "")
 }
 
-// impatiently is the test's HDFS as one whose DataNodes are waited for only shortly.
+// impatiently gives the test's HDFS short timeouts for DataNodes.
 func (d *damaged) impatiently(t *testing.T) {
 	t.Helper()
 	d.conf.Set("dfs.client.socket-timeout", "1000")

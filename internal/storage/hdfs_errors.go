@@ -16,19 +16,19 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// failure is what an error of the client library means for trying again.
+// failure says whether to try again after an error of the client library.
 type failure int
 
 const (
-	refused   failure = iota // an answer: trying again would give the same
+	refused   failure = iota // an answer: trying again would return the same
 	notDone                  // the NameNode has not done it: it was not reached, is on standby or in safe mode
 	uncertain                // the connection was lost: it may have been done
 )
 
-// noNameNode is how the library's plainest error begins.
+// noNameNode is the start of the library's plainest error.
 const noNameNode = "no available namenodes: "
 
-// retryableExceptions are the exceptions by which a NameNode says that it did nothing and may do it later.
+// retryableExceptions are the exceptions with which a NameNode says that it did nothing and may do it later.
 var retryableExceptions = map[string]bool{
 	"org.apache.hadoop.ipc.StandbyException":                           true,
 	"org.apache.hadoop.ipc.ObserverRetryOnActiveException":             true,
@@ -37,10 +37,10 @@ var retryableExceptions = map[string]bool{
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException": true,
 }
 
-// noDataNodes is how BlockManager.chooseTarget4NewBlock says, by a plain IOException, that no DataNode is up or has room.
+// noDataNodes is the text of BlockManager.chooseTarget4NewBlock, in a plain IOException, if no DataNode is up or has room.
 const noDataNodes = "could only be written to 0 of the "
 
-// noReplica is what the library says of a block that is on no DataNode the NameNode knows to be up.
+// noReplica is the library's text for a block without a DataNode that the NameNode knows to be up.
 const noReplica = "no available datanodes"
 
 func kindOf(err error) failure {
@@ -62,7 +62,7 @@ func kindOf(err error) failure {
 	return refused
 }
 
-// rootCause takes the library's *fs.PathError off.
+// rootCause removes the library's *fs.PathError.
 func rootCause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -71,7 +71,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// explain gives an error of the library the shape that this package promises.
+// explain gives an error of the library the form that this package promises.
 func (h *hdfsFS) explain(op, name string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
@@ -99,7 +99,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: cause}
 }
 
-// codeOfRemote is the code of an exception of the NameNode, or of what the library says.
+// codeOfRemote is the code for an exception of the NameNode, or for an error of the library.
 func codeOfRemote(text string) errcode.Code {
 	switch {
 	case strings.Contains(text, "SafeModeException"):
@@ -114,14 +114,14 @@ func codeOfRemote(text string) errcode.Code {
 	return ""
 }
 
-// remoteText is a Java exception without its package and its stack trace.
+// remoteText is the text of a Java exception without its package and its stack trace.
 func remoteText(class, message string) string {
 	text, _, _ := strings.Cut(message, "\n")
 	return class[strings.LastIndexByte(class, '.')+1:] + ": " + text
 }
 
-// call makes a call of the library, and again while it is sure (or, where repeatable, no matter) that it has not been
-// done, within the file system's patience.
+// call makes a call of the library. Within the file system's patience it repeats the call after an error that shows that it was
+// not done and, if repeatable, after one that leaves this uncertain.
 func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	begun := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -143,7 +143,7 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	}
 }
 
-// unknownHosts reports whether an address's host is one that no name server knows, of all of them.
+// unknownHosts reports whether no name server knows the host of any of the addresses.
 func unknownHosts(addresses []string) bool {
 	for _, address := range addresses {
 		host, _, err := net.SplitHostPort(address)

@@ -18,18 +18,18 @@ type hdfsFile struct {
 	name      string
 	reader    *hdfs.FileReader
 	size      int64
-	at        int64 // where the stream stands
+	at        int64 // position of the stream
 	streaming bool
-	next      int64 // where Read continues
+	next      int64 // position at which Read continues
 	closed    bool
-	examined  uint64 // the number of the last damaged replica that was looked at
+	examined  uint64 // the number of the last damaged replica that was examined
 }
 
-// readOver is how far ahead the stream is read over rather than begun anew. The library would do so itself in Seek,
-// but (v2.4.0) forgets it: when the DataNode then fails it continues at the wrong place.
+// readOver is how many bytes are skipped by reading them, instead of opening the stream again. The library would do so
+// itself in Seek, but (v2.4.0) loses track of it: if the DataNode then fails, it continues at the wrong place.
 const readOver = 64 << 10
 
-// open finds the file and its blocks, again where reading has failed.
+// open finds the file and its blocks; it is called again after a failed read.
 func (f *hdfsFile) open() error {
 	var reader *hdfs.FileReader
 	err := f.fs.call("open", f.name, true, func() (err error) {
@@ -80,7 +80,7 @@ func (f *hdfsFile) ReadAt(p []byte, off int64) (int, error) {
 	return total, nil
 }
 
-// read reads something at off. What fails is tried again with the blocks' places asked for anew.
+// read reads something at off. It tries again after a failure, and asks for the blocks' locations anew.
 func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	switch {
 	case f.closed:
@@ -104,7 +104,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 		switch isBlock := errors.As(err, &blocked); {
 		case isBlock && f.acceptBare(blocked):
 			// It was not a failure.
-		// The first time, the library may have asked only those DataNodes that it had not asked for earlier bytes.
+		// The first time, the library may have asked only the DataNodes that it had not asked for earlier bytes.
 		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.timeouts.retry:
 			return 0, f.fs.explain("read", f.name, err)
 		default:
@@ -117,7 +117,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	}
 }
 
-// acceptBare continues without checksums where no replica has them, and says so once for a file.
+// acceptBare continues without checksums if no replica has them, and reports that once for each file.
 func (f *hdfsFile) acceptBare(e *blockError) bool {
 	if !f.fs.replicas.acceptBare(e) {
 		return false

@@ -19,14 +19,14 @@ import (
 	"bulkload/internal/testcluster/kdc"
 )
 
-// secured is one HDFS with Kerberos, of two NameNodes and two DataNodes, of this test's own. It offers all protections,
+// secured is an HDFS with Kerberos, with two NameNodes and two DataNodes, for this test only. It offers all protections,
 // and AES.
 type secured struct {
 	*testcluster.Cluster
 	loader *kerberos.Login
 }
 
-// TestSecuredHDFS takes about two minutes.
+// TestSecuredHDFS runs for about two minutes.
 func TestSecuredHDFS(t *testing.T) {
 	const all = "authentication,integrity,privacy"
 	s := startSecured(t, testcluster.Options{HA: true, DataNodes: 2, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, AES: true}})
@@ -46,8 +46,8 @@ func TestSecuredHDFS(t *testing.T) {
 	}
 }
 
-// TestEncryptedHDFS has connections to DataNodes encrypted with keys of the NameNode, though the site files ask for
-// authentication only.
+// TestEncryptedHDFS: connections to DataNodes are encrypted with keys of the NameNode, though the site files ask only for
+// authentication.
 func TestEncryptedHDFS(t *testing.T) {
 	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true, RPC: "authentication,privacy"}})
 	conf := siteOf(t, s.Cluster)
@@ -64,11 +64,11 @@ func TestEncryptedHDFS(t *testing.T) {
 
 func startSecured(t *testing.T, o testcluster.Options) *secured {
 	t.Helper()
-	testcluster.Use(t) // runs where a cluster is wanted at all
+	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
 		t.Skip("starts a cluster of its own")
 	}
-	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips where the machine has none
+	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips on a machine without a KDC
 	o.Dir, o.HDFSOnly = t.TempDir(), true
 	c, err := testcluster.Start(t.Context(), o)
 	check(t, err)
@@ -99,7 +99,7 @@ func (s *secured) folder(t *testing.T, conf *siteconf.Conf, who Identity) (fsys 
 	return fsys, root
 }
 
-// Each protection of each connection, and some lists of them, by what a client's site files ask for.
+// securedProtections tries each protection of each connection, and some lists of them, set in a client's site files.
 func securedProtections(t *testing.T, s *secured) {
 	content := noise(50 << 20)
 	for _, c := range []struct{ rpc, transfer, suites string }{
@@ -121,7 +121,7 @@ func securedProtections(t *testing.T, s *secured) {
 	}
 }
 
-// readsAndWrites does with a large file what a run does with its files.
+// readsAndWrites uses a large file as a run uses its files.
 func readsAndWrites(t *testing.T, fsys FS, root string, content []byte) {
 	t.Helper()
 	temporary, name := path.Join(root, "temporary"), path.Join(root, "large")
@@ -146,7 +146,7 @@ func readsAndWrites(t *testing.T, fsys FS, root string, content []byte) {
 	}
 }
 
-// A client that does not log in, or to whom the site files give the NameNode another name, learns why, and at once.
+// securedRefusals: a client that does not log in, or whose site files name another NameNode, gets a clear error at once.
 func securedRefusals(t *testing.T, s *secured) {
 	as := Identity{Login: s.loader}
 	for name, c := range map[string]struct {
@@ -189,7 +189,7 @@ func securedRefusals(t *testing.T, s *secured) {
 	check(t, fsys.Close())
 }
 
-// A token is enough: for another program, without any ticket, until it is cancelled.
+// delegationTokens: a token is enough for another program without any ticket, until it is cancelled.
 func delegationTokens(t *testing.T, s *secured) {
 	conf := siteOf(t, s.Cluster)
 	mine, root := s.folder(t, conf, Identity{Login: s.loader})
@@ -213,7 +213,7 @@ func delegationTokens(t *testing.T, s *secured) {
 		t.Errorf("renewed until %v, of %+v", until, d)
 	}
 
-	// As YARN does: a file, and its name in the environment.
+	// A file, and its name in the environment, as with YARN.
 	file := filepath.Join(t.TempDir(), "tokens")
 	check(t, os.WriteFile(file, tokenFile(token), 0o600))
 	t.Setenv(tokenFileName, file)
@@ -246,7 +246,7 @@ func delegationTokens(t *testing.T, s *secured) {
 	}
 }
 
-// tokenFile is a writable file of one token. All of its parts are shorter than 128 bytes.
+// tokenFile is a writable file with one token. All of its parts are shorter than 128 bytes.
 func tokenFile(t Token) []byte {
 	b := []byte("HDTS\x00\x01")
 	for _, part := range []string{t.Service, string(t.Identifier), string(t.Password), t.Kind, t.Service} {
@@ -255,7 +255,7 @@ func tokenFile(t Token) []byte {
 	return append(b, 0)
 }
 
-// A damaged replica is found under each protection, and the sound one read.
+// securedDamage: a damaged replica is found under each protection, and the sound one is read.
 func securedDamage(t *testing.T, s *secured) {
 	for _, protection := range []string{"authentication", "integrity", "privacy", "AES"} {
 		conf := siteOf(t, s.Cluster)
@@ -303,7 +303,7 @@ func securedPermission(t *testing.T, s *secured) {
 	}
 }
 
-// The NameNodes change places, and all continues: with a ticket and with a token, which is good at both.
+// securedFailover: everything continues after a failover, with a ticket and with a token, which both NameNodes accept.
 func securedFailover(t *testing.T, s *secured) {
 	conf := siteOf(t, s.Cluster)
 	conf.Set(rpcProtectionProperty, "privacy")
@@ -327,7 +327,7 @@ func securedFailover(t *testing.T, s *secured) {
 	check(t, mine.(Delegator).CancelToken(t.Context(), token))
 }
 
-// A key that the DataNodes do not know any more is got anew.
+// endedKey: a key that the DataNodes no longer know is fetched again.
 func endedKey(t *testing.T, s *secured, conf *siteconf.Conf) {
 	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
 	readsAndWrites(t, fsys, root, noise(1<<20))

@@ -32,7 +32,7 @@ func TestNameNodes(t *testing.T) {
 		err       string
 	}{
 		{two, "west", []string{"w1:8021", "w2:8020"}, ""},
-		{two, "east", []string{"e1:9000", "e2:9000"}, ""}, // and none of west's
+		{two, "east", []string{"e1:9000", "e2:9000"}, ""}, // without west's
 		{two, "single", []string{"s:9001"}, ""},
 		{two, "host:9000", []string{"host:9000"}, ""},
 		{two, "host", []string{"host:8020"}, ""},
@@ -89,7 +89,7 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// impatient is for NameNodes that will not answer.
+// impatient are the timeouts for NameNodes that will not answer.
 var impatient = timeouts{dial: time.Second, nameNode: 300 * time.Millisecond, dataNode: time.Second,
 	start: 100 * time.Millisecond, retry: 500 * time.Millisecond, complete: time.Second}
 
@@ -109,7 +109,7 @@ func TestHDFSDown(t *testing.T) {
 	}
 }
 
-// The times for a real cluster keep the promise of the command: exit 75 within 60 s.
+// TestPatience: the times for a real cluster keep the promise of the command: exit 75 within 60 s.
 func TestPatience(t *testing.T) {
 	p := hdfsTimeouts(site())
 	if worst := p.retry + p.nameNode + 2*p.dial; worst > 56*time.Second {
@@ -120,7 +120,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A NameNode that takes connections and never answers, e.g. one that is stopped in a debugger or swapping.
+// TestHDFSHangs: a NameNode accepts connections and never answers, e.g. because it is stopped in a debugger or is swapping.
 func TestHDFSHangs(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -133,7 +133,7 @@ func TestHDFSHangs(t *testing.T) {
 	}
 }
 
-// A connection whose read timed out is of no use any more: an answer that comes late must not be taken for the next one.
+// TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next one.
 func TestTimedConnBreaks(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

@@ -20,13 +20,13 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// wire is what goes over connections, of all of them together.
+// wire records the bytes on connections, of all of them together.
 type wire struct {
 	mu      sync.Mutex
 	out, in bytes.Buffer
 }
 
-// tapped dials as dial does, and keeps what goes over the connections.
+// tapped dials as dial does, and records the bytes on the connections.
 func (w *wire) tapped(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -63,7 +63,7 @@ func (c *tap) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// securedWire: of a list the first protection is the one on the wire, where the server offers all.
+// securedWire: the first protection of a list is used on the wire if the server offers all.
 func securedWire(t *testing.T, s *secured) {
 	for _, c := range []struct{ rpc, transfer, suites, wantRPC, wantTransfer string }{
 		{"authentication", "authentication", "", "authentication", "auth"},
@@ -82,8 +82,8 @@ func securedWire(t *testing.T, s *secured) {
 	}
 }
 
-// encryptedWire: a NameNode that offers authentication and privacy gets the first of the list that is among them. The bytes
-// of DataNodes are encrypted though the site files ask for authentication only.
+// encryptedWire: if a NameNode offers authentication and privacy, the first of the list that it offers is used. The bytes of
+// DataNodes are encrypted though the site files ask only for authentication.
 func encryptedWire(t *testing.T, s *secured) {
 	for list, want := range map[string]string{"integrity,privacy,authentication": "privacy", "integrity,authentication": "authentication"} {
 		conf := siteOf(t, s.Cluster)
@@ -98,8 +98,8 @@ func encryptedWire(t *testing.T, s *secured) {
 	}
 }
 
-// TestSecuredMixedOffers: servers that offer some protections only get the first of the list that is among them, and a list
-// without any is refused.
+// TestSecuredMixedOffers: with servers that offer only some protections, the first of the list that they offer is used, and a
+// list without any of them is refused.
 func TestSecuredMixedOffers(t *testing.T) {
 	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
 		t.Skip("starts a cluster of its own: make test-secured")
@@ -124,7 +124,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 	}
 }
 
-// wantWriteRefused wants no file to be written, and the error to say why.
+// wantWriteRefused requires that no file can be written, and that the error says why.
 func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
 	t.Helper()
 	fsys.(*hdfsFS).timeouts.retry = time.Second
@@ -139,8 +139,8 @@ func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
 	}
 }
 
-// wantWire writes and reads a file, and wants protections on the wire, that of the NameNode by Hadoop's name and that of
-// DataNodes by SASL's.
+// wantWire writes and reads a file, and requires the given protections on the wire: the NameNode's by Hadoop's name, the
+// DataNodes' by SASL's.
 func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer string, aes bool) {
 	t.Helper()
 	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
@@ -177,7 +177,7 @@ func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer strin
 	}
 }
 
-// nameNodeProtection reads the answers that came after the login: in clear, in signed tokens or in sealed ones (RFC 4121,
+// nameNodeProtection reads the answers after the login: in clear, in signed tokens or in sealed ones (RFC 4121,
 // 4.2.2).
 func nameNodeProtection(t *testing.T, b []byte) string {
 	t.Helper()
@@ -215,7 +215,7 @@ func nameNodeProtection(t *testing.T, b []byte) string {
 
 var chosenQOP = regexp.MustCompile(`,qop=(auth[a-z-]*)`)
 
-// dataNodeProtection is what the answers to the challenges choose, of all connections.
+// dataNodeProtection is the protection that the answers to the challenges choose, on all connections.
 func dataNodeProtection(t *testing.T, b []byte) string {
 	t.Helper()
 	found := chosenQOP.FindAllSubmatch(b, -1)
@@ -230,8 +230,8 @@ func dataNodeProtection(t *testing.T, b []byte) string {
 	return string(found[0][1])
 }
 
-// digestTokens tells whether what follows the first proof of a DataNode is a token of DIGEST-MD5: a length, and at its end
-// the type 1 and the number 0 (RFC 2831, 2.3).
+// digestTokens reports whether a token of DIGEST-MD5 follows the first proof of a DataNode: a length, and at its end the type
+// 1 and the number 0 (RFC 2831, 2.3).
 func digestTokens(t *testing.T, b []byte) bool {
 	t.Helper()
 	proof := bytes.Index(b, []byte("rspauth="))
@@ -248,7 +248,7 @@ func digestTokens(t *testing.T, b []byte) bool {
 }
 
 // TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the DataNode itself
-// wants it, though the site files name protections. Where the first of them is more than authentication it is refused.
+// requires, though the site files name protections. If the first of them is stronger than authentication, it is refused.
 func TestSecuredPrivilegedDataNode(t *testing.T) {
 	if os.Getenv("BULKLOAD_SECURED_ALL") == "" || os.Getuid() != 0 {
 		t.Skip("starts a cluster of its own, and opens a port as root: make test-secured")

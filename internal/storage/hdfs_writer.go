@@ -10,7 +10,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// hdfsWriter writes a file in pieces of writeBuffer. The library does not mend a broken pipeline: when a DataNode fails
+// hdfsWriter writes a file in pieces of writeBuffer. The library does not repair a broken pipeline: when a DataNode fails,
 // the whole file has to be written again.
 type hdfsWriter struct {
 	fs     *hdfsFS
@@ -52,8 +52,8 @@ func (w *hdfsWriter) Close() error {
 	return w.err
 }
 
-// complete ends the last block and has the NameNode close the file, which it does as soon as one DataNode has told it
-// of the block (FSNamesystem.completeFile): until then the file is not to be given to anyone.
+// complete ends the last block and asks the NameNode to close the file. The NameNode does so once a DataNode has reported the
+// block (FSNamesystem.completeFile). Nobody may use the file before that.
 func (w *hdfsWriter) complete() error {
 	begun := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -83,7 +83,7 @@ func (w *hdfsWriter) Abort() error {
 	}
 	w.closed, w.err = true, &fs.PathError{Op: "write", Path: w.name, Err: errAborted}
 	err := w.fs.Remove(w.name)
-	w.file.Close() // ends the connection to the DataNode; fails, for the file is gone
+	w.file.Close() // ends the connection to the DataNode; it fails, since the file is gone
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -9,9 +9,9 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// TestEncryptionZone makes a zone as an administrator does, with a keystore in a file instead of a KMS.
+// TestEncryptionZone creates a zone as an administrator does, with a keystore in a file instead of a KMS.
 func TestEncryptionZone(t *testing.T) {
-	testcluster.Use(t) // runs where a cluster is wanted at all
+	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
 		t.Skip("starts a cluster of its own")
 	}

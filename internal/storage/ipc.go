@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A NameNode is spoken to in Hadoop's RPC, version 9 (org.apache.hadoop.ipc.Server, RpcHeader.proto):
+// A NameNode uses Hadoop's RPC, version 9 (org.apache.hadoop.ipc.Server, RpcHeader.proto):
 //
 //	greeting: "hrpc" | 9 | service class 0 | 0, or DF for SASL
 //	frame:    int32 length | varint length, RpcRequestHeaderProto or RpcResponseHeaderProto | varint length, message | …
 //
-// Where the connection is protected each frame with its length is wrapped: a frame of an RpcSaslProto of state WRAP.
+// On a protected connection each frame, with its length, is wrapped: in a frame with an RpcSaslProto of state WRAP.
 const (
 	plainGreeting = "hrpc\x09\x00\x00"
 	saslGreeting  = "hrpc\x09\x00\xdf"
@@ -31,10 +31,10 @@ const (
 	// firstFrame is how much memory a frame gets at first, in bytes; most answers have less.
 	firstFrame = 4 << 10
 
-	// maxLoginFrame bounds an answer of a server that has not proved yet who it is, in bytes; they have some hundreds.
+	// maxLoginFrame bounds an answer of a server that has not yet proved its identity, in bytes; they have some hundreds.
 	maxLoginFrame = 64 << 10
 
-	// maxOffers bounds the ways to log in that a server offers; Hadoop has three.
+	// maxOffers bounds the number of login methods that a server offers; Hadoop has three.
 	maxOffers = 16
 )
 
@@ -51,7 +51,7 @@ func (m message) number(id protowire.Number, v uint64) message {
 	return protowire.AppendVarint(protowire.AppendTag(m, id, protowire.VarintType), v)
 }
 
-// clientID names a connection's client, as RPC wants it.
+// clientID returns a name for a connection's client, as RPC requires.
 func clientID() []byte {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
@@ -74,7 +74,7 @@ func requestFrame(call int32, client []byte, messages ...message) []byte {
 	return frame
 }
 
-// connectionContext says as whom the calls of a connection are made.
+// connectionContext names the user for a connection's calls.
 func connectionContext(client []byte, user string) []byte {
 	return requestFrame(contextCall, client, message(nil).bytes(2, message(nil).text(1, user)).text(3, nameNodeProtocol))
 }
@@ -84,8 +84,8 @@ func callFrame(call int32, client []byte, method string, request message) []byte
 	return requestFrame(call, client, message(nil).text(1, method).text(2, nameNodeProtocol).number(3, 1), request)
 }
 
-// readFrame reads a frame into buf, which it gives back with the frame, its length included. buf grows with the bytes that
-// arrive, not with the length that is claimed.
+// readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that arrive, not
+// with the length that is claimed.
 func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r, buf, maxFrame) }
 
 // readFrameUpTo is readFrame for frames of at most limit bytes.
@@ -105,8 +105,8 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 	return buf, err
 }
 
-// readMore reads on until buf has n bytes. buf grows to first bytes and then twofold, with the bytes that arrive, not with
-// a length that is claimed. The end before the first byte of an empty buf is io.EOF.
+// readMore reads until buf has n bytes. buf grows to first bytes and then doubles, with the bytes that arrive, not with a
+// length that is claimed. An end before the first byte of an empty buf is io.EOF.
 func readMore(r io.Reader, buf []byte, n, first int) ([]byte, error) {
 	for len(buf) < n {
 		have := len(buf)
@@ -125,7 +125,7 @@ func readMore(r io.Reader, buf []byte, n, first int) ([]byte, error) {
 	return buf, nil
 }
 
-// response is a NameNode's answer: the message after the header, or what it refuses by.
+// response is a NameNode's answer: the message after the header, or its refusal.
 type response struct {
 	call    int32
 	refusal *remoteError
@@ -140,7 +140,7 @@ func (e *remoteError) Error() string { return remoteText(e.class, e.message) }
 // later reports whether the NameNode says that it did nothing and may do it later, or that another one may.
 func (e *remoteError) later() bool { return retryableExceptions[e.class] }
 
-// parseReply reads a frame that a NameNode sent.
+// parseReply reads a frame from a NameNode.
 func parseReply(frame []byte) (response, error) {
 	if len(frame) < 4 {
 		return response{}, malformedf("a frame of %d bytes", len(frame))
@@ -176,7 +176,7 @@ func parseReply(frame []byte) (response, error) {
 	return r, err
 }
 
-// delimited returns a message that comes after its length, and what follows it.
+// delimited returns a message that follows its length, and the bytes after it.
 func delimited(b []byte) (first, rest []byte, err error) {
 	v, n := protowire.ConsumeBytes(b)
 	if n < 0 {
@@ -202,13 +202,13 @@ type saslMessage struct {
 	offers []saslOffer
 }
 
-// saslOffer is a way to log in, an RpcSaslProto.SaslAuth.
+// saslOffer is an offered way to log in, an RpcSaslProto.SaslAuth.
 type saslOffer struct {
 	method, mechanism, protocol, server string
 	challenge                           []byte // nil: the client begins
 }
 
-// choice is the offer as a client sends it back: without the challenge.
+// choice is the offer as a client returns it: without the challenge.
 func (o saslOffer) choice() message {
 	return message(nil).text(1, o.method).text(2, o.mechanism).text(3, o.protocol).text(4, o.server)
 }
@@ -277,7 +277,7 @@ func exchange(c io.ReadWriter, client []byte, m message) (saslMessage, error) {
 	return parseSasl(r.body)
 }
 
-// noEOF is for a connection that ends where an answer is due.
+// noEOF turns io.EOF into io.ErrUnexpectedEOF: the connection ended before an expected answer.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

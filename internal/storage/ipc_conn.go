@@ -15,27 +15,27 @@ import (
 )
 
 // nameNodeConn is a connection to a NameNode as the client library sees it: one without security, whatever the cluster
-// has. What the library writes is greeting and frames; the greeting is swallowed where we have greeted ourselves, and
-// frames are wrapped where the connection is protected. Answers are unwrapped, and the servers' defaults never tell the
-// library to encrypt its connections to DataNodes, which is done below it.
+// has. The library writes a greeting and frames. The greeting is dropped if we have already sent one, and frames are
+// wrapped if the connection is protected. Answers are unwrapped, and the servers' defaults never ask the library to
+// encrypt its connections to DataNodes, since that is done below it.
 type nameNodeConn struct {
 	net.Conn
 	layer  sasl.Layer // nil: in clear
 	client []byte
-	greet  int    // bytes of the library's greeting that are still to come
+	greet  int    // bytes of the library's greeting that have not been written yet
 	plain  bool   // the greeting is passed on
-	out    []byte // of a frame that is not whole
-	token  []byte // the last wrapped frame, for its memory
+	out    []byte // of an incomplete frame
+	token  []byte // the last wrapped frame; its memory is reused
 
 	mu       sync.Mutex
 	defaults map[int32]bool // calls that ask for the servers' defaults
 
 	encrypts func(bool)         // is called with whether the DataNodes want encryption
-	refuses  func(*remoteError) // is called with refusals of calls
-	in, rest []byte             // the frame in hand, and what of it is to be read
+	refuses  func(*remoteError) // is called when a call is refused
+	in, rest []byte             // the current frame, and its unread rest
 }
 
-// newNameNodeConn puts a NameNode's connection into the library's form. With secured, the login is over.
+// newNameNodeConn presents a NameNode's connection to the library. If secured, the login is complete.
 func newNameNodeConn(c net.Conn, secured bool, layer sasl.Layer) *nameNodeConn {
 	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, defaults: map[int32]bool{}}
 }
@@ -64,7 +64,7 @@ func (c *nameNodeConn) Write(p []byte) (int, error) {
 	}
 }
 
-// wholeFrame returns the first frame of b; nil if it is not whole.
+// wholeFrame returns the first frame of b; nil if it is incomplete.
 func wholeFrame(b []byte) []byte {
 	if len(b) < 4 {
 		return nil
@@ -94,7 +94,7 @@ func (c *nameNodeConn) send(frame []byte) error {
 	return err
 }
 
-// parseCall returns the number and the method of a call; of other frames, whose second message has another form, any name.
+// parseCall returns the number and the method of a call; for other frames, whose second message differs, any name.
 func parseCall(frame []byte) (call int32, method string, err error) {
 	header, rest, err := delimited(frame[4:])
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *nameNodeConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// keptFrame is the largest buffer that is kept for the next answer, in bytes.
+// keptFrame is the largest buffer that is reused for the next answer, in bytes.
 const keptFrame = 1 << 20
 
 // next reads an answer.
@@ -156,7 +156,7 @@ func (c *nameNodeConn) next() error {
 	if err != nil {
 		return err
 	}
-	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer to no call
+	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer that belongs to no call
 		return c.refused(r.refusal)
 	}
 	if r.refusal != nil && c.refuses != nil {
@@ -167,7 +167,7 @@ func (c *nameNodeConn) next() error {
 	return nil
 }
 
-// refused is the server's refusal of the connection as such.
+// refused is the server's refusal of the connection itself.
 func (c *nameNodeConn) refused(e *remoteError) error {
 	err := error(e)
 	if c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled") {
@@ -178,7 +178,7 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 
 var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
 
-// unwrap returns the frame in a frame. In clear there may be nothing, not even a refusal: anybody could have sent it.
+// unwrap returns the frame inside a frame. Nothing may come in clear, not even a refusal: anybody could have sent it.
 func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 	r, err := parseReply(frame)
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 	return inner, nil
 }
 
-// clearEncryption writes false over encryptDataTransfer (field 6) in the servers' defaults, and says what it was.
+// clearEncryption sets encryptDataTransfer (field 6) to false in the servers' defaults, and reports its former value.
 func (c *nameNodeConn) clearEncryption(r response) {
 	c.mu.Lock()
 	asked := c.defaults[r.call]
@@ -214,7 +214,7 @@ func (c *nameNodeConn) clearEncryption(r response) {
 		return
 	}
 	encrypts := false
-	_ = eachField(r.body, func(f field) error { // the library's own reader says what is wrong
+	_ = eachField(r.body, func(f field) error { // the library's own parser reports what is wrong
 		if f.key() == bytesField(1) {
 			encrypts = clearBool(f.bytes, 6)
 		}
@@ -225,7 +225,7 @@ func (c *nameNodeConn) clearEncryption(r response) {
 	}
 }
 
-// clearBool makes a boolean field false if it is, and gives what it was.
+// clearBool sets a boolean field to false, and returns its former value.
 func clearBool(b []byte, id protowire.Number) (was bool) {
 	for len(b) > 0 {
 		f, n, err := nextField(b)
@@ -236,7 +236,7 @@ func clearBool(b []byte, id protowire.Number) (was bool) {
 			was = f.number != 0
 			_, _, tag := protowire.ConsumeTag(b)
 			for i := tag; i < n; i++ {
-				b[i] &= 0x80 // the bits that say that the number continues
+				b[i] &= 0x80 // keeps the bits that say that the number continues
 			}
 		}
 		b = b[n:]

@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// loginError is a NameNode, or one of ours, that refuses the login: trying again would give the same.
+// loginError is a refused login, by a NameNode or by us: trying again would have the same result.
 type loginError struct {
 	address string
 	err     error
@@ -22,8 +22,8 @@ type loginError struct {
 func (e *loginError) Error() string { return "log in to NameNode " + e.address + ": " + e.err.Error() }
 func (e *loginError) Unwrap() error { return e.err }
 
-// logIn authenticates on a new connection, which has sent nothing yet, and gives what protects it from then on; nil for
-// nothing.
+// logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from then
+// on; nil for none.
 func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
 	layer, err := s.greet(ctx, c, address)
 	if err != nil && !passes(err) {
@@ -32,7 +32,7 @@ func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.
 	return layer, err
 }
 
-// passes reports whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't do it now.
+// passes reports whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't log us in now.
 func passes(err error) bool {
 	var ticket *kerberos.Error
 	if errors.As(err, &ticket) { // which may also be about a file, whose errors look like those of a network
@@ -70,12 +70,12 @@ func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.
 	return layer, err
 }
 
-// loginWay is an offer of the server and what serves for it.
+// loginWay is an offer of the server and what we use for it.
 type loginWay struct {
 	client sasl.Client
 	offer  saslOffer
 	proof  string // the ticket or the token
-	cure   string // what to do where the server refuses it
+	cure   string // what to do if the server refuses it
 }
 
 // noSimple refuses to continue without authentication, whatever the site files allow: the server may be a stranger.
@@ -132,8 +132,8 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 		"it is another service, its keytab has no such key or an older one (kvno), or its clock is wrong; its log says which"}, nil
 }
 
-// nameNodeService returns the NameNode's principal by the site files, which must be the one that it says it has
-// (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or the name that belongs to its IP.
+// nameNodeService returns the NameNode's principal from the site files. It must be the one that the NameNode claims
+// (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or a name of its IP.
 func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn, address string) (string, error) {
 	said := o.protocol + "/" + o.server
 	if s.pattern != nil {
@@ -162,7 +162,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 
-// hostNames returns the address's host, and then the names of its IP. It looks these up only when the caller continues.
+// hostNames returns the address's host, and then the names of its IP. It looks these up only if the caller continues.
 func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		host, _, _ := net.SplitHostPort(address)
@@ -179,7 +179,7 @@ func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string]
 	}
 }
 
-// converse takes the exchange to its end.
+// converse runs the exchange to its end.
 func converse(c net.Conn, client []byte, way sasl.Client, offer saslOffer) (sasl.Layer, error) {
 	token, err := way.Start()
 	if err != nil {

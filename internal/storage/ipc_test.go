@@ -28,7 +28,7 @@ func (marked) Unwrap(token []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// replyFrame is a frame as a server sends it.
+// replyFrame is a frame from a server.
 func replyFrame(call int32, body message) []byte {
 	return framed(message(nil).number(1, uint64(uint32(call))).number(2, 0), body)
 }
@@ -47,13 +47,13 @@ func framed(parts ...message) []byte {
 	return b
 }
 
-// wrapped puts a frame into a protected one.
+// wrapped wraps a frame in a protected one.
 func wrapped(frame []byte) []byte {
 	token, _ := marked{}.Wrap(nil, frame)
 	return replyFrame(saslCall, message(nil).number(2, saslWrap).bytes(3, token))
 }
 
-// played is a connection to a server whose part is written down.
+// played is a connection to a server with prepared answers.
 type played struct {
 	net.Conn
 	in  io.Reader
@@ -116,7 +116,7 @@ func TestNameNodeConn(t *testing.T) {
 	}
 }
 
-// unwrapped returns the frames in protected ones.
+// unwrapped returns the frames inside protected ones.
 func unwrapped(t *testing.T, b []byte) (frames []byte) {
 	t.Helper()
 	for len(b) > 0 {
@@ -137,7 +137,8 @@ func unwrapped(t *testing.T, b []byte) (frames []byte) {
 	return frames
 }
 
-// What a stranger could have put into a protected connection is refused, and so is what is no answer.
+// TestNameNodeConnRefuses: frames that a stranger could have put into a protected connection are refused, and so are frames
+// that are no answer.
 func TestNameNodeConnRefuses(t *testing.T) {
 	good := replyFrame(1, defaultsBody(1))
 	for name, c := range map[string]struct {
@@ -171,7 +172,7 @@ func TestNameNodeConnRefuses(t *testing.T) {
 	}
 }
 
-// A server is not followed to simple authentication, nor to an exchange that proves nothing.
+// TestLoginRefuses: the client agrees neither to simple authentication nor to an exchange that proves nothing.
 func TestLoginRefuses(t *testing.T) {
 	token := Token{Identifier: []byte("id"), Password: []byte("topsecret"), Kind: hdfsTokenKind, Service: "127.0.0.1:8020"}
 	conf := site(authenticationProperty, "kerberos", fallbackProperty, "true")
@@ -240,7 +241,7 @@ func FuzzNameNodeFrames(f *testing.F) {
 		if len(out) > len(in) {
 			t.Fatalf("%d bytes out of %d", len(out), len(in))
 		}
-		for len(out) > 0 { // whole frames come out, and nothing else
+		for len(out) > 0 { // only whole frames come out
 			frame := wholeFrame(out)
 			if frame == nil {
 				t.Fatalf("%q", out)

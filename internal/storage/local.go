@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Local is the local file system. What its calls change is on disk, not only in the page cache, when they return;
-// removals are not.
+// Local is the local file system. Its changes are on disk, not only in the page cache, when the calls return, except for
+// removals.
 var Local FS = localFS{}
 
 type localFS struct{}
@@ -94,8 +94,8 @@ func (l localFS) ReadDir(name string) ([]Info, error) {
 	return infos, nil
 }
 
-// entryInfo follows a symbolic link to what it names; one that leads nowhere is described as it is, so that whoever
-// opens it hears of it.
+// entryInfo follows a symbolic link to its target. A link without a target is described as a link, so that opening it fails
+// with an error.
 func entryInfo(dir string, e fs.DirEntry) (Info, error) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
@@ -162,7 +162,7 @@ func move(from, to string, rename func(from, to string) error) error {
 	return nil
 }
 
-// blamedPath says which of the two names of a failed rename the error is about.
+// blamedPath returns the name, of the two of a failed rename, that the error is about.
 func blamedPath(from, to string, err error) string {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
 		return to
@@ -173,8 +173,8 @@ func blamedPath(from, to string, err error) string {
 	return from
 }
 
-// linkNew is a rename that refuses a taken name, for systems and file systems without a call for it. Directories can't
-// be linked: there the test and the move are two steps.
+// linkNew renames without overwriting, for systems and file systems that have no call for it. Directories can't be
+// linked: for them the test and the move are two steps.
 func linkNew(from, to string) error {
 	st, err := os.Lstat(from)
 	if err != nil {
@@ -236,14 +236,14 @@ func syncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
-	// Some network file systems can't sync a directory and say EINVAL: what they keep is then up to them.
+	// Some network file systems can't sync a directory and return EINVAL: then they decide what is durable.
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return asPathError("sync", dir, err)
 	}
 	return nil
 }
 
-// asPathError gives an error of package os the one shape that this package promises.
+// asPathError gives an error of package os the form that this package promises.
 func asPathError(op, name string, err error) error {
 	var link *os.LinkError
 	if errors.As(err, &link) {

@@ -12,7 +12,7 @@ func TestLocal(t *testing.T) {
 	conforms(t, Local, t.TempDir())
 }
 
-// The way that file systems without RENAME_NOREPLACE take keeps the promise of Rename, too.
+// TestRenameByLink: on file systems without RENAME_NOREPLACE, Rename keeps its promise, too.
 func TestRenameByLink(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")

@@ -2,5 +2,5 @@
 
 package storage
 
-// InMemory reports whether the files of a local folder take the machine's memory, which is known on Linux only.
+// InMemory reports whether the files of a local folder use the machine's memory, which is known only on Linux.
 func InMemory(string) bool { return false }

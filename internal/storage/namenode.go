@@ -11,8 +11,7 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// rpcClient connects to the NameNodes of a file system: for the client library, and for calls that the library does not
-// have.
+// rpcClient connects to the NameNodes of a file system, for the client library and for calls that the library lacks.
 type rpcClient struct {
 	*security
 	addresses []string
@@ -22,9 +21,9 @@ type rpcClient struct {
 	mu       sync.Mutex
 	failures map[string]error // of the last connection, by address
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
-	active   int              // of addresses: the one that answered last
-	idle     *callConn        // for the next call of ours; nil if there is none
-	closed   bool             // none is kept any more
+	active   int              // index in addresses of the one that answered last
+	idle     *callConn        // for our next call; nil if there is none
+	closed   bool             // no connection is kept any more
 	denials  []denial         // of the library's calls, the newest last
 }
 
@@ -50,7 +49,7 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 	return wrapped, nil
 }
 
-// open connects and logs in.
+// open connects to a NameNode and logs in.
 func (n *rpcClient) open(ctx context.Context, address string) (net.Conn, sasl.Layer, error) {
 	c, err := n.dial(ctx, "tcp", address)
 	if err != nil || !n.kerberos {
@@ -64,7 +63,7 @@ func (n *rpcClient) open(ctx context.Context, address string) (net.Conn, sasl.La
 	return c, layer, nil
 }
 
-// refusal returns why no NameNode lets us in: where it is for good of them all, or of one and the others are not there.
+// refusal returns why no NameNode lets us in, if all refuse for good, or if one does and the others can't be reached.
 func (n *rpcClient) refusal() *loginError {
 	n.mu.Lock()
 	defer n.mu.Unlock()

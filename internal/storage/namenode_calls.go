@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// The client library lacks some calls, such as those about tokens. They are made on connections of our own, of which one is
-// kept for the next call.
+// The client library lacks some calls, such as those for tokens. They use separate connections, one of which is kept for
+// the next call.
 
-// answer is what a call of ours gives, and the address of who gave it.
+// answer is the answer to one of our calls, and the address of the NameNode.
 type answer struct {
 	body    []byte
 	address string
 	remote  net.Addr
 }
 
-// callConn is a connection for calls of ours, one after another.
+// callConn is a connection for our calls, one after another.
 type callConn struct {
 	*nameNodeConn
 	address string // of the NameNode, as the site files have it
-	calls   int32  // that were made on it
+	calls   int32  // made on it so far
 	used    time.Time
 }
 
-// keptIdle is how long a connection without calls is used again: so long Hadoop's client keeps one, too
+// keptIdle is how long an idle connection is kept for the next call: as long as Hadoop's client keeps one
 // (ipc.client.connection.maxidletime).
 const keptIdle = 10 * time.Second
 
-// call makes one call of ours at the NameNode that is active. Where no NameNode answers for now the error is ErrUnavailable.
+// call makes one of our calls at the active NameNode. If no NameNode answers at the moment, the error is ErrUnavailable.
 func (n *rpcClient) call(ctx context.Context, method string, request message) (answer, error) {
 	n.mu.Lock()
 	first := n.active
@@ -59,7 +59,7 @@ func (n *rpcClient) call(ctx context.Context, method string, request message) (a
 	return answer{}, failed
 }
 
-// callAt makes a call at one NameNode, by the connection that is kept, unless the NameNode has closed that meanwhile.
+// callAt makes a call at one NameNode, on the kept connection unless the NameNode has closed it meanwhile.
 func (n *rpcClient) callAt(ctx context.Context, address, method string, request message) (answer, error) {
 	if c := n.takeIdle(address); c != nil {
 		a, err := n.callOn(c, method, request)
@@ -74,7 +74,7 @@ func (n *rpcClient) callAt(ctx context.Context, address, method string, request 
 	return n.callOn(c, method, request)
 }
 
-// newCallConn connects, logs in and says in whose name calls are made.
+// newCallConn connects, logs in and names the user for the calls.
 func (n *rpcClient) newCallConn(ctx context.Context, address string) (*callConn, error) {
 	raw, layer, err := n.open(ctx, address)
 	if err != nil {
@@ -90,7 +90,7 @@ func (n *rpcClient) newCallConn(ctx context.Context, address string) (*callConn,
 	return c, nil
 }
 
-// callOn makes a call and keeps the connection where it was answered.
+// callOn makes a call and keeps the connection if it was answered.
 func (n *rpcClient) callOn(c *callConn, method string, request message) (answer, error) {
 	body, err := c.ask(method, request)
 	var remote *remoteError
@@ -125,7 +125,7 @@ func (c *callConn) ask(method string, request message) ([]byte, error) {
 	return r.body, nil
 }
 
-// takeIdle takes the connection that is kept, where it is the NameNode's and was used a moment ago.
+// takeIdle takes the kept connection, if it is to this NameNode and was used recently.
 func (n *rpcClient) takeIdle(address string) *callConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,7 +141,7 @@ func (n *rpcClient) takeIdle(address string) *callConn {
 	return c
 }
 
-// keep keeps a connection instead of the one that is kept.
+// keep keeps a connection in place of the kept one.
 func (n *rpcClient) keep(c *callConn) {
 	c.used = time.Now()
 	n.mu.Lock()
@@ -156,7 +156,7 @@ func (n *rpcClient) keep(c *callConn) {
 	n.idle = c
 }
 
-// close closes the connection that is kept, and keeps no other.
+// close closes the kept connection, and keeps no other.
 func (n *rpcClient) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

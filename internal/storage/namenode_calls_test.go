@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// busyNameNode is a NameNode without security that answers each call with nothing, and closes a connection after some.
+// busyNameNode is a NameNode without security that returns an empty answer to each call, and closes a connection after some.
 type busyNameNode struct {
 	net.Listener
 	accepted atomic.Int64
@@ -61,7 +61,7 @@ func (a *busyNameNode) client() *rpcClient {
 	}}
 }
 
-// TestCallsShareAConnection: reports of damaged replicas, two calls a file, don't open a connection each.
+// TestCallsShareAConnection: reports of damaged replicas, with two calls for each file, share a connection.
 func TestCallsShareAConnection(t *testing.T) {
 	a := newBusyNameNode(t, 1000)
 	n := a.client()

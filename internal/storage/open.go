@@ -11,8 +11,8 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is the name
-// HDFS knows us by; "" means HADOOP_USER_NAME, else the system user.
+// Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is our user
+// name in HDFS; "" means HADOOP_USER_NAME, or else the system user.
 func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
 	tokens, err := TokensOfEnvironment()
 	if err != nil {
@@ -21,10 +21,10 @@ func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, e
 	return ResolveAs(path, base, conf, Identity{User: user, Tokens: tokens})
 }
 
-// ResolveAs returns the file system that a path of a job file means, and the path's name in it: a local path or file: URI,
-// or an hdfs: URI, for which conf (which may be nil for a local path) tells the NameNodes and how connections are
-// protected. A relative local path is taken from base. Resolving an HDFS path connects to it: the error is ErrUnavailable
-// where that fails. The caller closes the file system.
+// ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or file: URI,
+// or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a local path. A
+// relative local path is relative to base. For an HDFS path it connects to HDFS: if that fails, the error is
+// ErrUnavailable. The caller closes the file system.
 func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string, error) {
 	scheme, rest := splitScheme(path)
 	switch scheme {
@@ -41,8 +41,8 @@ func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string
 		path, scheme+":")
 }
 
-// Listen sets the log of a file system: warnings of what is wrong in it and does not keep a file from being read, which are
-// damaged replicas and files without checksums; and calls to the NameNode, at calllog's level. Call it before files are opened.
+// Listen sets the log of a file system. The log gets warnings of faults that do not prevent reading: damaged replicas and
+// files without checksums; and calls to the NameNode, at calllog's level. Call it before files are opened.
 func Listen(fsys FS, log *slog.Logger) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.log = log
@@ -50,7 +50,7 @@ func Listen(fsys FS, log *slog.Logger) {
 	}
 }
 
-// splitScheme cuts a URI's scheme off. A colon alone makes no scheme: 10:30/part-0 is a local path.
+// splitScheme cuts off a URI's scheme. A colon alone makes no scheme: 10:30/part-0 is a local path.
 func splitScheme(path string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(path, ":")
 	if !found || strings.ContainsAny(scheme, "/*?[. ") {
@@ -77,7 +77,7 @@ func localName(path, base string) (string, error) {
 	return name, nil
 }
 
-// fileName takes the path out of file:/a, file:///a or file://localhost/a. As Hadoop does, %41 is left as it stands.
+// fileName returns the path of file:/a, file:///a or file://localhost/a. As in Hadoop, %41 is left unchanged.
 func fileName(uri, rest string) (string, error) {
 	authority, name := splitAuthority(rest)
 	if authority != "" && authority != "localhost" {
@@ -89,7 +89,7 @@ func fileName(uri, rest string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
-// splitAuthority cuts "//host:1/a/b" into "host:1" and "/a/b".
+// splitAuthority splits "//host:1/a/b" into "host:1" and "/a/b".
 func splitAuthority(rest string) (authority, name string) {
 	after, found := strings.CutPrefix(rest, "//")
 	if !found {

@@ -10,35 +10,35 @@ import (
 	"sync/atomic"
 )
 
-// ErrChecksum marks errors of a file of which HDFS has no sound replica: what its DataNodes have on their disks does not
-// match its checksums.
+// ErrChecksum marks errors of a file of which HDFS has no sound replica: the data on its DataNodes' disks does not match
+// the checksums.
 var ErrChecksum = errors.New("no replica matches its checksums")
 
-// replicas remembers for one file system which replicas could not be read, and why. The client library asks one DataNode
-// after the other and reports only what the last one said; this has the others.
+// replicas remembers, for one file system, which replicas could not be read, and why. The client library asks one DataNode
+// after the other and reports only the last answer; this has all answers.
 type replicas struct {
 	mu     sync.Mutex
 	failed map[readRequest][]replicaFailure
 	bare   map[blockID]bool // read without checksums, since no replica has any
-	noted  map[string]bool  // what was reported, by what it is about
-	log    *slog.Logger     // nil: nobody listens
+	noted  map[string]bool  // what was already reported
+	log    *slog.Logger     // nil: no log
 
 	damages []damage // the last ones, in the order of their numbers
 	latest  atomic.Uint64
 }
 
-// replicaFailure is why a DataNode did not give what was asked for.
+// replicaFailure is why a DataNode did not return what was asked for.
 type replicaFailure struct {
 	address string
 	err     error
 }
 
 const (
-	maxFailed = 1024 // requests; what is forgotten is missing in a message
+	maxFailed = 1024 // requests; a message lacks those that were forgotten
 	maxNoted  = 20   // notes
 )
 
-// blockError is what became of a request at each of the DataNodes that were asked.
+// blockError has the result of a request at each DataNode that was asked.
 type blockError struct {
 	request  readRequest
 	failures []replicaFailure
@@ -85,7 +85,7 @@ func (r *replicas) failedAt(address string, request readRequest, err error) *blo
 	return &blockError{request, failures}
 }
 
-// reportDamage says that a replica is damaged: where another one is sound nobody else would. The reader of its file
+// reportDamage logs that a replica is damaged, since nobody else does if another one is sound. The reader of its file
 // reports it to the NameNode.
 func (r *replicas) reportDamage(address string, block blockID, err error) {
 	var wrong *damagedError
@@ -101,12 +101,12 @@ func (r *replicas) reportDamage(address string, block blockID, err error) {
 		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", wrong, block))
 }
 
-// reportBare says that a file has blocks without checksums.
+// reportBare logs that a file has blocks without checksums.
 func (r *replicas) reportBare(uri string) {
 	r.mention(uri+" was written without checksums", " (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
 }
 
-// acceptBare has a block read without checksums, where that is what kept it from being read.
+// acceptBare allows a block to be read without checksums, if the lack of them is why it could not be read.
 func (r *replicas) acceptBare(e *blockError) bool {
 	if !errors.Is(e, errBare) {
 		return false
@@ -127,14 +127,14 @@ func (r *replicas) isBare(block blockID) bool {
 	return r.bare[block]
 }
 
-// listen sets what gets the notes: on what is wrong with replicas and does not end a read.
+// listen sets the log for notes about faulty replicas that do not end a read.
 func (r *replicas) listen(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log = log
 }
 
-// note reports something once, with its details. Its caller holds the lock.
+// note logs something once, with its details. The caller holds the lock.
 func (r *replicas) note(what, details string) {
 	if r.log == nil || r.noted[what] || len(r.noted) > maxNoted {
 		return

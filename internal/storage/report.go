@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Damaged replicas are reported to the NameNode, which then makes new ones of a sound one (ClientProtocol.reportBadBlocks).
+// Damaged replicas are reported to the NameNode, which then makes new ones from a sound one (ClientProtocol.reportBadBlocks).
 
 // damage is a replica that was read and does not match its checksums.
 type damage struct {
@@ -17,10 +17,10 @@ type damage struct {
 	address string
 }
 
-// maxDamages bounds how many are remembered until the readers of their files have seen them.
+// maxDamages bounds how many are kept until the readers of their files have seen them.
 const maxDamages = 256
 
-// newDamages returns what was found after number.
+// newDamages returns the damages found after number.
 func (r *replicas) newDamages(number uint64) []damage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,8 +31,8 @@ func (r *replicas) newDamages(number uint64) []damage {
 	return slices.Clone(r.damages[i:])
 }
 
-// reportDamages tells the NameNode of damaged replicas of this file. Which file a block belongs to is found here, for the
-// library does not say it where the damage is found.
+// reportDamages reports damaged replicas of this file to the NameNode. It finds out here which file a block belongs to, since
+// the library does not say so where the damage is found.
 func (f *hdfsFile) reportDamages() {
 	latest := f.fs.replicas.latest.Load()
 	found := f.fs.replicas.newDamages(f.examined)
@@ -45,7 +45,7 @@ func (f *hdfsFile) reportDamages() {
 	}
 }
 
-// reportBadBlocks reports those of the damaged replicas that are the file's.
+// reportBadBlocks reports the damaged replicas that belong to the file.
 func (n *rpcClient) reportBadBlocks(ctx context.Context, name string, size int64, found []damage) error {
 	a, err := n.call(ctx, "getBlockLocations", message(nil).text(1, name).number(2, 0).number(3, uint64(size)))
 	if err != nil {
@@ -71,8 +71,8 @@ func (n *rpcClient) reportBadBlocks(ctx context.Context, name string, size int64
 // locatedBlock is a LocatedBlockProto.
 type locatedBlock struct {
 	block    blockID
-	rest     message   // the fields that are the block's own, as they came
-	replicas []replica // where it is
+	rest     message   // the block's own fields, as they were received
+	replicas []replica // where the block is
 }
 
 // replica is one place of a block.
@@ -161,7 +161,7 @@ func parseReplica(b []byte) (replica, error) {
 	return r, err
 }
 
-// damaged returns the block with those of its replicas that are damaged; nil if none is, or where all of several are:
+// damaged returns the block with its damaged replicas only. It returns nil if none is damaged, or if all of several are:
 // then the fault may be ours (DFSInputStream.reportCheckSumFailure).
 func (l *locatedBlock) damaged(found []damage) message {
 	bad := slices.DeleteFunc(slices.Clone(l.replicas), func(r replica) bool {
@@ -184,7 +184,7 @@ func (l *locatedBlock) damaged(found []damage) message {
 	return m
 }
 
-// mention is note for who does not hold the lock.
+// mention is note for a caller that does not hold the lock.
 func (r *replicas) mention(what, details string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

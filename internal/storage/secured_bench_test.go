@@ -9,8 +9,8 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// BenchmarkSecuredHDFS is BenchmarkHDFS under each protection that a cluster with Kerberos offers: go run
-// ./internal/testcluster/cluster up -hdfs -measure -kerberos …, and its folder in BULKLOAD_CLUSTER.
+// BenchmarkSecuredHDFS is BenchmarkHDFS with each protection that a cluster with Kerberos offers. It needs go run
+// ./internal/testcluster/cluster up -hdfs -measure -kerberos …, and the cluster's folder in BULKLOAD_CLUSTER.
 func BenchmarkSecuredHDFS(b *testing.B) {
 	c := testcluster.Use(b)
 	if c.Kerberos == nil {

@@ -17,15 +17,15 @@ import (
 // Identity is who a program is on HDFS.
 type Identity struct {
 	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, else the system user
-	Login  *kerberos.Login // on one with Kerberos; nil: Tokens are all there is
-	Tokens []Token         // delegation tokens, such as TokensOfEnvironment gives; unused where there is a Login
+	Login  *kerberos.Login // on one with Kerberos; nil: use only Tokens
+	Tokens []Token         // delegation tokens, such as those of TokensOfEnvironment; unused if there is a Login
 }
 
-// security is how the connections of one file system are protected, by the site files and by who we are.
+// security is how the connections of one file system are protected, according to the site files and our identity.
 type security struct {
-	kerberos  bool              // hadoop.security.authentication; nothing else matters where it is false
-	rpc       []sasl.Protection // hadoop.rpc.protection, the one to prefer first
-	transfer  []sasl.Protection // dfs.data.transfer.protection; nil: DataNodes speak no SASL, but where they encrypt
+	kerberos  bool              // hadoop.security.authentication; nothing else matters if it is false
+	rpc       []sasl.Protection // hadoop.rpc.protection, the preferred one first
+	transfer  []sasl.Protection // dfs.data.transfer.protection; nil: DataNodes use SASL only to encrypt
 	encrypt   bool              // dfs.encrypt.data.transfer, which the NameNode must confirm
 	aes       bool              // dfs.encrypt.data.transfer.cipher.suites
 	principal string            // dfs.namenode.kerberos.principal
@@ -38,7 +38,7 @@ type security struct {
 	service string  // of tokens, with several NameNodes: ha-hdfs:NAME
 }
 
-// The properties that decide.
+// The properties that determine the security.
 const (
 	authenticationProperty = "hadoop.security.authentication"
 	rpcProtectionProperty  = "hadoop.rpc.protection"
@@ -51,13 +51,13 @@ const (
 	useIPProperty          = "hadoop.security.token.service.use_ip"
 )
 
-// deciders are properties that name a Java class that decides which connections are protected.
+// deciders are properties that name a Java class, which decides which connections are protected.
 var deciders = []string{"hadoop.security.saslproperties.resolver.class", "dfs.data.transfer.saslproperties.resolver.class", "dfs.trustedchannel.resolver.class"}
 
 const aesSuite = "AES/CTR/NoPadding"
 
-// readSecurity reads the site files. What it can't do it refuses by name: nothing is done with less protection than they
-// ask for.
+// readSecurity reads the site files. It names and refuses what it does not support: nothing is done with less protection than
+// they ask for.
 func readSecurity(conf *siteconf.Conf) (*security, error) {
 	s := &security{
 		principal: conf.Get(principalProperty, ""),
@@ -90,7 +90,7 @@ func readSecurity(conf *siteconf.Conf) (*security, error) {
 var ownDeciders = []string{"org.apache.hadoop.security.SaslPropertiesResolver",
 	"org.apache.hadoop.hdfs.protocol.datatransfer.TrustedChannelResolver"}
 
-// siteError names a property, the file that sets it and its value.
+// siteError names a property, the file that sets it, and its value.
 func siteError(conf *siteconf.Conf, property, what string) error {
 	return errcode.SecurityUnsupported.Errorf("%s (%s) is %s: %s", property, conf.Source(property), conf.Get(property, ""), what)
 }
@@ -135,7 +135,7 @@ func (s *security) readCiphers(conf *siteconf.Conf) error {
 	return nil
 }
 
-// readPattern makes a regular expression of a glob of * and ?.
+// readPattern compiles a glob of * and ? to a regular expression.
 func (s *security) readPattern(conf *siteconf.Conf) error {
 	glob := conf.Get(patternProperty, "")
 	if glob == "" {
@@ -145,11 +145,11 @@ func (s *security) readPattern(conf *siteconf.Conf) error {
 		return siteError(conf, patternProperty, "this program knows * and ? only in a pattern")
 	}
 	text := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(glob))
-	s.pattern = regexp.MustCompile("^(?:" + text + ")$") // quoted: always sound
+	s.pattern = regexp.MustCompile("^(?:" + text + ")$") // quoted: always valid
 	return nil
 }
 
-// as completes the security by who we are, and gives the name that connections are made in.
+// as adds our identity to the security, and returns the user name for connections.
 func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addresses []string) (user string, err error) {
 	if conf.Get("dfs.ha.namenodes."+authority, "") != "" {
 		s.service = haService + authority
@@ -158,7 +158,7 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		return hdfsUser(who.User)
 	}
 	if s.login = who.Login; s.login != nil {
-		// Who logs in with a token gets no delegation token of HDFS, and HBase needs one.
+		// A login with a token gets no delegation token from HDFS, and HBase needs one.
 		return s.login.Principal(), nil
 	}
 	for _, t := range who.Tokens {
@@ -189,7 +189,7 @@ func (s *security) ownToken(addresses []string) (Token, bool) {
 			return t, true
 		}
 		host, port, _ := net.SplitHostPort(address)
-		found, _ := net.LookupHost(host) // none: it can't be connected to either, and that says why
+		found, _ := net.LookupHost(host) // none: then connecting fails, too, and reports why
 		for _, ip := range found {
 			if t, ok := s.tokenFor(net.JoinHostPort(ip, port), nil); ok {
 				return t, true
@@ -199,10 +199,10 @@ func (s *security) ownToken(addresses []string) (Token, bool) {
 	return Token{}, false
 }
 
-// haService begins the service of a token for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).
+// haService is the start of a token's service for several NameNodes (HdfsConstants.HA_DT_SERVICE_PREFIX).
 const haService = "ha-hdfs:"
 
-// tokenFor returns the token for a NameNode, by its name service, or its IP or name and port.
+// tokenFor returns the token for a NameNode, by its name service, or by its IP or name and its port.
 func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
 	names := []string{strings.ToLower(address), javaAddress(address)}
 	if remote != nil {
@@ -219,7 +219,7 @@ func (s *security) tokenFor(address string, remote net.Addr) (Token, bool) {
 	return Token{}, false
 }
 
-// services lists what the tokens are for.
+// services lists the services of the tokens.
 func (s *security) services() string {
 	var list []string
 	for _, t := range s.tokens {
@@ -228,7 +228,7 @@ func (s *security) services() string {
 	return strings.Join(list, ", ")
 }
 
-// tokenService is the service that a token of a NameNode must have, for whoever uses it to find it
+// tokenService is the service that a token of a NameNode must have so that its users find it
 // (SecurityUtil.buildTokenService, HAUtilClient.buildTokenServiceForLogicalUri).
 func (s *security) tokenService(address string, remote net.Addr) string {
 	if s.service != "" {
@@ -240,8 +240,8 @@ func (s *security) tokenService(address string, remote net.Addr) string {
 	return javaAddress(remote.String())
 }
 
-// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 all eight groups, without brackets. Other
-// addresses are given as they are.
+// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 with all eight groups and without brackets.
+// Other addresses are returned unchanged.
 func javaAddress(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	ip, err := netip.ParseAddr(host)

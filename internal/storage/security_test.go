@@ -19,8 +19,8 @@ import (
 	"bulkload/internal/testcluster/kdc"
 )
 
-// Each property that asks for protection is honoured, or refused by its name, the file and what to do. docs/security.md has
-// a row for each, and a test in each row.
+// TestSiteProperties: each property that asks for protection is honoured, or refused with its name, the file and what to do.
+// docs/security.md has a row for each, with a test in each row.
 func TestSiteProperties(t *testing.T) {
 	document, err := os.ReadFile("../../docs/security.md")
 	check(t, err)
@@ -55,7 +55,7 @@ func TestSiteProperties(t *testing.T) {
 var siteProperties = []struct {
 	property, value string
 	others          []string // name, value …
-	refused         string   // what the refusal says; "": honoured
+	refused         string   // part of the refusal; "": honoured
 	holds           func(*security) bool
 }{
 	{authenticationProperty, "Kerberos", nil, "", func(s *security) bool { return s.kerberos }},
@@ -78,7 +78,7 @@ var siteProperties = []struct {
 		return s.pattern.MatchString("hdfs/nn.x.lab@LAB") && !s.pattern.MatchString("hdfs/nn_lab@LAB") && !s.pattern.MatchString("hdfs/nn.lab@LAB.TEST")
 	}},
 	{patternProperty, "{hdfs,nn}/*", nil, "* and ? only", nil},
-	{fallbackProperty, "true", nil, "", func(s *security) bool { return s.fallback }}, // TestLoginRefuses has what comes of it
+	{fallbackProperty, "true", nil, "", func(s *security) bool { return s.fallback }}, // TestLoginRefuses tests its effect
 	{useIPProperty, "false", nil, "", func(s *security) bool { return s.tokenService("NN1:8020", nil) == "nn1:8020" }},
 	{deciders[0], "com.bank.Resolver", nil, "take it out", nil},
 	{deciders[0], "org.apache.hadoop.security.SaslPropertiesResolver", nil, "", nil},
@@ -88,7 +88,7 @@ var siteProperties = []struct {
 	{"hadoop.security.credential.provider.path", "jceks://file/etc/x.jceks", nil, "", nil}, // TestNoPasswordIsRead
 }
 
-// Credential providers keep passwords, and a program that reads no password needs none.
+// TestNoPasswordIsRead: credential providers keep passwords, and a program that reads no password needs none.
 func TestNoPasswordIsRead(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	check(t, err)
@@ -102,7 +102,7 @@ func TestNoPasswordIsRead(t *testing.T) {
 	}
 }
 
-// Of several tokens that of the NameNode is used, and its owner's name.
+// TestOwnToken: of several tokens the NameNode's own is used, with its owner's name.
 func TestOwnToken(t *testing.T) {
 	v := tokenVectors(t)
 	mine := v.Tokens[1]
@@ -123,8 +123,8 @@ func TestOwnToken(t *testing.T) {
 	}
 }
 
-// YARN and Oozie give every program a file of tokens. Where there is a login too, the NameNode gets the ticket: who logs in
-// with a token gets no delegation token.
+// TestTicketBeforeToken: YARN and Oozie give every program a file of tokens. If there is also a login, the NameNode gets the
+// ticket: a login with a token gets no delegation token.
 func TestTicketBeforeToken(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	login := keytabLogin(t, k)
@@ -150,7 +150,7 @@ func (*strangerConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8020}
 }
 
-// The name server is asked for the names of a NameNode's IP only where the address's host is not the one that it says.
+// TestNamesOfIP: the names of a NameNode's IP are looked up only if the address's host is not the one in its principal.
 func TestNamesOfIP(t *testing.T) {
 	usual := net.DefaultResolver
 	t.Cleanup(func() { net.DefaultResolver = usual })
@@ -184,7 +184,7 @@ func keytabLogin(t *testing.T, k *kdc.KDC) *kerberos.Login {
 	return login
 }
 
-// A KDC that does not answer may do so later, so the NameNode is unavailable; one that refuses will keep refusing.
+// TestLoginWithoutKDC: a KDC that does not answer may do so later, so the NameNode is unavailable; a refusal is final.
 func TestLoginWithoutKDC(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	n := ticketClient(t, k)
@@ -213,7 +213,7 @@ func TestLoginWithoutKDC(t *testing.T) {
 	}
 }
 
-// offering listens at localhost and sends each client the answer to its first frame.
+// offering listens at localhost and sends each client reply after its first frame.
 func offering(t *testing.T, reply []byte) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -237,7 +237,7 @@ func offering(t *testing.T, reply []byte) (address string) {
 	return net.JoinHostPort("localhost", port)
 }
 
-// ticketClient is loader's, of one NameNode at localhost.
+// ticketClient is a client of loader's for one NameNode at localhost.
 func ticketClient(t *testing.T, k *kdc.KDC) *rpcClient {
 	t.Helper()
 	s, err := readSecurity(site(authenticationProperty, "kerberos", principalProperty, "hdfs/_HOST@LAB.TEST"))
@@ -255,7 +255,7 @@ func negotiation(offers ...saslOffer) []byte {
 	return replyFrame(saslCall, m)
 }
 
-// A NameNode's refusal names us, the service and what to do.
+// TestRefusedTicket: the error for a NameNode's refusal names us, the service and what to do.
 func TestRefusedTicket(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	n := ticketClient(t, k)
@@ -301,7 +301,7 @@ func TestTokenServices(t *testing.T) {
 	}
 }
 
-// Java writes all groups of an address of IPv6, and no brackets.
+// TestTokenServiceIPv6: Java writes all groups of an IPv6 address, and no brackets.
 func TestTokenServiceIPv6(t *testing.T) {
 	s := &security{useIP: true}
 	for _, c := range []struct{ ip, zone, want string }{

@@ -15,7 +15,7 @@ const (
 	FilePerm fs.FileMode = 0o644 // of its files
 )
 
-// ReadFile is a whole file of at most limit bytes.
+// ReadFile returns the content of a file of at most limit bytes.
 func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -28,7 +28,7 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// CreateFile makes a new file with that content; fs.ErrExist where it is there.
+// CreateFile creates a file with the given content; fs.ErrExist if the name is taken.
 func CreateFile(fsys FS, name string, content []byte) error {
 	w, err := fsys.Create(name, FilePerm)
 	if err != nil {
@@ -43,8 +43,8 @@ func CreateFile(fsys FS, name string, content []byte) error {
 	return nil
 }
 
-// ReplaceFile puts a file with that content instead of another, atomically. temp is a name in the same file
-// system that nobody else uses.
+// ReplaceFile atomically replaces a file by one with the given content. temp must be a name in the same file system that
+// nobody else uses.
 func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -55,7 +55,7 @@ func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	return fsys.Replace(temp, name)
 }
 
-// List is a directory's content; nothing if there is none.
+// List lists a directory; empty if the directory does not exist.
 func List(fsys FS, dir string) ([]Info, error) {
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func List(fsys FS, dir string) ([]Info, error) {
 	return infos, err
 }
 
-// RemoveIfThere deletes a file or an empty directory.
+// RemoveIfThere deletes a file or an empty directory, if it exists.
 func RemoveIfThere(fsys FS, elements ...string) error {
 	err := fsys.Remove(path.Join(elements...))
 	if errors.Is(err, fs.ErrNotExist) {

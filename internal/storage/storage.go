@@ -1,4 +1,4 @@
-// Package storage reads and writes files on the local disk and on HDFS by one small set of calls.
+// Package storage reads and writes files on the local disk and on HDFS with one small set of calls.
 package storage
 
 import (
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ErrUnavailable marks errors of a file system that can't be reached now: worth another try later.
+// ErrUnavailable marks errors of a file system that can't be reached now: try again later.
 var ErrUnavailable = errors.New("file system unavailable")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
-// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or what the system said.
+// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's error.
 // All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local disk
 // the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
 type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
 	Open(name string) (File, error)
-	// Create makes a new file; its folder must exist. The file must not: that is fs.ErrExist.
+	// Create creates a file; its folder must exist. If the file exists, the error is fs.ErrExist.
 	Create(name string, perm fs.FileMode) (Writer, error)
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory, sorted by name.
@@ -27,26 +27,26 @@ type FS interface {
 	MkdirAll(name string, perm fs.FileMode) error
 	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
 	// is durable when it returns. On HDFS the test for the name and the move are two calls (the client library can
-	// only overwrite), so two processes that rename to one name at the same instant are not told apart: take names
-	// that only one of them would choose.
+	// only overwrite), so two processes that rename to one name at the same time may both succeed: use names that only one
+	// of them would choose.
 	Rename(from, to string) error
 	// Replace moves a file over another one, atomically and durably.
 	Replace(from, to string) error
-	// Remove deletes a file or an empty directory; one that is not there is fs.ErrNotExist.
+	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist.
 	Remove(name string) error
-	// RemoveAll deletes a tree; one that is not there is no error.
+	// RemoveAll deletes a tree; it is no error if it does not exist.
 	RemoveAll(name string) error
-	// Free is the room left, in bytes, where name is or would be. On HDFS it is the room of the cluster divided by the
-	// replication of new files; quotas are not looked at.
+	// Free is the free space, in bytes, where name is or would be. On HDFS it is the cluster's free space divided by the
+	// replication of new files; quotas are ignored.
 	Free(name string) (int64, error)
-	// URI is how the rest of the world names the file: file:///… or hdfs://authority/….
+	// URI is the file's name outside this program: file:///… or hdfs://authority/….
 	URI(name string) string
 	Close() error
 }
 
-// File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt at the
-// offset where the last read of either kind ended continues with the same stream, any other one connects to a DataNode
-// anew. Unlike io.ReaderAt asks for, calls must not run in parallel.
+// File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt continues
+// the stream at the offset where the last read of either kind ended; at any other offset it opens a new connection to a
+// DataNode. Unlike with io.ReaderAt, calls must not run in parallel.
 type File interface {
 	io.Reader
 	io.ReaderAt
@@ -54,9 +54,9 @@ type File interface {
 	Size() int64
 }
 
-// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); a file whose Close failed is
-// not to be trusted. Abort closes and deletes it. After a failed Write or Close only Abort is of use; after a Close
-// that went well it does nothing.
+// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); do not trust a file whose Close
+// failed. Abort closes and deletes it. After a failed Write or Close only Abort may be called; after a successful Close it
+// does nothing.
 type Writer interface {
 	io.Writer
 	Close() error

@@ -14,15 +14,14 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// Token is a delegation token: it lets its holder act as its owner on one service. It is never printed: Password is a
-// secret.
+// Token is a delegation token: its holder may act as its owner on one service. It is never printed: Password is a secret.
 type Token struct {
 	Identifier []byte
 	Password   []byte
 	Kind       string // HDFS_DELEGATION_TOKEN for HDFS
 	Service    string // "ip:port" of a NameNode, or "ha-hdfs:" and the name service
 
-	given bool // it is the user's own and is not ours to cancel
+	given bool // it is the user's own, so we must not cancel it
 }
 
 // String names the token without its secret.
@@ -42,7 +41,7 @@ const (
 	tokenFileName = "HADOOP_TOKEN_FILE_LOCATION"
 )
 
-// TokenDetails is what a delegation token's identifier says.
+// TokenDetails is the content of a delegation token's identifier.
 type TokenDetails struct {
 	Owner, Renewer string
 	Issued, Max    time.Time // Max: when it ends, however often it is renewed
@@ -64,7 +63,7 @@ func (t Token) Details() (TokenDetails, error) {
 	return d, nil
 }
 
-// TokensOfEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION names; none if it is not set. YARN and Oozie give
+// TokensOfEnvironment reads the file named by HADOOP_TOKEN_FILE_LOCATION; none if that is not set. YARN and Oozie give
 // their programs such a file.
 func TokensOfEnvironment() ([]Token, error) {
 	name := os.Getenv(tokenFileName)
@@ -82,12 +81,12 @@ func TokensOfEnvironment() ([]Token, error) {
 	return tokens, nil
 }
 
-// A token file (org.apache.hadoop.security.Credentials) is "HDTS", a byte of its format, and then
+// A token file (org.apache.hadoop.security.Credentials) is "HDTS", a byte for its format, and then
 //
 //	0 (writable): vint count, each: text alias, token | vint count of secrets, each: text alias, vint length, bytes
 //	1 (protobuf): varint length, CredentialsProto
 //
-// of which a writable token is vint length, identifier | vint length, password | text kind | text service. The secrets
+// where a writable token is vint length, identifier | vint length, password | text kind | text service. The secrets
 // are not used.
 func parseTokenFile(b []byte) ([]Token, error) {
 	format, ok := strings.CutPrefix(string(b[:min(len(b), 5)]), "HDTS")
@@ -159,7 +158,7 @@ func (t Token) message() message {
 	return message(nil).bytes(1, t.Identifier).bytes(2, t.Password).text(3, t.Kind).text(4, t.Service)
 }
 
-// writable reads what Java's Writables write. After an error it reads zeros.
+// writable reads what Java's Writables write. After an error it returns zeros.
 type writable struct {
 	b   []byte
 	err error
@@ -202,7 +201,7 @@ func (w *writable) number() int64 {
 	return v
 }
 
-// count reads a number of things each of which has a byte at least.
+// count reads a number of things that have at least one byte each.
 func (w *writable) count() int {
 	n := w.number()
 	if w.err == nil && (n < 0 || n > int64(len(w.b))) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tokenVector is what Hadoop's own classes wrote (testdata/TokenVectors.java).
+// tokenVector is a vector that Hadoop's own classes wrote (testdata/TokenVectors.java).
 type tokenVector struct {
 	Writable, Protobuf []byte
 	Tokens             []Token
@@ -49,7 +49,7 @@ func TestTokenFiles(t *testing.T) {
 		if !sameTokens(tokens, v.Tokens) {
 			t.Errorf("%s: %v; want %v", name, tokens, v.Tokens)
 		}
-		for n := range len(file) - 1 { // a file without its last secrets may still be one: none of them is read
+		for n := range len(file) - 1 { // a file without its last secrets may still be valid: they are not read
 			if tokens, err := parseTokenFile(file[:n]); err == nil && !sameTokens(tokens, v.Tokens) {
 				t.Errorf("%s cut to %d bytes: %v", name, n, tokens)
 			}
@@ -88,7 +88,7 @@ func TestTokensOfEnvironment(t *testing.T) {
 	}
 }
 
-// No text shows a secret.
+// TestSecretsAreNotPrinted: no text shows a secret.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	secret := []byte("topsecret")
 	for _, v := range []any{Token{Password: secret}, &Token{Password: secret}, &encryptionKey{key: secret}, (&encryptionKey{key: secret}).digest()} {
@@ -103,7 +103,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// Numbers as WritableUtils.writeVLong writes them.
+// TestWritableNumbers: numbers as WritableUtils.writeVLong writes them.
 func TestWritableNumbers(t *testing.T) {
 	for want, b := range map[int64]string{0: "\x00", 127: "\x7f", -112: "\x90", 128: "\x8f\x80", -113: "\x87\x70", 300: "\x8e\x01\x2c",
 		1 << 62: "\x88\x40\x00\x00\x00\x00\x00\x00\x00", -1 << 63: "\x80\x7f\xff\xff\xff\xff\xff\xff\xff"} {

@@ -15,28 +15,28 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// A connection to a DataNode begins, where it is protected, with an exchange of DIGEST-MD5
+// A protected connection to a DataNode begins with an exchange of DIGEST-MD5
 // (org.apache.hadoop.hdfs.protocol.datatransfer.sasl.SaslDataTransferClient):
 //
 //	client: DEADBEEF | message     server: message with the challenge
 //	client: message with the answer, and the ciphers to choose from
 //	server: message with the proof, and the cipher with its keys
 //
-// each message a DataTransferEncryptorMessageProto after its varint length. The secret is that of the first operation's
-// block token, or where the cluster encrypts (dfs.encrypt.data.transfer) a key that the NameNode gives out. What follows
-// is tokens after their lengths, or a stream of AES.
+// where each message is a DataTransferEncryptorMessageProto after its varint length. The secret is that of the first
+// operation's block token or, if the cluster encrypts (dfs.encrypt.data.transfer), a key from the NameNode. After the
+// exchange come tokens, each after its length, or a stream of AES.
 
-// saslMagic begins a connection on which an exchange comes before the first operation.
+// saslMagic begins a connection with an exchange before the first operation.
 var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
 
 // transferConn is a connection to a DataNode below the checks of blocks. It waits for the first operation, which has the
-// block token, and authenticates then.
+// block token, and then authenticates.
 type transferConn struct {
 	net.Conn
 	open  func(c net.Conn, operation []byte) (io.ReadWriter, error)
-	first []byte // the operation, as far as it was written
+	first []byte // the part of the operation that was written
 
-	mu     sync.Mutex // an idle writer's heartbeat may meet its last packet
+	mu     sync.Mutex // an idle writer's heartbeat may coincide with its last packet
 	stream io.ReadWriter
 }
 
@@ -74,7 +74,7 @@ func (c *transferConn) Read(p []byte) (int, error) {
 	return c.stream.Read(p)
 }
 
-// wholeOperation returns the message of the operation that b begins with; nil if it is not whole.
+// wholeOperation returns the message of the operation at the start of b; nil if it is incomplete.
 func wholeOperation(b []byte) ([]byte, error) {
 	if len(b) <= operationLead {
 		return nil, nil
@@ -89,7 +89,7 @@ func wholeOperation(b []byte) ([]byte, error) {
 	return b[operationLead+n:][:length], nil
 }
 
-// blockToken finds the token in an operation on a block: each begins with a ClientOperationHeaderProto{1 BaseHeaderProto{2
+// blockToken returns the token of an operation on a block: each begins with a ClientOperationHeaderProto{1 BaseHeaderProto{2
 // token}}, or with a BaseHeaderProto itself.
 func blockToken(operation []byte) (Token, error) {
 	var t Token
@@ -145,9 +145,9 @@ func (t *transfers) connect(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// protected reports whether connections are encrypted with the NameNode's key. Otherwise those to a DataNode on a port that
-// only root may open are trusted without an exchange (SaslDataTransferClient.send), which is refused where the site files
-// want more.
+// protected reports whether connections are encrypted with the NameNode's key. If not, a connection to a DataNode on a port
+// that only root may open is trusted without an exchange (SaslDataTransferClient.send); it is refused if the site files
+// ask for more.
 func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {
 	n := t.names
 	if n.encrypted() {
@@ -176,8 +176,7 @@ func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, e
 	return t.agree(c, d)
 }
 
-// encrypt is the exchange with the NameNode's key, and once more with a new one where the DataNode does not know it any
-// more.
+// encrypt is the exchange with the NameNode's key, repeated with a new key if the DataNode no longer knows the first one.
 func (t *transfers) encrypt(ctx context.Context, conn *transferConn, again func() (net.Conn, error)) (io.ReadWriter, error) {
 	for first := true; ; first = false {
 		key, err := t.key.get(ctx, t.names, time.Now())
@@ -196,9 +195,9 @@ func (t *transfers) encrypt(ctx context.Context, conn *transferConn, again func(
 	}
 }
 
-// agree makes the exchange, and gives what protects the connection from then on.
+// agree runs the exchange, and returns what protects the connection from then on.
 func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
-	d.Service, d.Host = "hdfs", "0" // SaslParticipant's
+	d.Service, d.Host = "hdfs", "0" // the values of SaslParticipant
 	stream, err := t.exchange(c, d)
 	if err != nil {
 		return nil, fmt.Errorf("log in to DataNode %v (%v): %w", c.RemoteAddr(), d, err)
@@ -206,7 +205,7 @@ func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 	return stream, nil
 }
 
-// errUnknownKey is a DataNode's answer to a key that has ended.
+// errUnknownKey is a DataNode's answer to an expired key.
 var errUnknownKey = errors.New("the DataNode does not know the encryption key")
 
 func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
@@ -236,7 +235,7 @@ func (t *transfers) exchange(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 	return t.protect(c, way, second.cipher)
 }
 
-// transferMessage is a DataTransferEncryptorMessageProto that says success.
+// transferMessage is a DataTransferEncryptorMessageProto with success.
 func transferMessage(payload []byte) message { return message(nil).number(1, 0).bytes(2, payload) }
 
 // round sends a message and reads the answer.
@@ -251,7 +250,7 @@ func (t *transfers) round(c net.Conn, m message) (transferReply, error) {
 	return parseTransfer(b)
 }
 
-// readDelimited reads a message after its length, and not a byte more.
+// readDelimited reads a message after its length, and no byte more.
 func readDelimited(r io.Reader, limit uint64) ([]byte, error) {
 	var length uint64
 	var b [1]byte

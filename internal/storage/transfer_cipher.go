@@ -46,8 +46,8 @@ func parseCipher(b []byte) (*cipherOption, error) {
 	return &o, err
 }
 
-// protect returns what protects a connection once both sides are known: the layer of the exchange, or with privacy the
-// cipher whose keys have come protected by it.
+// protect returns the protection of a connection after both sides are authenticated: the layer of the exchange or, with
+// privacy, the cipher whose keys were sent under that layer.
 func (t *transfers) protect(c net.Conn, way sasl.Client, option *cipherOption) (io.ReadWriter, error) {
 	layer := way.Layer()
 	if !sasl.Private(layer) {
@@ -73,7 +73,7 @@ func (t *transfers) protect(c net.Conn, way sasl.Client, option *cipherOption) (
 	return newAESStream(c, in, option.inIV, out, option.outIV)
 }
 
-// aesStream enciphers a connection, as long as it lasts, in counter mode.
+// aesStream encrypts a whole connection in counter mode.
 type aesStream struct {
 	conn     net.Conn
 	to, from cipher.Stream
@@ -121,7 +121,7 @@ type encryptionKey struct {
 	algorithm  string // rc4 or 3des; "": either
 }
 
-// digest is who logs in with the key (SaslDataTransferClient.getUserNameFromEncryptionKey).
+// digest is the login with the key (SaslDataTransferClient.getUserNameFromEncryptionKey).
 func (k *encryptionKey) digest() sasl.Digest {
 	return sasl.Digest{
 		User:      strconv.Itoa(int(k.id)) + " " + k.pool + " " + base64.StdEncoding.EncodeToString(k.nonce),
@@ -131,7 +131,7 @@ func (k *encryptionKey) digest() sasl.Digest {
 	}
 }
 
-// String keeps the key out of every text.
+// String never shows the key.
 func (k *encryptionKey) String() string   { return "data encryption key " + strconv.Itoa(int(k.id)) }
 func (k *encryptionKey) GoString() string { return k.String() }
 
@@ -172,7 +172,7 @@ func (k *encryptionKey) set(f field) {
 	}
 }
 
-// keyring keeps the key until it ends.
+// keyring keeps the key until it expires.
 type keyring struct {
 	mu  sync.Mutex
 	key *encryptionKey

@@ -31,7 +31,7 @@ func transfersWith(transfer []sasl.Protection, aes bool) *transfers {
 	return &transfers{names: &rpcClient{security: &security{kerberos: true, transfer: transfer, aes: aes}}}
 }
 
-// serverSays is a DataNode's part, each message after its length.
+// serverSays is a DataNode's part of the exchange, with each message after its length.
 func serverSays(messages ...message) []byte {
 	var b []byte
 	for _, m := range messages {
@@ -76,7 +76,7 @@ func TestTransferRefuses(t *testing.T) {
 	}
 }
 
-// A client that asks for AES is not given rc4.
+// TestTransferCipher: a client that asks for AES does not fall back to rc4.
 func TestTransferCipher(t *testing.T) {
 	for name, c := range map[string]struct {
 		aes    bool
@@ -103,7 +103,7 @@ func TestTransferCipher(t *testing.T) {
 	}
 }
 
-// privateClient is one that has agreed on privacy with a server.
+// privateClient is a client that has agreed on privacy with a server.
 func privateClient(t *testing.T) sasl.Client {
 	t.Helper()
 	c := sasl.DigestMD5(sasl.Digest{User: "u", Password: "p", Service: "hdfs", Host: "0", Preferred: []sasl.Protection{sasl.Privacy}})
@@ -127,7 +127,7 @@ func hexMD5(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// The operation may come in any pieces; what follows goes the same way.
+// TestTransferConnPieces: the operation may be written in any pieces, and so may everything after it.
 func TestTransferConnPieces(t *testing.T) {
 	operation := blockOperation(someToken)
 	for piece := 1; piece <= len(operation)+3; piece++ {
@@ -163,7 +163,8 @@ func TestTransferConnPieces(t *testing.T) {
 	}
 }
 
-// As Hadoop's client decides (SaslDataTransferClient.send), but for protections that a privileged port would drop.
+// TestTransferDecision: the decisions of Hadoop's client (SaslDataTransferClient.send), except that protections that a
+// privileged port would drop are refused.
 func TestTransferDecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		kerberos, encrypts bool
@@ -211,7 +212,7 @@ type atPort struct {
 
 func (a atPort) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: a.port} }
 
-// A key is kept until it ends.
+// TestKeyring: a key is kept until it expires.
 func TestKeyring(t *testing.T) {
 	now := time.Now()
 	r := keyring{key: &encryptionKey{id: -7, pool: "BP-1", nonce: []byte("n"), key: []byte("k"), expires: now.Add(time.Second), algorithm: "3des"}}

@@ -21,8 +21,8 @@ var (
 	symbolicUmask = regexp.MustCompile(`^([ugoa]*)([+=-]+)([rwxXst]*)$`)
 )
 
-// readUmask returns the permissions that new files and folders in HDFS are not to have. Hadoop's client takes them away
-// (DFSClient.applyUMask), as the NameNode does not.
+// readUmask returns the permissions that new files and folders in HDFS must not have. Hadoop's client removes them
+// (DFSClient.applyUMask), since the NameNode does not.
 func readUmask(conf *siteconf.Conf) (fs.FileMode, error) {
 	text := conf.Get(umaskProperty, "")
 	if text == "" {

@@ -1,5 +1,5 @@
-// Package storednames is for tests of what is stored or hashed as JSON, or promised as the answer of a command: each field
-// must have a JSON name of its own, so that renaming a Go field changes no file.
+// Package storednames is for tests of data that is stored or hashed as JSON, or promised as the answer of a command: each
+// field must have an explicit JSON name, so that renaming a Go field changes no file.
 package storednames
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Check lists the fields without a JSON name of the types and of all types in them, and says how many structs that were.
+// Check lists the fields without a JSON name of the types and of all types in them, and counts the structs.
 func Check(types ...reflect.Type) (unnamed []string, structs int) {
 	seen := map[reflect.Type]bool{}
 	for _, t := range types {

@@ -21,8 +21,8 @@ var javaFiles embed.FS
 // errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the jars.
 var errNoJava = errors.New("no Java here")
 
-// classpath returns a release's and Hadoop's jars as java's -cp takes them. Maven is asked once for a pom and release; the answer is kept in the user's
-// cache folder.
+// classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and release;
+// the answer is kept in the user's cache folder.
 func classpath(ctx context.Context, hbase release) (string, error) {
 	for _, tool := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -45,7 +45,7 @@ func readClasspath(dir string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// resolve has Maven fetch the jars and write dir/classpath.
+// resolve lets Maven fetch the jars and write dir/classpath.
 func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
 		return err
@@ -62,7 +62,7 @@ func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
 	return nil
 }
 
-// jarsPresent reports whether every jar of a kept class path is still in Maven's local repository.
+// jarsPresent reports whether every jar of a cached class path is still in Maven's local repository.
 func jarsPresent(dir string) bool {
 	cp, err := readClasspath(dir)
 	if err != nil || cp == "" {
@@ -76,7 +76,8 @@ func jarsPresent(dir string) bool {
 	return true
 }
 
-// oracleClasses returns the folder of the oracle that is compiled with a release. It is compiled once for a state of its sources and of the pom.
+// oracleClasses returns the folder of the oracle, compiled with a release. It is compiled once for each version of its sources
+// and of the pom.
 func oracleClasses(ctx context.Context, cp string, hbase release) (string, error) {
 	all, err := hbase.sources()
 	if err != nil {
@@ -97,7 +98,8 @@ func oracleClasses(ctx context.Context, cp string, hbase release) (string, error
 	return cached("oracle-"+hash(content...), func(dir string) error { return compile(ctx, cp, all, dir) }, compiled)
 }
 
-// compile writes the oracle's sources to dir/src, javac's classes to dir, and beside them what the oracle finds by its class path.
+// compile writes the oracle's sources to dir/src and javac's classes to dir, and beside them the files that the oracle finds
+// on its class path.
 func compile(ctx context.Context, cp string, files []string, dir string) error {
 	args := []string{"-nowarn", "-encoding", "UTF-8", "-cp", cp, "-d", dir}
 	if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
@@ -126,8 +128,9 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 	return nil
 }
 
-// cached returns the folder name in the user's cache, filled by fill unless it is there and whole says so. One builder fills it at a time, the others
-// wait; it is filled aside and renamed, so that a builder that was killed leaves no half.
+// cached returns the folder name in the user's cache. It is filled by fill, unless it exists and whole accepts it. One builder
+// fills it at a time, and the others wait. It is filled in another place and renamed, so that a killed builder leaves no
+// incomplete folder.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
 	root, err := cacheRoot()
 	if err != nil {
@@ -158,7 +161,7 @@ func cacheRoot() (string, error) {
 	return root, os.MkdirAll(root, 0o755)
 }
 
-// build fills a folder beside dir and puts it in dir's place.
+// build fills a folder beside dir and moves it to dir.
 func build(dir string, fill func(dir string) error) error {
 	aside, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*")
 	if err != nil {
@@ -174,7 +177,7 @@ func build(dir string, fill func(dir string) error) error {
 	return os.Rename(aside, dir)
 }
 
-// lock waits until it holds the lock of a file, against other processes and goroutines.
+// lock waits until it holds the lock of a file, which excludes other processes and goroutines.
 func lock(file string) (unlock func(), err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

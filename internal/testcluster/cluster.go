@@ -14,46 +14,47 @@ import (
 	"syscall"
 )
 
-// Options say what a cluster is made of.
+// Options describe a cluster.
 type Options struct {
-	// Dir holds everything of the cluster: conf, data, log (a file a role), run (process ids), tmp. It is made if it is missing.
+	// Dir has all files of the cluster: conf, data, log (a file for each role), run (process ids), tmp. It is created if necessary.
 	Dir string `json:"-"`
-	// Port is the first of the 200 ports from which the cluster takes its own. 0: the first base from 29000 on whose ports are free.
+	// Port is the first of the cluster's 200 ports. 0: the first base from 29000 whose ports are free.
 	Port int `json:"port"`
 	// RegionServers and DataNodes count the processes; 0 is 1.
 	RegionServers int `json:"region_servers"`
 	DataNodes     int `json:"data_nodes"`
 	// HA makes two NameNodes, nn1 and nn2, under the name service "bulkload". nn1 is active first; see Failover.
 	HA bool `json:"ha"`
-	// HDFSOnly leaves ZooKeeper and HBase out.
+	// HDFSOnly omits ZooKeeper and HBase.
 	HDFSOnly bool `json:"hdfs_only"`
-	// Session is the ZooKeeper session's timeout in milliseconds: after so long a RegionServer that hangs is taken for dead. 0 is 20,000.
+	// Session is the ZooKeeper session's timeout in milliseconds, after which a hanging RegionServer is considered dead. 0 is
+	// 20,000.
 	Session int `json:"session"`
-	// Kerberos makes it a secured one; nil: simple authentication.
+	// Kerberos makes it a secured cluster; nil: simple authentication.
 	Kerberos *Kerberos `json:"kerberos,omitempty"`
-	// Measure lets the JVMs compile as well as they can, for figures; the cluster then takes twice the CPU time to start.
+	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
 	Measure bool `json:"measure"`
 }
 
-// Cluster is a running, or once running, HBase on HDFS.
+// Cluster is an HBase on HDFS that is running, or was.
 type Cluster struct {
 	Options
 	jars    string // class path of HBase's and Hadoop's jars
 	classes string // folder of the oracle's classes
 }
 
-// stateFile tells in Dir what the cluster is made of.
+// stateFile in Dir describes the cluster.
 const stateFile = "cluster.json"
 
-// Start starts a cluster and returns when it is usable, in about 15 s. It begins empty: what an earlier cluster left in Dir is deleted.
-// Where a part doesn't start, everything is stopped again and the error names the role and quotes its log.
+// Start starts a cluster and returns when it is usable, after about 15 s. It starts empty: the files of an earlier cluster in
+// Dir are deleted. If a part doesn't start, everything is stopped again, and the error names the role and quotes its log.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := newCluster(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if c.Port == 0 {
-		// Until its ports are open nobody else may choose them.
+		// Until its ports are open, no other cluster may choose them.
 		unlock, err := lockPorts()
 		if err != nil {
 			return nil, err
@@ -115,10 +116,10 @@ func (c *Cluster) path(parts ...string) string {
 	return filepath.Join(append([]string{c.Dir}, parts...)...)
 }
 
-// ConfDir returns the folder of the cluster's site files, as HBASE_CONF_DIR and HADOOP_CONF_DIR take it.
+// ConfDir returns the folder of the cluster's site files, for HBASE_CONF_DIR and HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return c.path("conf") }
 
-// prepare makes Dir ready for an empty cluster: ports, folders, configuration.
+// prepare prepares Dir for an empty cluster: ports, folders, configuration.
 func (c *Cluster) prepare(ctx context.Context) error {
 	if up := c.running(); len(up) > 0 {
 		return fmt.Errorf("a test cluster is running in %s already (%s); take it down first", c.Dir, strings.Join(up, ", "))
@@ -151,7 +152,7 @@ func (c *Cluster) claimPorts() error {
 	return err
 }
 
-// clear deletes what an earlier cluster left, and nothing that isn't a cluster's.
+// clear deletes the files of an earlier cluster, and no others.
 func (c *Cluster) clear() error {
 	_, err := os.Stat(c.path(stateFile))
 	ours := err == nil
@@ -220,7 +221,7 @@ func (c *Cluster) startRoles(ctx context.Context, roles []role) error {
 	return nil
 }
 
-// format makes the file system that the NameNode serves.
+// format creates the file system that the NameNode serves.
 func (c *Cluster) format(ctx context.Context) error {
 	first := c.nameNodes()[0]
 	j := c.jvm(first)
@@ -235,7 +236,7 @@ func (c *Cluster) format(ctx context.Context) error {
 	return nil
 }
 
-// output runs a Java program to its end and gives what it wrote to stdout. The error quotes stderr.
+// output runs a Java program to its end and returns its stdout. The error quotes stderr.
 func output(ctx context.Context, j jvm) (string, error) {
 	cmd := j.command()
 	var stdout, stderr bytes.Buffer
@@ -254,7 +255,7 @@ func output(ctx context.Context, j jvm) (string, error) {
 	return stdout.String(), nil
 }
 
-// Stop kills every process of the cluster. Logs and data stay for a look.
+// Stop kills every process of the cluster. Logs and data remain.
 func (c *Cluster) Stop() error {
 	var errs []error
 	for _, r := range slices.Backward(c.roles()) {
@@ -264,8 +265,9 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase outlives the loss of its NameNode for a
-// while, but not of its only DataNode: its servers end when they next write. Tests that kill use a cluster of their own (Start), not that of Use.
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase survives the loss of its
+// NameNode for a while, but not that of its only DataNode: its servers end at their next write. Tests that kill must have
+// their own cluster (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {
 	if _, err := c.role(name); err != nil {
 		return err
@@ -277,10 +279,10 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// Pause stops a role's process where it is (SIGSTOP), as a long garbage collection or a machine that sleeps does. Resume lets it continue.
+// Pause suspends a role's process (SIGSTOP), like a long garbage collection or a machine that sleeps. Resume continues it.
 func (c *Cluster) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
 
-// Resume lets a role continue after Pause.
+// Resume continues a role after Pause.
 func (c *Cluster) Resume(name string) error { return c.signal(name, syscall.SIGCONT) }
 
 func (c *Cluster) signal(name string, s syscall.Signal) error {
@@ -291,9 +293,9 @@ func (c *Cluster) signal(name string, s syscall.Signal) error {
 	return syscall.Kill(-pid, s)
 }
 
-// StartRole starts a role that was killed, and returns when its port is open: a DataNode's when it has registered with the NameNodes that run too, a
-// NameNode's when it has left safe mode, if a DataNode runs, the master's when it has initialized. With HA a NameNode is standby then. Regions take some
-// seconds more to be assigned.
+// StartRole starts a killed role, and returns when its port is open. A DataNode must also have registered with the running
+// NameNodes. A NameNode must have left safe mode, if a DataNode runs, and the master must have initialized. With HA the
+// NameNode is then standby. Regions are assigned some seconds later.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)
 	if err != nil {
@@ -321,7 +323,7 @@ func (c *Cluster) running() []string {
 	})
 }
 
-// Alive fails where a role isn't running, and names it.
+// Alive fails if a role isn't running, and names it.
 func (c *Cluster) Alive() error {
 	up := c.running()
 	dead := slices.DeleteFunc(c.Roles(), func(name string) bool { return slices.Contains(up, name) })
@@ -331,13 +333,14 @@ func (c *Cluster) Alive() error {
 	return nil
 }
 
-// Revive starts the processes again that have ended, as an operator's supervisor does.
+// Revive restarts the processes that have ended, as an operator's supervisor does.
 func (c *Cluster) Revive(ctx context.Context) error {
 	up := c.running()
 	return c.startRoles(ctx, slices.DeleteFunc(c.roles(), func(r role) bool { return slices.Contains(up, r.name) }))
 }
 
-// Java runs a class of Hadoop, HBase or the oracle with the cluster's configuration, as HDFS's superuser where there is Kerberos, to its end, and gives what it wrote to stdout.
+// Java runs a class of Hadoop, HBase or the oracle to its end, with the cluster's configuration, and with Kerberos as HDFS's
+// superuser. It returns its stdout.
 func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
 	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs")
 	j.brief = true

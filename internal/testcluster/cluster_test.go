@@ -27,7 +27,7 @@ func TestTableLoadAndScan(t *testing.T) {
 	dir := c.FS() + "/user/" + table
 	defer remove(t, c, dir)
 	run(t, o, "write", tempFile(t, someCells), dir, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
-	// Two rows of two regions in one file: HBase's loader splits it.
+	// Two rows of two regions are in one file: HBase's loader splits it.
 	if got := run(t, o, "load", dir, table); got != "2 files loaded" {
 		t.Errorf("load says %q", got)
 	}
@@ -45,7 +45,8 @@ func TestTableLoadAndScan(t *testing.T) {
 	}
 }
 
-// TestTableReads loads two versions of a cell and a delete of the older one, and reads them in every way before and after a split and a compaction.
+// TestTableReads loads two versions of a cell and a delete of the older one, and reads them in every way, before and after a
+// split and a compaction.
 func TestTableReads(t *testing.T) {
 	c := Use(t)
 	o, table := c.Oracle(t), c.UniqueTable(t)
@@ -88,7 +89,7 @@ func TestTableReads(t *testing.T) {
 			whole++
 		}
 	}
-	if whole < 2 { // more where HBase has compacted on its own as well
+	if whole < 2 { // more if HBase has also compacted by itself
 		t.Errorf("compacted: %d files that HBase has written, want one a region, of\n%s", whole, files)
 	}
 }
@@ -117,9 +118,9 @@ func TestUniqueTableIsDropped(t *testing.T) {
 	}
 }
 
-// TestNameNodes starts two NameNodes and a DataNode, and makes the one active, kills it, and goes back to the other.
+// TestNameNodes starts two NameNodes and a DataNode, makes one NameNode active, kills it, and returns to the other.
 func TestNameNodes(t *testing.T) {
-	named(t) // it starts JVMs as well: only where those are wanted
+	named(t) // it also starts JVMs: only if those are wanted
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := start(ctx, t, Options{HA: true, HDFSOnly: true})
@@ -154,7 +155,7 @@ func TestNameNodes(t *testing.T) {
 	}
 }
 
-// start starts a cluster of the test's own.
+// start starts a cluster for one test.
 func start(ctx context.Context, t *testing.T, o Options) *Cluster {
 	t.Helper()
 	o.Dir = t.TempDir()
@@ -189,7 +190,7 @@ func shell(ctx context.Context, t *testing.T, c *Cluster, args ...string) string
 	return out
 }
 
-// prepared returns a cluster whose folders are made and of which nothing runs.
+// prepared returns a cluster with its folders, of which nothing runs.
 func prepared(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	Java(t) // skips if there is none
@@ -280,7 +281,7 @@ func TestUnknownRoles(t *testing.T) {
 	}
 }
 
-// TestPidOfAnother shows that a process that has got a role's old number is not taken for the role, nor killed.
+// TestPidOfAnother shows that a process that has a role's old number is neither mistaken for the role nor killed.
 func TestPidOfAnother(t *testing.T) {
 	c := prepared(t, Options{})
 	if err := os.WriteFile(c.pidFile("nn"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {

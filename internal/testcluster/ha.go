@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// haSite has the two NameNodes share their edits in a local folder, which is enough while both are on one machine. There is no automatic failover.
+// haSite lets the two NameNodes share their edits in a local folder, which suffices while both are on one machine. There is no
+// automatic failover.
 func (c *Cluster) haSite() []property {
 	p := []property{
 		{"dfs.nameservices", nameService},
@@ -28,7 +29,7 @@ func (c *Cluster) haSite() []property {
 	return p
 }
 
-// copyNames copies to nn2 the namespace that was made for nn1: what the NameNode's -bootstrapStandby does, without a JVM.
+// copyNames copies nn1's new namespace to nn2: what the NameNode's -bootstrapStandby does, without a JVM.
 func (c *Cluster) copyNames() error {
 	return os.CopyFS(c.path("data", "nn2"), os.DirFS(c.path("data", "nn1")))
 }
@@ -38,7 +39,7 @@ func (c *Cluster) activate(ctx context.Context) error {
 	return c.haAdmin(ctx, "-transitionToActive", "nn1")
 }
 
-// Failover makes nn1 or nn2 the active NameNode; the other one becomes standby, or is taken for dead where it doesn't answer.
+// Failover makes nn1 or nn2 the active NameNode; the other one becomes standby, or is considered dead if it doesn't answer.
 func (c *Cluster) Failover(ctx context.Context, to string) error {
 	others := map[string]string{"nn1": "nn2", "nn2": "nn1"}
 	from, ok := others[to]

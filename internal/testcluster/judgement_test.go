@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// hfile writes cells by HBase's writer, uncompressed, and gives the file's bytes. TASK and times are set, so they are the same each time.
+// hfile writes cells with HBase's writer, uncompressed, and returns the file's bytes. TASK and times are set, so that they are
+// the same each time.
 func hfile(t *testing.T, o *Oracle, cells string, settings ...string) []byte {
 	t.Helper()
 	args := append([]string{"write", tempFile(t, cells), "file://" + t.TempDir(), "CREATED=1", "TIME=2", "TASK=x"}, settings...)
@@ -48,7 +49,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOfCompressed shows that entries of an index count where blocks are compressed.
+// TestDiffOfCompressed shows that entries of an index count if blocks are compressed.
 func TestDiffOfCompressed(t *testing.T) {
 	o := Java(t)
 	file := func(settings ...string) string {
@@ -71,7 +72,7 @@ func manyCells(n int) string {
 	return b.String()
 }
 
-// TestCheckFindsEveryChangedByte changes bytes of the blocks, one a file: none may go unnoticed.
+// TestCheckFindsEveryChangedByte changes bytes of the blocks, one in each file: every change must be found.
 func TestCheckFindsEveryChangedByte(t *testing.T) {
 	o := Java(t)
 	good := hfile(t, o, someCells, "DATA_BLOCK_ENCODING=FAST_DIFF")
@@ -92,7 +93,7 @@ func TestCheckFindsEveryChangedByte(t *testing.T) {
 	}
 }
 
-// TestCheckLooksBehindChecksums changes files and makes the checksums right again.
+// TestCheckLooksBehindChecksums changes files and corrects the checksums.
 func TestCheckLooksBehindChecksums(t *testing.T) {
 	o := Java(t)
 	good := hfile(t, o, manyCells(1000), "BLOCKSIZE=1024", "INDEX_MAX=512")
@@ -115,7 +116,8 @@ func TestCheckLooksBehindChecksums(t *testing.T) {
 	}
 }
 
-// lowerSecondKey makes the second entry of a leaf index begin before the cells of its block. Format: HFileBlockIndex.BlockIndexChunkImpl.
+// lowerSecondKey makes the second entry of a leaf index sort before the cells of its block. Format:
+// HFileBlockIndex.BlockIndexChunkImpl.
 func lowerSecondKey(b []byte) {
 	p := b[33:]
 	n := binary.BigEndian.Uint32(p)
@@ -124,7 +126,8 @@ func lowerSecondKey(b []byte) {
 	p[row+3]--
 }
 
-// changeBlock changes the second block that begins with magic, or the only one, and sets its checksums (CRC32C) anew. Format: HFileBlock.
+// changeBlock changes the second block that begins with magic, or the only one, and recomputes its checksums (CRC32C). Format:
+// HFileBlock.
 func changeBlock(t *testing.T, file []byte, magic string, change func([]byte)) {
 	t.Helper()
 	var found []byte

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Hadoop and HBase reach into these packages of the JDK; Java 17 wants to be told.
+// Hadoop and HBase use internals of these packages of the JDK, which Java 17 must be asked to open.
 var opened = strings.Fields(`
 	java.base/java.io java.base/java.lang java.base/java.lang.reflect java.base/java.math java.base/java.net java.base/java.nio java.base/java.text
 	java.base/java.util java.base/java.util.concurrent java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch
@@ -14,7 +14,7 @@ var opened = strings.Fields(`
 
 var exported = strings.Fields(`java.base/jdk.internal.misc java.security.jgss/sun.security.krb5`)
 
-// jvm is a Java program to be started.
+// jvm is a Java program to start.
 type jvm struct {
 	heap       string   // as of -Xmx, such as 384m
 	classpath  []string // folders and jars, first found first
@@ -25,7 +25,8 @@ type jvm struct {
 	brief      bool // not worth compiling well: it starts with half the CPU time
 }
 
-// command returns the process, not started. The class path goes by the environment: it has many thousand characters that no list of processes needs.
+// command returns the process, not started. The class path is in the environment: it has many thousand characters, which no
+// list of processes should show.
 func (j jvm) command() *exec.Cmd {
 	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
 	if j.brief {

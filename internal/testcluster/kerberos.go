@@ -13,8 +13,8 @@ import (
 	"bulkload/internal/testcluster/kdc"
 )
 
-// Kerberos makes a secured cluster: a KDC of its own, HDFS with block tokens, HBase with its AccessController. The user
-// hbase may do anything in HBase and is no superuser of HDFS. "" is authentication.
+// Kerberos makes a secured cluster: its own KDC, HDFS with block tokens, HBase with its AccessController. The user hbase may
+// do anything in HBase and is no superuser of HDFS. "" is authentication.
 type Kerberos struct {
 	RPC      string `json:"rpc"`      // hadoop.rpc.protection
 	Transfer string `json:"transfer"` // dfs.data.transfer.protection
@@ -22,9 +22,9 @@ type Kerberos struct {
 	AES      bool   `json:"aes"`      // dfs.encrypt.data.transfer.cipher.suites is AES/CTR/NoPadding
 	Encrypt  bool   `json:"encrypt"`  // dfs.encrypt.data.transfer
 	HBaseAES bool   `json:"hbaseAES"` // hbase.rpc.crypto.encryption.aes.enabled
-	// PrivilegedPort is the port of dn1 where that is to be one below 1024, which only root may open; 0: like the others.
+	// PrivilegedPort is the port of dn1 if it must be below 1024, which only root may open; 0: like the others.
 	PrivilegedPort int `json:"privileged_port"`
-	// Life is the longest life of loader's tickets, in kadmin's words; "" is 24 hours.
+	// Life is the longest life of loader's tickets, in kadmin's notation; "" is 24 hours.
 	Life string `json:"life"`
 	// TokenLife is how long HDFS's delegation tokens last without a renewal, in milliseconds; 0 is 24 hours.
 	TokenLife int `json:"token_life"`
@@ -43,8 +43,8 @@ func (c *Cluster) KDC() *kdc.KDC {
 	return kdc.Open(kdc.Options{Dir: c.ConfDir(), Realm: realm, Port: c.Port + portKDC})
 }
 
-// Keytab is a keytab of a cluster with Kerberos: hdfs and hbase are the services' (hdfs/localhost, hbase/localhost),
-// loader and other those of two users, of whom none has any rights in HBase.
+// Keytab is a keytab of a cluster with Kerberos: hdfs and hbase are those of the services (hdfs/localhost, hbase/localhost),
+// loader and other those of two users, neither of whom has any rights in HBase.
 func (c *Cluster) Keytab(name string) string { return filepath.Join(c.ConfDir(), name+".keytab") }
 
 // prepareKDC makes the realm and its principals.
@@ -68,10 +68,10 @@ func (c *Cluster) prepareKDC(ctx context.Context) error {
 	return nil
 }
 
-// ticketCache is the cache with a service's ticket, for Java programs that act for it.
+// ticketCache is the cache with a service's ticket, for Java programs that act as the service.
 func ticketCache(conf, service string) string { return filepath.Join(conf, service+".cache") }
 
-// loginServices fills the caches, once the KDC runs.
+// loginServices fills the caches. The KDC must be running.
 func (c *Cluster) loginServices(ctx context.Context) error {
 	if c.Kerberos == nil {
 		return nil
@@ -155,7 +155,7 @@ func (c *Cluster) secureHDFS() []property {
 		property{"dfs.block.access.token.enable", "true"},
 		property{"dfs.data.transfer.protection", cmp.Or(c.Kerberos.Transfer, "authentication")},
 		property{"dfs.encrypt.data.transfer", fmt.Sprint(c.Kerberos.Encrypt)},
-		property{"ignore.secure.ports.for.testing", "true"}, // a DataNode without root's ports
+		property{"ignore.secure.ports.for.testing", "true"}, // a DataNode without privileged ports
 		property{"dfs.http.policy", "HTTP_ONLY"},
 	)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// release is a version of HBase as Maven knows it; ofCluster is the one that pom.xml names and clusters run.
+// release is a version of HBase in Maven; ofCluster is the one that pom.xml names and clusters run.
 type release string
 
 const ofCluster release = ""
@@ -15,14 +15,15 @@ const ofCluster release = ""
 // OlderReleases are the last releases of HBase 2.4 and 2.5, for OlderJava.
 var OlderReleases = []string{"2.4.18", "2.5.12-hadoop3"}
 
-// OlderJava is Java with the classes of one of OlderReleases, for what it makes of HFiles. HBase 2.4 takes Hadoop's codecs, which have no ZSTD without
-// libhadoop.so.
+// OlderJava is Java with the classes of one of OlderReleases, to see how it reads and writes HFiles. HBase 2.4 uses Hadoop's
+// codecs, which have no ZSTD without libhadoop.so.
 func OlderJava(t testing.TB, hbase string) *Oracle {
 	t.Helper()
 	return oracleOf(t, release(hbase))
 }
 
-// sources returns the oracle's files: those of java, of which a folder of it that is named as the release begins holds other ones.
+// sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the release
+// replaces some of them.
 func (r release) sources() ([]string, error) {
 	entries, err := javaFiles.ReadDir("java")
 	if err != nil {
@@ -38,7 +39,7 @@ func (r release) sources() ([]string, error) {
 	return files, nil
 }
 
-// own returns the path of the file that this release takes of a name.
+// own returns the path of the file with this name for this release.
 func (r release) own(name string) string {
 	parts := strings.SplitN(string(r), ".", 3)
 	if len(parts) == 3 {

@@ -14,7 +14,7 @@ func TestOlderJava(t *testing.T) {
 		if got := run(t, o, "check", file, "-all"); !strings.HasSuffix(got, " faults=0") {
 			t.Errorf("%s: check says %s", release, got)
 		}
-		// A piece of file info that HBase has written since 2.6: it tells which classes ran.
+		// A piece of file info that HBase has written since 2.6: it shows which classes ran.
 		if got := run(t, o, "dump", file); strings.Contains(got, "LEN_OF_BIGGEST_CELL") || !strings.Contains(got, "hfile.LASTKEY") {
 			t.Errorf("%s: it isn't what wrote\n%s", release, got)
 		}
@@ -24,7 +24,7 @@ func TestOlderJava(t *testing.T) {
 	}
 }
 
-// TestOwnSources shows that a release's own sources stand for ones of the same name.
+// TestOwnSources shows that a release's own sources replace those of the same name.
 func TestOwnSources(t *testing.T) {
 	common, err := ofCluster.sources()
 	if err != nil {

@@ -22,20 +22,20 @@ func toolJVM(conf, classes, jars, class string, args []string) jvm {
 
 const oracleClass = "oracle.Oracle"
 
-// Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first and ends with this process. It may be used by many at once:
-// a command that comes while all of its JVMs are busy starts another, up to oracleJVMs, or waits.
+// Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first command and ends with this process. Many
+// goroutines may use it: a command that comes while all of its JVMs are busy starts another, up to oracleJVMs, or waits.
 type Oracle struct {
 	jvm   jvm
-	turns chan struct{} // holds an entry for each command that runs
+	turns chan struct{} // has an entry for each running command
 
 	mu   sync.Mutex
-	idle []*oracleProcess // the one that was used last comes last
+	idle []*oracleProcess // the one used last is the last
 }
 
-// oracleJVMs is how many JVMs an oracle may have: most commands wait for a cluster.
+// oracleJVMs is the most JVMs of an oracle: most commands wait for a cluster.
 const oracleJVMs = 3
 
-// newOracle acts for a service where the cluster has Kerberos.
+// newOracle makes an oracle that acts as a service if the cluster has Kerberos.
 func newOracle(conf, classes, jars, service string) *Oracle {
 	return &Oracle{
 		jvm:   toolJVM(conf, classes, jars, oracleClass, []string{"serve"}).secured(conf, service),
@@ -43,8 +43,8 @@ func newOracle(conf, classes, jars, service string) *Oracle {
 	}
 }
 
-// Run runs a command of the oracle, such as "diff", a, b, and gives what it printed. The error is the oracle's, which for diff and check also means
-// that something differs; the output then says what. Arguments hold neither TAB nor line break.
+// Run runs a command of the oracle, such as "diff", a, b, and returns what it printed. The error is the oracle's, which for diff
+// and check can also mean that something differs; the output then says what. Arguments contain neither TAB nor line break.
 func (o *Oracle) Run(args ...string) (string, error) {
 	for _, a := range args {
 		if strings.ContainsAny(a, "\t\r\n") {
@@ -72,7 +72,7 @@ func (o *Oracle) Run(args ...string) (string, error) {
 	return answer, nil
 }
 
-// process returns a JVM that runs no command.
+// process returns an idle JVM.
 func (o *Oracle) process() (*oracleProcess, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +84,7 @@ func (o *Oracle) process() (*oracleProcess, error) {
 	return startOracle(o.jvm)
 }
 
-// Close ends the JVMs, once they run no command. A test process need not: they end with it.
+// Close ends the JVMs, once they are idle. A test process need not call it: they end with it.
 func (o *Oracle) Close() (err error) {
 	for range cap(o.turns) {
 		o.turns <- struct{}{}
@@ -147,7 +147,7 @@ func (p *oracleProcess) kill() {
 	_ = p.cmd.Wait()
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last part of what is written to it.
 type tail struct {
 	mu sync.Mutex
 	b  []byte

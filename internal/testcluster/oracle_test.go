@@ -144,7 +144,7 @@ func TestErrorsOfCommands(t *testing.T) {
 	run(t, o, "write", cells, "file://"+t.TempDir()) // continues after errors
 }
 
-// TestLinesThatBeginWithADot shows that an answer's line is not taken for its end.
+// TestLinesThatBeginWithADot shows that no line of an answer is mistaken for its end.
 func TestLinesThatBeginWithADot(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -217,7 +217,7 @@ func tempFile(t testing.TB, content string) string {
 	return file
 }
 
-// run runs a command that must succeed, and gives its output without the last line break.
+// run runs a command that must succeed, and returns its output without the last line break.
 func run(t testing.TB, o *Oracle, args ...string) string {
 	t.Helper()
 	out, err := o.Run(args...)

@@ -18,16 +18,16 @@ const (
 	portKDC           = 6
 	portMaster        = 10
 	portRegionServer  = 20  // of rs1, the next ones after it
-	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's ten further
+	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's are higher by ten
 	portDataNodeStep  = 10
 
-	portSpan = 200 // what a cluster may take
+	portSpan = 200 // the most that a cluster uses
 
 	maxRegionServers = portDataNode - portRegionServer
 	maxDataNodes     = (portSpan - portDataNode) / portDataNodeStep
 
 	firstPort = 29000
-	lastPort  = 32700 // above it the kernel gives ports to connections
+	lastPort  = 32700 // above it the kernel assigns ports to connections
 )
 
 // address returns localhost and the port at an offset.
@@ -54,7 +54,7 @@ func lockPorts() (unlock func(), err error) {
 	return lock(filepath.Join(root, "ports.lock"))
 }
 
-// portsFree fails where one of the ports is in use.
+// portsFree fails if one of the ports is in use.
 func portsFree(base int, offsets []int) error {
 	for _, o := range offsets {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+o)))

@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// readyIn is how long a role may take to get ready; on a busy machine of two cores.
+// readyIn is how long a role may need to become ready, on a busy machine with two cores.
 const readyIn = 2 * time.Minute
 
-// goneIn is how long a killed process may take to vanish.
+// goneIn is how long a killed process may need to vanish.
 const goneIn = 10 * time.Second
 
 // tailLines is how much of a role's log an error quotes.
 const tailLines = 25
 
-// endedLooks is how often a role must be seen without its process before it counts as ended: while a process replaces its
-// program it has no command line.
+// endedLooks is how many times in a row a role must be seen without its process before it counts as ended: while a process
+// replaces its program it has no command line.
 const endedLooks = 20
 
-// pause is how often a condition is looked at.
+// pause is the time between two checks of a condition.
 const pause = 100 * time.Millisecond
 
 func (c *Cluster) logFile(role string) string { return c.path("log", role+".log") }
 func (c *Cluster) pidFile(role string) string { return c.path("run", role+".pid") }
 
-// marker is a property on a role's command line that tells its process from any other.
+// marker is a property on a role's command line that identifies its process.
 func (c *Cluster) marker(role string) string {
 	return "bulkload.testcluster=" + filepath.Join(c.Dir, role)
 }
 
-// argument is what tells a role's process from any other on its command line.
+// argument is what identifies a role's process on its command line.
 func (c *Cluster) argument(role string) string {
 	if role == kdcRole {
 		return c.KDC().Marker()
@@ -49,7 +49,7 @@ func (c *Cluster) argument(role string) string {
 	return "-D" + c.marker(role)
 }
 
-// launch starts a role's JVM in a process group of its own, which outlives this process, and gives the size its log had before.
+// launch starts a role's JVM in a separate process group, which outlives this process, and returns the previous size of its log.
 func (c *Cluster) launch(r role) (logged int64, err error) {
 	log, err := os.OpenFile(c.logFile(r.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Cluster) jvm(r role) jvm {
 	return j.secured(c.ConfDir(), "hdfs")
 }
 
-// waitReady returns when a role that was launched is ready; logged is what launch gave.
+// waitReady returns when a launched role is ready; logged is what launch returned.
 func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyIn, fmt.Errorf("not ready after %v", readyIn))
 	defer cancel()
@@ -117,7 +117,7 @@ func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	}
 }
 
-// says reports whether the role's log, from a size on, has all that tells it is ready.
+// says reports whether the role's log, from an offset on, has all signs that the role is ready.
 func (c *Cluster) says(r role, from int64) bool {
 	log := c.logSince(r.name, from)
 	return !slices.ContainsFunc(r.ready, func(s string) bool { return !bytes.Contains(log, []byte(s)) })
@@ -145,12 +145,12 @@ func (c *Cluster) pid(role string) (int, bool) {
 	if err != nil || pid <= 1 {
 		return 0, false
 	}
-	// The number may long be another's; a process that has ended and is not yet waited for has an empty command line.
+	// The number may belong to another process by now; a process that has ended, but was not waited for, has an empty command line.
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return pid, err == nil && bytes.Contains(line, []byte(c.argument(role)+"\x00"))
 }
 
-// gone reports whether a process has ended with all its threads, hence holds no port any more. One that is yet to be waited for counts as gone.
+// gone reports whether a process has ended with all its threads, and so holds no port any more. A zombie counts as gone.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// openedToPrograms are the packages of the JDK that Spark reaches into, beyond Hadoop's.
+// openedToPrograms are the packages of the JDK whose internals Spark uses, in addition to Hadoop's.
 var openedToPrograms = strings.Fields(`
 	java.base/java.lang.invoke java.base/java.util.concurrent.atomic java.base/sun.nio.cs java.base/sun.security.action java.base/sun.util.calendar`)
 
-// Program is a Java program of another folder of this repository, a pom.xml and *.java at the top of files, that runs with
-// its own jars before the cluster's, and the cluster's configuration. It is compiled once for a state of its files. The
+// Program is a Java program in another folder of this repository, a pom.xml and *.java at the top of files. It runs with its
+// own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of its files. The
 // process is not started; it has the JVM's own choice of garbage collector and a heap such as 4g.
 func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, args ...string) (*exec.Cmd, error) {
 	return program(ctx, files, []string{c.ConfDir()}, []string{c.classes, c.jars}, heap, class, args)
 }
 
-// Program is a Java program as Cluster.Program has it, without a cluster: for what Hadoop's and other programs' classes
-// write and read. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
+// Program is a Java program like that of Cluster.Program, without a cluster: for what the classes of Hadoop and other programs
+// write and read. The test is skipped, or fails if CI=true, only if this machine has no Java to run it.
 func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exec.Cmd {
 	t.Helper()
 	jars, err := classpath(t.Context(), ofCluster)
@@ -34,7 +34,7 @@ func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exe
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes, err := oracleClasses(t.Context(), jars, ofCluster) // for its settings of logging
+	classes, err := oracleClasses(t.Context(), jars, ofCluster) // for its logging settings
 	if err != nil {
 		t.Fatal(err)
 	}

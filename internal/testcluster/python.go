@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Python returns the path of a Python 3 that has the given packages of PyPI, such as pyarrow==26.0.1, in an environment of
-// their own in the user's cache. The test is skipped, or fails where CI=true, where they can't be had.
+// Python returns the path of a Python 3 that has the given packages of PyPI, such as pyarrow==26.0.1, in a separate
+// environment in the user's cache. If they can't be installed, the test is skipped, or fails if CI=true.
 func Python(t testing.TB, packages ...string) string {
 	t.Helper()
 	inside := filepath.Join("bin", "python")

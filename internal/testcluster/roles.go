@@ -12,14 +12,14 @@ import (
 // role is one of the cluster's processes.
 type role struct {
 	name    string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
-	stage   int    // a stage's roles start together, once the stage before is ready
+	stage   int    // the roles of a stage start together, once the stage before is ready
 	heap    string
 	class   string
 	program func() (*exec.Cmd, error) // instead of a JVM's
 	args    []string
 	port    int      // offset of the port that is open when the role is ready
-	address string   // of that port, where it is not at the offset
-	ready   []string // what its log says, beside that, when it is ready
+	address string   // of that port, if it is not at the offset
+	ready   []string // what its log also says when it is ready
 }
 
 const (
@@ -61,8 +61,8 @@ func (c *Cluster) nameNodes() []role {
 	return []role{nn1, nn2}
 }
 
-// blocksKnown is what a NameNode's log says once the DataNodes that run have told it of their blocks. Before, it is in safe mode, and HBase's servers
-// end when they want to write.
+// blocksKnown is what a NameNode's log says once the running DataNodes have reported their blocks. Before that it is in safe
+// mode, and HBase's servers end when they try to write.
 func (c *Cluster) blocksKnown() []string {
 	for i := range c.DataNodes {
 		if _, alive := c.pid(dataNodeName(i + 1)); alive {

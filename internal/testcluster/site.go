@@ -14,7 +14,7 @@ type property struct {
 	Value string `xml:"value"`
 }
 
-// codecs are HBase's codecs of Java and of bundled native code: none needs libhadoop.so.
+// codecs are HBase's codecs in Java and in bundled native code: none needs libhadoop.so.
 var codecs = []property{
 	{"hbase.io.compress.snappy.codec", "org.apache.hadoop.hbase.io.compress.xerial.SnappyCodec"},
 	{"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
@@ -36,7 +36,7 @@ func writeSite(file string, properties []property) error {
 // writeConf fills the cluster's conf folder.
 func (c *Cluster) writeConf() error {
 	conf := c.ConfDir()
-	// NameNode and DataNode refuse to start without folders of these names on the class path; empty ones do.
+	// NameNode and DataNode refuse to start without folders of these names on the class path; empty ones suffice.
 	for _, dir := range []string{"hdfs", "datanode", "static", "secondary"} {
 		if err := os.MkdirAll(filepath.Join(conf, "webapps", dir), 0o755); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (c *Cluster) hdfsSite() []property {
 		{"dfs.namenode.fs-limits.min-block-size", "1024"},
 		{"dfs.namenode.safemode.extension", "0"},
 		{"dfs.client.socket-timeout", "60000"},
-		{"dfs.heartbeat.interval", "1"}, // seconds; so soon a DataNode finds a NameNode that is back
+		{"dfs.heartbeat.interval", "1"}, // seconds; so quickly a DataNode finds a restarted NameNode
 	}
 	p = append(p, c.secureHDFS()...)
 	if c.HA {
@@ -109,7 +109,7 @@ func (c *Cluster) hbaseSite() []property {
 		{"hbase.regionserver.hostname", "localhost"},
 		{"hbase.regionserver.info.port", "-1"},
 		{"hbase.regionserver.msginterval", "500"},
-		// The master waits for just the servers that are started, and not a moment longer.
+		// The master waits only for the servers that are started.
 		{"hbase.master.wait.on.regionservers.mintostart", fmt.Sprint(c.RegionServers)},
 		{"hbase.master.wait.on.regionservers.maxtostart", fmt.Sprint(c.RegionServers)},
 		{"hbase.master.wait.on.regionservers.interval", "300"},

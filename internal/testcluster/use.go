@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// Environment names the variable that holds the folder of the cluster that tests use.
+// Environment is the variable with the folder of the cluster that tests use.
 const Environment = "BULKLOAD_CLUSTER"
 
-// Use returns the running cluster that the environment names. Where none is named the test is skipped, or fails where CI=true. A named one that isn't
-// running as a whole fails the test.
+// Use returns the running cluster that the environment names. Without one the test is skipped, or fails if CI=true. If a role
+// of the named cluster isn't running, the test fails.
 func Use(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := Open(t.Context(), named(t))
@@ -45,7 +45,8 @@ func named(t testing.TB) string {
 	return dir
 }
 
-// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails where CI=true, only where this machine has no Java to run it.
+// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails if CI=true, only if this machine has no
+// Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
 	return oracleOf(t, ofCluster)
@@ -92,7 +93,7 @@ func sharedOracle(conf, classes, jars string) *Oracle {
 	return oracles.of[key]
 }
 
-// without ends a test that can't run here: loudly, and where all must run (CI=true) as a failure.
+// without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
 func without(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -102,7 +103,8 @@ func without(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// UniqueTable returns a name, in HBase's default namespace, that no other test has. A table of that name is dropped at the end of the test.
+// UniqueTable returns a name, in HBase's default namespace, that no other test has. A table with that name is dropped at the
+// end of the test.
 func (c *Cluster) UniqueTable(t testing.TB) string {
 	t.Helper()
 	var b [4]byte
@@ -122,8 +124,8 @@ func (c *Cluster) UniqueTable(t testing.TB) string {
 	return table
 }
 
-// SecuredEnvironment names the variable that holds the folder of the cluster with Kerberos that tests use. It must offer
-// all protections everywhere: cluster up -kerberos P,P,P with authentication+integrity+privacy for P.
+// SecuredEnvironment is the variable with the folder of the cluster with Kerberos that tests use. It must offer all
+// protections everywhere: cluster up -kerberos P,P,P with authentication+integrity+privacy for P.
 const SecuredEnvironment = "BULKLOAD_SECURED"
 
 // UseSecured is Use for the cluster with Kerberos.

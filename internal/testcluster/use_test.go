@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWithoutCluster runs tests of this package again, in other surroundings.
+// TestWithoutCluster runs tests of this package again, in other environments.
 func TestWithoutCluster(t *testing.T) {
 	for _, c := range []struct {
 		name   string

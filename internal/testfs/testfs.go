@@ -1,4 +1,4 @@
-// Package testfs gives tests files: in memory, in a folder of their own, and in a real HDFS.
+// Package testfs provides files for tests: in memory, in a temporary folder, and in a real HDFS.
 package testfs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// Memory is a file system of one file in memory, so that a benchmark measures the reader alone.
+// Memory is a file system of one file in memory, so that a benchmark measures only the reader.
 type Memory struct {
 	storage.FS
 	Content []byte
@@ -31,7 +31,7 @@ func (m Memory) Open(string) (storage.File, error) {
 	return File{Reader: bytes.NewReader(m.Content)}, nil
 }
 
-// Tree writes files into a new folder and gives its path; a name that ends in / is a folder.
+// Tree writes files into a new folder and returns its path; a name that ends in / is a folder.
 func Tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func Tree(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// HDFS returns a new folder in the HDFS of the test's cluster, which goes with the test.
+// HDFS returns a new folder in the HDFS of the test's cluster, which is removed after the test.
 func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
 	t.Helper()
 	conf, err := siteconf.Load(testcluster.Use(t).ConfDir())

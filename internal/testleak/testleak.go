@@ -1,4 +1,4 @@
-// Package testleak finds goroutines that go on when the test that began them is over.
+// Package testleak finds goroutines that are still running after the test that started them.
 package testleak
 
 import (
@@ -13,7 +13,7 @@ import (
 // endIn is how long a goroutine may take to end: some are about to.
 const endIn = 10 * time.Second
 
-// Check wants that no goroutine of this program goes on when the test is over. The test must not run beside others.
+// Check requires that no goroutine of this program is running after the test. The test must not run in parallel with others.
 func Check(t testing.TB) {
 	t.Helper()
 	before := len(Ours())
@@ -24,7 +24,7 @@ func Check(t testing.TB) {
 	})
 }
 
-// Main runs a package's tests, and fails when a goroutine of this program goes on after the last of them.
+// Main runs a package's tests, and fails if a goroutine of this program is still running after the last of them.
 func Main(m *testing.M) {
 	code := m.Run()
 	if left := wait(0); code == 0 && len(left) > 0 {
@@ -42,7 +42,7 @@ func wait(most int) (left []string) {
 	return left
 }
 
-// Ours are the stacks of the goroutines that run code of this module, tests and this one apart.
+// Ours returns the stacks of the goroutines that run code of this module, except for tests and this one.
 func Ours() (ours []string) {
 	b := make([]byte, 4<<20)
 	for _, stack := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {

@@ -7,7 +7,7 @@ import (
 	"bulkload/internal/testleak"
 )
 
-// waiting is what a goroutine of this module does.
+// waiting is the function of a goroutine of this module.
 func waiting(end chan bool) { <-end }
 
 func TestOursFindsAGoroutine(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package testrand gives tests random numbers that a failing test can be repeated with.
+// Package testrand returns random numbers for tests, with which a failing test can be repeated.
 package testrand
 
 import (
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that gives the seed of a test that is to be repeated.
+// Variable is the environment variable with the seed for repeating a test.
 const Variable = "BULKLOAD_SEED"
 
-// New returns random numbers of a new seed, which a failing test shows, or of the seed in Variable.
+// New returns random numbers from a new seed, which a failing test shows, or from the seed in Variable.
 func New(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()

@@ -11,9 +11,9 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Files that are being written are in a folder of their own below .tmp, named by the token of the lock under which
-// they are written. Two runs, one of which has lost its lock, therefore never write to the same name. The folder
-// holds a file that identifies its owner.
+// Files that are being written are in a separate folder below .tmp, named by the token of the lock under which they are
+// written. So two runs, one of which has lost its lock, never write to the same name. The folder holds a file that
+// identifies its owner.
 //
 // A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
 // removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to

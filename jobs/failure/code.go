@@ -31,7 +31,7 @@ func CodeOf(err error) errcode.Code {
 	return others[kind]
 }
 
-// Default gives an error that has no code of its own one.
+// Default adds a code to an error that has none.
 func Default(code errcode.Code, err error) error {
 	if err == nil || CodeOf(err) != others[KindOf(err)] {
 		return err
@@ -39,7 +39,7 @@ func Default(code errcode.Code, err error) error {
 	return code.Wrap(err)
 }
 
-// Texts is an error of several lines, each with a code of its own.
+// Texts is an error of several lines, each with its own code.
 type Texts interface {
 	TextWithCodes() string
 }
@@ -52,13 +52,13 @@ func TextOf(err error) string {
 	return fmt.Sprintf("%v [%s]", err, CodeOf(err))
 }
 
-// others are the codes of errors that have none of their own.
+// others are the codes of errors that have none.
 var others = map[Kind]errcode.Code{
 	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects, Interrupted: errcode.OtherInterrupted,
 	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater, NotYet: errcode.OtherNotYet,
 }
 
-// sentinel is the code of errors that a package below marks by one of its own errors.
+// sentinel is the code of errors that a package below marks with one of its errors.
 type sentinel struct {
 	code errcode.Code
 	is   func(error) bool

@@ -1,5 +1,5 @@
-// Package failure tells of an error what the operator can do: its kind, which cmd/bulkload makes an exit code, and its
-// code.
+// Package failure says what the operator can do about an error: its kind, which cmd/bulkload turns into an exit code, and
+// its code.
 package failure
 
 import (

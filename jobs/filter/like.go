@@ -16,7 +16,7 @@ type likeNode struct {
 	run    bool     // there is a %
 }
 
-// anyCharacter stands for _ in a pattern.
+// anyCharacter represents _ in a pattern.
 const anyCharacter rune = -1
 
 // parseLike cuts a pattern at its %.

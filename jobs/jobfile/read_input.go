@@ -130,7 +130,7 @@ func (s *section) rows(key string) (int64, bool) {
 	return n, atLeast
 }
 
-// isLocal tells a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
+// isLocal distinguishes a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
 func isLocal(name string) bool {
 	m := scheme.FindStringSubmatch(name)
 	return !strings.HasPrefix(name, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))

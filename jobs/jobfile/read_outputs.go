@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readOutputs reads the tables of one reading, each as a job of its own that shares the input.
+// readOutputs reads the tables of one reading, each as a separate job that shares the input.
 func readOutputs(j *Job, s *section) {
 	for _, key := range outputKeys {
 		if s.has(key) {
@@ -81,8 +81,8 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 	return &merged
 }
 
-// CheckApart checks that every output has a directory of its own: HBase's loader would treat another one's as a
-// family.
+// checkApart checks that every output has its own directory: HBase's loader would treat the directory of another output
+// as a family.
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {

@@ -88,9 +88,9 @@ type Cell struct {
 	Value     string `json:"value"` // the first half of its SHA-256, in hex
 }
 
-// Unserved is a file that HBase took and did not serve, so that its rows were loaded a second time. It may be in its
-// region's folder, and appear when the region is opened again, with cells of its own time, even after a later load
-// has corrected them.
+// Unserved is a file that HBase accepted but did not serve, so that its rows were loaded a second time. It may be in its
+// region's folder, and appear when the region is opened again, with the timestamps of its own cells, even after a later
+// load has corrected them.
 type Unserved struct {
 	URI     string     `json:"uri"`
 	Row     string     `json:"row"`     // its first

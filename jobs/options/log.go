@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/calllog"
 )
 
-// The levels of a job's log, beside slog's Info for what people are told, and Warn for what they should look into.
+// The levels of a job's log, besides slog's Info for messages to people, and Warn for what they should look into.
 const (
 	LevelStage  = slog.LevelInfo - 1 // a stage begins or ends: a program's log has it, people see a bar instead
 	LevelDetail = slog.LevelDebug    // a file was written, or loaded

@@ -51,7 +51,7 @@ type Wait struct {
 // DefaultSettle is how long files must be unchanged before a run that waits for its input reads them.
 const DefaultSettle = time.Minute
 
-// Clock is a clock to wait by; tests have one of their own.
+// Clock is the clock by which to wait; tests have their own.
 type Clock struct {
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error // an error only where the context ended it

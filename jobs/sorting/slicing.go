@@ -10,8 +10,8 @@ import (
 	"bulkload/partition"
 )
 
-// A region is written and verified in slices, each with files of its own, so that a region with most of the rows
-// keeps all cores busy.
+// A region is written and verified in slices, each with its own files, so that a region with most of the rows keeps all
+// cores busy.
 //
 // How many slices there are, and where they begin, must follow from the data and the job alone: a slice is also the
 // unit of resuming. A run that resumes with other boundaries would keep the recorded slices and write the rest from

@@ -1,5 +1,5 @@
 // Package cellblock reads the cell blocks of HBase's RPC: the cells that an answer carries after its message, as
-// org.apache.hadoop.hbase.codec.KeyValueCodec writes them. It allocates nothing a cell.
+// org.apache.hadoop.hbase.codec.KeyValueCodec writes them. It makes no allocation for a cell.
 package cellblock
 
 import (
@@ -9,12 +9,12 @@ import (
 	"bulkload/cell"
 )
 
-// Codec is the class that a client names in ConnectionHeader.cell_block_codec_class to get blocks of this form. It leaves
-// out tags.
+// Codec is the class that a client names in ConnectionHeader.cell_block_codec_class to get blocks in this form. It omits
+// tags.
 const Codec = "org.apache.hadoop.hbase.codec.KeyValueCodec"
 
-// Sizes in bytes of what a cell is made of: KeyValueCodec's length of the rest, then a KeyValue
-// (org.apache.hadoop.hbase.KeyValue): lengths of key and value, and the key's own parts.
+// Sizes in bytes of the parts of a cell: KeyValueCodec's length of the rest, then a KeyValue
+// (org.apache.hadoop.hbase.KeyValue): the lengths of key and value, and the key's own parts.
 const (
 	lengthSize  = 4
 	lengthsSize = 8             // of key and value
@@ -33,8 +33,8 @@ type Reader struct {
 // NewReader begins with a block's first cell.
 func NewReader(block []byte) Reader { return Reader{rest: block, size: len(block)} }
 
-// Next reads the next cell, as views of the block. It returns false at the block's end, and with an error that says where
-// in the block something is not a cell.
+// Next reads the next cell, as views of the block. It returns false at the block's end, and also with an error, which has the
+// position of bytes that are not a cell.
 func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	b := r.rest
 	if len(b) < shortest {
@@ -71,7 +71,7 @@ func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	return true, nil
 }
 
-// Left is how many bytes were not read yet.
+// Left is the number of bytes that were not read yet.
 func (r *Reader) Left() int { return len(r.rest) }
 
 func (r *Reader) malformed(format string, args ...any) error {

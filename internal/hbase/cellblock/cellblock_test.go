@@ -87,7 +87,7 @@ func TestAsGohbase(t *testing.T) {
 	}
 }
 
-// TestMalformed: each length that does not fit is refused, and the error says where.
+// TestMalformed: each inconsistent length is refused, and the error has its position.
 func TestMalformed(t *testing.T) {
 	whole := block(cells[:1])
 	change := func(at int, value byte) []byte {
@@ -139,7 +139,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzBlock: whatever the bytes, there is no panic, and what is read is written as the same bytes.
+// FuzzBlock: no bytes cause a panic, and the cells that are read are written as the same bytes.
 func FuzzBlock(f *testing.F) {
 	f.Add(block(cells[:2]))
 	f.Add(block(cells[:1])[:20])

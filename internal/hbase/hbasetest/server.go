@@ -1,5 +1,5 @@
-// Package hbasetest is a small HBase server for tests of faults that a real one does not show on demand. It takes
-// connections as a real one does and answers calls as the test says.
+// Package hbasetest is a small HBase server for tests of faults that a real one does not show on demand. It accepts
+// connections as a real one does, and answers calls as the test says.
 package hbasetest
 
 import (
@@ -12,13 +12,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Request is a call that came in.
+// Request is a received call.
 type Request struct {
 	Method string
 	Param  []byte
 }
 
-// Answer is what a call is answered with: a message, an exception, or nothing at all.
+// Answer is the answer to a call: a message, an exception, or nothing at all.
 type Answer struct {
 	Param     []byte
 	Cells     []byte // a block of cells, sent after the message
@@ -28,17 +28,17 @@ type Answer struct {
 	Silence   bool // answer nothing
 }
 
-// Server listens on a port of its own until the test ends.
+// Server listens on a free port until the test ends.
 type Server struct {
 	Addr string
 
 	handle func(Request) Answer
 
 	mu          sync.Mutex
-	connections [][]byte // what each one began with: preamble and connection header
+	connections [][]byte // the first bytes of each one: preamble and connection header
 }
 
-// Serve starts a server. handle is called once a request, by several goroutines.
+// Serve starts a server. handle is called once for each request, by several goroutines.
 func Serve(t testing.TB, handle func(Request) Answer) *Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func Serve(t testing.TB, handle func(Request) Answer) *Server {
 	return s
 }
 
-// Connections are the preamble and connection header that each connection began with.
+// Connections returns the preamble and connection header of each connection.
 func (s *Server) Connections() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

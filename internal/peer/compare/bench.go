@@ -28,14 +28,14 @@ const (
 	night   = "2026-11-20"
 )
 
-// cost is what one run of a program took.
+// cost is what one run of a program used.
 type cost struct {
 	CPU  time.Duration // user and system
 	Wall time.Duration
 	RSS  int64 // peak, bytes
 }
 
-// pair is bulkload beside one kind of the Spark job on the same rows: the medians of the runs.
+// pair compares bulkload with one kind of the Spark job on the same rows: the medians of the runs.
 type pair struct {
 	Rows        int
 	Bytes       int64 // of input
@@ -73,7 +73,7 @@ func (b *bench) stop() {
 	}
 }
 
-// oracle runs a command of the oracle in a process of its own.
+// oracle runs a command of the oracle in a separate process.
 func (b *bench) oracle(ctx context.Context, args ...string) (string, error) {
 	return b.cluster.Java(ctx, "oracle.Oracle", args...)
 }
@@ -131,7 +131,7 @@ func (b *bench) writeJob() error {
 	return os.WriteFile(b.jobFile(), []byte(text), 0o644)
 }
 
-// pair runs both, turn by turn, and holds their cells against each other.
+// pair runs both in turn, and compares their cells.
 func (b *bench) pair(ctx context.Context, rows int, mode string) (pair, error) {
 	var ours, spark []cost
 	for i := range b.runs {
@@ -176,7 +176,7 @@ func (b *bench) runSpark(ctx context.Context, mode string) (cost, error) {
 	return measure(cmd)
 }
 
-// measure runs a program and adds up its CPU time; what it prints is shown where it fails.
+// measure runs a program and adds up its CPU time; it shows the program's output if it fails.
 func measure(cmd *exec.Cmd) (cost, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -229,7 +229,7 @@ func (b *bench) digest(ctx context.Context, dir string) (string, error) {
 	return fmt.Sprintf("%s of %d cells", report.Digest.Timeless, report.Digest.Cells), nil
 }
 
-// median takes each figure's middle.
+// median returns the median of each figure.
 func median(runs []cost) cost {
 	by := func(less func(a, b cost) int, take func(cost) int64) int64 {
 		sorted := slices.Clone(runs)

@@ -1,10 +1,10 @@
-// Command compare measures bulkload beside the Spark job that it replaces: the same generated rows in HDFS, HFiles for
-// the same table out, without the load, one after another in one sitting on one machine. It prints a table of ratios,
-// and draws them with -svg. Both outputs must hold the same cells.
+// Command compare measures bulkload against the Spark job that it replaces: both turn the same generated rows in HDFS into
+// HFiles for the same table, without the load, one after another in one session on one machine. It prints a table of
+// ratios, and draws them with -svg. Both outputs must contain the same cells.
 //
 //	go run ./internal/peer/compare -rows 1000000,5000000 -svg docs/performance.svg
 //
-// It needs java and javac 17, mvn, some 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
+// It needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command generate writes sample rows of the check or opinion table as an export would hold them: 0x01 between columns,
-// 0x10 after records.
+// Command generate writes sample rows of the check or opinion table as in an export: 0x01 between columns, 0x10 after
+// records.
 package main
 
 import (

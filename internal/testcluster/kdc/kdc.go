@@ -1,7 +1,7 @@
-// Package kdc runs MIT's Kerberos KDC for tests: a realm of its own in a folder, on a port of this machine.
+// Package kdc runs MIT's Kerberos KDC for tests: a separate realm in a folder, on a port of this machine.
 //
-// It needs Debian's krb5-kdc, krb5-admin-server and krb5-user, which it installs where the process is root and there is
-// apt-get. Nothing of the machine's own Kerberos is read or changed.
+// It needs Debian's krb5-kdc, krb5-admin-server and krb5-user. It installs them if the process is root and there is
+// apt-get. The machine's own Kerberos is neither read nor changed.
 package kdc
 
 import (
@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// Options say what a realm is like.
+// Options describe a realm.
 type Options struct {
-	Dir   string // holds everything; made if it is missing
+	Dir   string // has all files; created if necessary
 	Realm string // "" is LAB.TEST
 	Port  int    // on 127.0.0.1, TCP and UDP
 	// Types are the encryption types of keys, the best first; nil is aes256-cts-hmac-sha1-96 and aes128-cts-hmac-sha1-96.
@@ -37,7 +37,7 @@ type KDC struct {
 	process *exec.Cmd
 }
 
-// ErrMissing tells that the machine has no KDC and that this process can't install one.
+// ErrMissing means that the machine has no KDC and that this process can't install one.
 var ErrMissing = errors.New("no Kerberos KDC on this machine: apt-get install -y --no-install-recommends krb5-kdc krb5-admin-server krb5-user")
 
 var install = sync.OnceValue(func() error {
@@ -60,7 +60,7 @@ var install = sync.OnceValue(func() error {
 	return nil
 })
 
-// find looks in the folders of administrators, too.
+// find also searches the folders of administrators.
 func find(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
@@ -68,7 +68,7 @@ func find(program string) (string, error) {
 	return exec.LookPath(filepath.Join("/usr/sbin", program))
 }
 
-// New makes a realm without principals in o.Dir; an earlier one there is deleted. Command or Start runs it.
+// New makes a realm without principals in o.Dir; it deletes an earlier one there. Command or Start runs it.
 func New(ctx context.Context, o Options) (*KDC, error) {
 	if err := install(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func New(ctx context.Context, o Options) (*KDC, error) {
 	return k, err
 }
 
-// Open returns the realm that New made in o.Dir before, with the same options.
+// Open returns the realm that an earlier New made in o.Dir, with the same options.
 func Open(o Options) *KDC {
 	if o.Realm == "" {
 		o.Realm = "LAB.TEST"
@@ -106,10 +106,10 @@ func (k *KDC) path(name string) string { return filepath.Join(k.Dir, name) }
 // Conf is the realm's krb5.conf.
 func (k *KDC) Conf() string { return k.path("krb5.conf") }
 
-// Log is the file in which the KDC says what it was asked for.
+// Log is the file in which the KDC logs its requests.
 func (k *KDC) Log() string { return k.path("kdc.log") }
 
-// Addr is where it listens.
+// Addr is the address on which it listens.
 func (k *KDC) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(k.Port)) }
 
 func (k *KDC) writeConf() error {
@@ -151,12 +151,12 @@ func (k *KDC) writeConf() error {
 	return errors.Join(os.WriteFile(k.Conf(), []byte(conf), 0o644), os.WriteFile(k.path("kdc.conf"), []byte(kdc), 0o644))
 }
 
-// env makes MIT's programs see this realm only.
+// env makes MIT's programs see only this realm.
 func (k *KDC) env() []string {
 	return append(os.Environ(), "KRB5_CONFIG="+k.Conf(), "KRB5_KDC_PROFILE="+k.path("kdc.conf"), "LC_ALL=C")
 }
 
-// Run runs one of MIT's programs on this realm and gives what it wrote.
+// Run runs one of MIT's programs on this realm and returns its output.
 func (k *KDC) Run(ctx context.Context, program string, args ...string) (string, error) {
 	path, err := find(program)
 	if err != nil {
@@ -185,8 +185,8 @@ func (k *KDC) Admin(ctx context.Context, commands ...string) error {
 	return nil
 }
 
-// Keytab makes principals with random keys and writes them into a keytab, which it gives the path of. flags are
-// kadmin's, such as +requires_preauth or -maxlife 1min.
+// Keytab makes principals with random keys, writes them into a keytab, and returns its path. flags are kadmin's, such as
+// +requires_preauth or -maxlife 1min.
 func (k *KDC) Keytab(ctx context.Context, name, flags string, principals ...string) (string, error) {
 	file := k.path(name + ".keytab")
 	if err := os.RemoveAll(file); err != nil {
@@ -200,7 +200,7 @@ func (k *KDC) Keytab(ctx context.Context, name, flags string, principals ...stri
 	return file, nil
 }
 
-// Kinit fills a ticket cache by a keytab. flags are kinit's.
+// Kinit fills a ticket cache from a keytab. flags are kinit's.
 func (k *KDC) Kinit(ctx context.Context, cache, keytab, principal string, flags ...string) error {
 	args := append([]string{"-c", "FILE:" + cache, "-k", "-t", keytab}, flags...)
 	_, err := k.Run(ctx, "kinit", append(args, principal)...)
@@ -244,7 +244,7 @@ func (k *KDC) Start() error {
 	}
 }
 
-// Stop ends what Start started.
+// Stop ends the process that Start started.
 func (k *KDC) Stop() error {
 	if k.process == nil {
 		return nil

@@ -387,8 +387,8 @@ func checkFamilyName(r *Report, _ *Facts) []Finding {
 	return found
 }
 
-// fewFamilies is how many families a table should have at most: each has files and memory of its own, and all are
-// flushed together.
+// fewFamilies is how many families a table should have at most: each has its own files and memory, and all are flushed
+// together.
 const fewFamilies = 3
 
 func checkFamilyCount(r *Report, _ *Facts) []Finding {

@@ -47,7 +47,7 @@ type RegionInput struct {
 	Servers        int   // RegionServers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
-	// FromKey returns the splits that the expression alone suggests for so many regions; an error where it tells nothing.
+	// FromKey returns the splits that the expression alone suggests for so many regions; an error if it suggests none.
 	FromKey func(regions int) ([][]byte, error)
 }
 
@@ -134,8 +134,8 @@ func weigh(keys *Sample, first, last int) (all int64) {
 	return all
 }
 
-// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is as short as tells the keys
-// on its two sides apart.
+// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is the shortest beginning of
+// a key that separates the keys on its two sides.
 func quantiles(keys *Sample, first, last, parts int) (cuts [][]byte) {
 	all := weigh(keys, first, last)
 	var passed int64
@@ -152,7 +152,7 @@ func quantiles(keys *Sample, first, last, parts int) (cuts [][]byte) {
 	return cuts
 }
 
-// separator is the shortest beginning of key that comes behind before.
+// separator is the shortest beginning of key that sorts after before.
 func separator(before, key []byte) []byte {
 	n := 0
 	for n < len(before) && n < len(key) && before[n] == key[n] {

@@ -4,7 +4,7 @@ package stats
 // Figures of the whole input are estimates where Sample is true.
 type Report struct {
 	Key    string `json:"rowkey"`         // the expression
-	Wide   bool   `json:"wide,omitempty"` // many records meet in a row, told apart by their qualifiers
+	Wide   bool   `json:"wide,omitempty"` // many records share a row, distinguished by their qualifiers
 	Sample bool   `json:"sample"`         // not all of the input was read
 	How    string `json:"how"`            // which part of the input was read
 
@@ -47,7 +47,7 @@ type Report struct {
 	Checks   []Finding `json:"checks"`
 }
 
-// Unique names what tells a record from all others.
+// Unique names what distinguishes a record from all others.
 func (r *Report) Unique() string {
 	if r.Wide {
 		return "pairs of row key and qualifier"
@@ -60,7 +60,7 @@ type RejectReason struct {
 	Column string `json:"column,omitempty"`
 	Reason string `json:"reason"`
 	Rows   int64  `json:"rows"`
-	First  string `json:"first"` // where the first one stands
+	First  string `json:"first"` // the position of the first one
 }
 
 // KeyBytes are the lengths of row keys: by the expression, where Max is -1 if that does not bound them, and as found.

@@ -93,7 +93,7 @@ func (s *Sample) shrink() {
 	s.rows, s.data = kept, data
 }
 
-// sameRow tells the same row at different places apart, which weigh differently.
+// sameRow distinguishes the same row at different places, whose weights differ.
 func sameRow(row uint64, place int) uint64 { return row + uint64(place)*0x9e3779b97f4a7c15 }
 
 // groups counts the different groups, to fewGroups at most.

@@ -14,8 +14,8 @@ func (s *Sample) Scale(by []float64) {
 	}
 }
 
-// Thin leaves out groups of rows, evenly by their hashes, until the rows that are left stand for as many rows of the whole
-// input each; by says for how many a row of each place stands. It is called when all have been added.
+// Thin drops groups of rows, evenly by their hashes, until all rows that are left represent the same number of rows of the
+// whole input; by is the number that a row of each place represents. Call it after all rows were added.
 func (s *Sample) Thin(by []float64) {
 	most := 0.0
 	for i := range s.rows {
