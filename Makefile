@@ -55,7 +55,8 @@ $(PYTHON)/bin/pyflakes:
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
 # Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them.
-# jobs comes first, since its tests take the longest. golangci-lint has vetted the code.
+# jobs comes first, since its tests take the longest. golangci-lint has vetted the code. Without the profile: go test -cover with it
+# links packages of two builds ("fingerprint mismatch").
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER); go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
@@ -63,7 +64,7 @@ unit: $(PYTHON)/bin/pyflakes
 	secured=$(SECURED); go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL) || \
 	  { [ "$${CI:-}" != true ] && secured=; }; \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python \
-	  go test -count=1 -timeout 45m -vet=off -cover -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
+	  go test -count=1 -timeout 45m -vet=off -cover -pgo=off -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
 
 # What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
 # several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of
@@ -80,7 +81,7 @@ test-secured:
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
 MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|LostLock|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
-RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off
+RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
 	$(RACE) -run $(MANY_THREADS) ./jobs

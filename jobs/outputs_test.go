@@ -337,7 +337,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 		o := k.options()
 		o.Say = func(text string) { said = append(said, text) }
 		s := mustRun(t, k.job(t), o)
-		if !strings.Contains(strings.Join(said, "\n"), "are sorted already") || s.Outputs[3].Books.Read != s.Outputs[0].Books.Read {
+		if !strings.Contains(strings.Join(said, "\n"), "are already sorted") || s.Outputs[3].Books.Read != s.Outputs[0].Books.Read {
 			t.Errorf("%s: said %q", at, said)
 		}
 		for _, name := range allOutputs {

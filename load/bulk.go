@@ -373,7 +373,7 @@ func (l *loadRun) checkStaging(table *Table) error {
 		return errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
 	}
 	if err != nil {
-		return errcode.LoadStaging.Errorf("look at staging folder: %w", err)
+		return fmt.Errorf("look at staging folder: %w", err)
 	}
 	tracker := fileTracker(table)
 	if tracker == "" {
