@@ -100,7 +100,7 @@ func (l *live) night(t *testing.T, date string, rows int, seed uint64) {
 
 func (l *live) job(t *testing.T, date string) *jobfile.Job {
 	t.Helper()
-	day, err := jobfile.ParseDate(date)
+	day, err := jobfile.ParseText(date)
 	if err != nil {
 		t.Fatal(err)
 	}

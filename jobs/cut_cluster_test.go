@@ -31,7 +31,7 @@ func TestCrashLiveChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	day, err := jobfile.ParseDate(os.Getenv(crashEnvironment + "_DATE"))
+	day, err := jobfile.ParseText(os.Getenv(crashEnvironment + "_DATE"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 	}
 }
 
-// TestFullDisks: a disk that is full in the middle is told, nothing half done is left, and with room the same run continues.
+// TestFullDisks: a disk that is full in mid-run is reported, nothing half done is left, and with room the same run continues.
 func TestFullDisks(t *testing.T) {
 	job := strings.Replace(checkJob, "input:\n", "input:\n  check_space: false\n", 1)
 	dir := sampleDir(t, job, spillingRows)

@@ -15,7 +15,7 @@ import (
 	"bulkload/jobs/options"
 )
 
-// TestValuesWithoutAKeyAreRejects: each is told with its column and reason; the others are loaded.
+// TestValuesWithoutAKeyAreRejects: each is reported with its column and reason; the others are loaded.
 func TestValuesWithoutAKeyAreRejects(t *testing.T) {
 	const job = `table: t
 family: f

@@ -45,7 +45,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	summary.log = o
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := newRunner(running, j, o, func(err error) { cancel(failure.Laterf("%w", err)) })
+	r, err := newRunner(running, j, o, func(err error) { cancel(failure.New(failure.Later, err)) })
 	var missing *source.MissingError
 	switch {
 	case err == nil:

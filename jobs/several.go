@@ -62,7 +62,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 	for _, result := range r.series {
 		s.Runs = append(s.Runs, result.runs...)
 	}
-	s.settle()
+	s.setStatus()
 	return s, r.err(ctx)
 }
 
@@ -166,8 +166,8 @@ func notBegun(later Series) string {
 	return fmt.Sprintf(" (%d more dates, %s to %s, were not begun)", len(later), later[0].DateText(), later[len(later)-1].DateText())
 }
 
-// settle gives the whole the status of its runs: done where one was, nothing to do where that is what all say.
-func (s *Several) settle() {
+// setStatus derives the status of the whole from its runs: done if one is, nothing to do if all are.
+func (s *Several) setStatus() {
 	s.Status = outcome.Nothing
 	for _, run := range s.Runs {
 		switch {

@@ -257,7 +257,7 @@ func TestTableOfAPeriod(t *testing.T) {
 			t.Errorf("without a date: %v", err)
 		}
 	}
-	day, err := jobfile.ParseDate("2018-12-01")
+	day, err := jobfile.ParseText("2018-12-01")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func inRegion(entries []Entry, r *Regions, region int) (mine []Entry) {
 	return mine
 }
 
-// checkSlices reads slices in parallel and holds them against the region's entries.
+// checkSlices reads slices in parallel and compares them with the region's entries.
 func checkSlices(t *testing.T, sorted *Sorted, parts []Slice, want []Entry) {
 	t.Helper()
 	got := make([][]Entry, len(parts))

@@ -42,32 +42,13 @@ func (e *kindError) Unwrap() error { return e.err }
 // New gives an error a kind.
 func New(kind Kind, err error) error { return &kindError{kind, err} }
 
-// Usagef is an error of the command line or the job file.
-func Usagef(format string, args ...any) error { return kindf(Usage, format, args...) }
-
-// Refusef is an error that requires a person's action.
-func Refusef(format string, args ...any) error { return kindf(Refused, format, args...) }
-
-// Differsf is a difference.
-func Differsf(format string, args ...any) error { return kindf(Differs, format, args...) }
-
-// Laterf is an error that may be gone at the next try.
-func Laterf(format string, args ...any) error { return kindf(Later, format, args...) }
-
-// NotYetf is an input that does not exist yet.
-func NotYetf(format string, args ...any) error { return kindf(NotYet, format, args...) }
-
-// Damagedf is Differsf for a damaged file; an error of reading it keeps its own kind.
+// Damagedf is fmt.Errorf, of the kind Differs for a damaged file; an error of reading it keeps its own kind.
 func Damagedf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if errors.Is(err, hfilewriter.ErrCorrupt) {
 		return New(Differs, err)
 	}
 	return err
-}
-
-func kindf(kind Kind, format string, args ...any) error {
-	return New(kind, fmt.Errorf(format, args...))
 }
 
 // KindOf returns an error's kind.

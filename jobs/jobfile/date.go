@@ -171,12 +171,3 @@ func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 	}
 	return all, nil
 }
-
-// ParseDate reads a logical date that does not depend on the clock: YYYY-MM-DD, midnight UTC.
-func ParseDate(text string) (time.Time, error) {
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return t, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20", text)
-	}
-	return t, checkEpoch(t, text)
-}

@@ -42,7 +42,7 @@ func (d *document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := n.Content[i]; key.Value == includeKey {
 			if value != nil {
-				d.fail(key, "include stands twice; write a list: include: [a.yaml, b.yaml]")
+				d.fail(key, "include is given twice; write a list: include: [a.yaml, b.yaml]")
 			}
 			value = n.Content[i+1]
 			continue

@@ -94,7 +94,7 @@ func TestIncludeMistakes(t *testing.T) {
 		{"empty", "shared/more.yaml", "", "shared/more.yaml:1: the job file is empty"},
 		{"no name", "shared/more.yaml", "include: ''\n", "shared/more.yaml:1: include: is empty"},
 		{"a mapping", "shared/more.yaml", "include: {a: b}\n", "shared/more.yaml:1: include is a mapping; it must be a text"},
-		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n", "shared/more.yaml:2: include stands twice"},
+		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n", "shared/more.yaml:2: include is given twice"},
 		{"folder", "shared/all.yaml", "include: .\n", "is no file"},
 		{"split", "shared/form.yaml", "regions: {from: splits,\n splits: ['2',\n '1']}\n", "shared/form.yaml:3: regions.splits: split"},
 	} {

@@ -141,12 +141,12 @@ func TestTimestampsOutOfRange(t *testing.T) {
 // TestDates: the logical date gives timestamps and the clock values of the files.
 func TestDates(t *testing.T) {
 	for _, text := range []string{"1970-01-01", "1969-12-31", "0001-01-01", "0000-01-01", "10000-01-01", "2026-02-29", "", "20261120"} {
-		if d, err := ParseDate(text); err == nil || failure.KindOf(err) != failure.Usage {
+		if d, err := (Dates{}).Parse(text); err == nil || failure.KindOf(err) != failure.Usage {
 			t.Errorf("%q is the date %v, %v", text, d, err)
 		}
 	}
 	for _, text := range []string{"1970-01-02", "2024-02-29", "9999-12-31"} {
-		if _, err := ParseDate(text); err != nil {
+		if _, err := (Dates{}).Parse(text); err != nil {
 			t.Error(err)
 		}
 	}

@@ -34,8 +34,8 @@ func (p *planner) fill(c *candidate) error {
 	r.Repeats = s.seen.Repeats()
 	unique := 1 - float64(r.Repeats.Rows)/math.Max(float64(r.Repeats.Keys+r.Repeats.Rows), 1)
 	if reading.sample {
-		s.rows.Thin(reading.stands)
-		s.keys.Scale(reading.stands)
+		s.rows.Thin(reading.weights)
+		s.keys.Scale(reading.weights)
 	}
 	s.keys.Sort()
 	if err := c.estimate(unique); err != nil {

@@ -42,10 +42,10 @@ type planPiece struct {
 
 // planReading is which part of the input is read, and what was found there for all keys.
 type planReading struct {
-	pieces []planPiece
-	sample bool
-	how    string
-	stands []float64 // of a sample: how many rows of the input each row of a position represents
+	pieces  []planPiece
+	sample  bool
+	how     string
+	weights []float64 // of a sample: how many rows of the input each row of a position represents
 
 	mu       sync.Mutex
 	rows     int64 // records, including rejected ones
@@ -72,7 +72,7 @@ func (p *planner) choosePieces() error {
 	switch {
 	case p.Sample > 0 && len(splits) >= fewestPlaces:
 		r.pieces, r.sample = spread(splits, p.Sample, p.source.Bytes), true
-		r.stands = make([]float64, len(r.pieces))
+		r.weights = make([]float64, len(r.pieces))
 		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", stats.Count(p.Sample),
 			stats.Count(r.pieces[0].rows), len(r.pieces))
 	case p.Sample > 0 && size > smallestPlace:
@@ -190,10 +190,10 @@ func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 		return err
 	}
 	if read := l.bytes - before; read > 0 {
-		l.reading.stands[piece.place] = float64(piece.stretch) / float64(read)
+		l.reading.weights[piece.place] = float64(piece.stretch) / float64(read)
 	}
 	for _, t := range l.tables {
-		t.endPlace(l.reading.stands[piece.place])
+		t.endPlace(l.reading.weights[piece.place])
 	}
 	return nil
 }

@@ -203,8 +203,8 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 func (t *tableWorker) beginPiece(place int) { t.place, t.fresh = place, true }
 
 // endPlace counts a position of a sample, each of whose rows represents so many of the input.
-func (t *tableWorker) endPlace(stands float64) {
-	t.counts.scale(stands)
+func (t *tableWorker) endPlace(weight float64) {
+	t.counts.scale(weight)
 	t.places.add(&t.counts)
 	t.counts = newTableCounts(t.candidate)
 }
