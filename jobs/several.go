@@ -38,7 +38,7 @@ type SeveralOptions struct {
 }
 
 // RunSeveral runs several series. A failure ends its series; the others go on. The error is of the worst kind among those
-// of the runs: see Worst.
+// of the runs: see worst.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
 	s := &Several{Outcome: outcome.New()}
 	side := max(1, min(o.Parallel, len(all)))

@@ -25,14 +25,14 @@ type dated struct {
 // settingName matches the names that --set accepts.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// options are the options for reading a job file, except for the date.
-func (d *dated) options() (jobs.ReadOptions, error) {
+// checkSet refuses names that --set can't define.
+func (d *dated) checkSet() error {
 	for name := range d.Set {
 		if !settingName.MatchString(name) || name == "date" {
-			return jobs.ReadOptions{}, usage(fmt.Errorf("--set %s: a name has letters, digits and _, and is not date", name))
+			return usage(fmt.Errorf("--set %s: a name has letters, digits and _, and is not date", name))
 		}
 	}
-	return jobs.ReadOptions{Set: d.Set}, nil
+	return nil
 }
 
 // dates parses dates in the requested zone.
@@ -49,11 +49,10 @@ func (d *dated) dates() (jobs.Dates, error) {
 
 // read reads a job file for the given date.
 func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
-	given, err := d.options()
-	if err != nil {
+	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
-	o.Set = given.Set
+	o.Set = d.Set
 	if d.Date != nil {
 		dates, err := d.dates()
 		if err != nil {

@@ -158,16 +158,15 @@ func (d *document) fill(own, below *yaml.Node) *yaml.Node {
 	if file, included := d.files[own]; included {
 		d.files[&merged] = file
 	}
+	values := map[string]int{} // where own has the first value of each key; columns_map may have thousands
+	for k := len(own.Content) - 2; k >= 0; k -= 2 {
+		values[own.Content[k].Value] = k + 1
+	}
 	for i := 0; i+1 < len(below.Content); i += 2 {
 		key, value := below.Content[i], below.Content[i+1]
-		at := -1
-		for k := 0; k+1 < len(own.Content) && at < 0; k += 2 {
-			if own.Content[k].Value == key.Value {
-				at = k + 1
-			}
-		}
+		at, known := values[key.Value]
 		switch {
-		case at < 0:
+		case !known:
 			merged.Content = append(merged.Content, key, value)
 		case resolve(own.Content[at]).Kind == yaml.MappingNode && resolve(value).Kind == yaml.MappingNode:
 			merged.Content[at] = d.fill(resolve(own.Content[at]), resolve(value))

@@ -48,9 +48,9 @@ func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Re
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = c.clean(ctx, out)
-			report.Freed += c.freed
-			c.freed = 0
+			var freed int64
+			freed, err = c.clean(ctx, out)
+			report.Freed += freed
 		}
 	}
 	if err == nil && rules.Rejects > 0 {
@@ -71,14 +71,13 @@ type cleaner struct {
 	options options.Options
 	site    *site.Site
 	ledger  *ledger.Ledger // nil until it is needed
-	freed   int64          // bytes, of one output
 }
 
-// clean decides about one output and deletes what it may.
-func (c *cleaner) clean(ctx context.Context, out *Output) error {
+// clean decides about one output and deletes what it may. freed is in bytes; with DryRun, what would be freed.
+func (c *cleaner) clean(ctx context.Context, out *Output) (freed int64, err error) {
 	action, reason, err := c.decide(out)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if c.rules.DryRun && out.Locked {
 		action, reason = Kept, "it is locked"
@@ -87,19 +86,19 @@ func (c *cleaner) clean(ctx context.Context, out *Output) error {
 		if err := c.locked(ctx, out, &action, &reason); failure.KindOf(err) == failure.Later {
 			action, reason = Kept, err.Error()
 		} else if err != nil {
-			return fmt.Errorf("clean %s: %w", out.URI, err)
+			return 0, fmt.Errorf("clean %s: %w", out.URI, err)
 		}
 	}
 	switch out.Action, out.Reason = action, reason; action {
 	case Deleted:
-		c.freed = out.Bytes + out.Rejects
+		freed = out.Bytes + out.Rejects
 	case RejectsDeleted:
-		c.freed = out.Rejects
+		freed = out.Rejects
 	}
 	if action != Kept && !c.rules.DryRun {
 		c.options.Detail(options.LevelStage, action, attributes(out)...)
 	}
-	return nil
+	return freed, nil
 }
 
 // locked locks the output, decides again, and deletes.

@@ -105,7 +105,10 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 		if depth > 0 && errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return errcode.OutputNone.Errorf("look for outputs: %w", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return errcode.OutputNone.Errorf("look for outputs: %w", err)
+		}
+		return fmt.Errorf("look for outputs: %w", err)
 	}
 	for _, f := range all {
 		if f.Name == manifest.Name && !f.Dir {
