@@ -143,6 +143,8 @@ const (
 	TableAltered  Code = "BL-TABLE-ALTERED"
 	Salts         Code = "BL-SALTS"
 	FilesLimit    Code = "BL-FILES-LIMIT"
+	TableTTL      Code = "BL-TABLE-TTL"
+	TableBusy     Code = "BL-TABLE-BUSY"
 
 	// HBase.
 	HBaseDown       Code = "BL-HBASE-DOWN"
@@ -337,6 +339,8 @@ var table = []Entry{
 	{TableAltered, Refused, "The table was altered after the files were written."},
 	{Salts, Refused, "The region boundaries do not suit the salts of the row key."},
 	{FilesLimit, Refused, "A region gets more HFiles of a family than HBase loads."},
+	{TableTTL, Refused, "The cells are older than the table's TTL."},
+	{TableBusy, Later, "Another job loads into the table."},
 	// HBase.
 	{HBaseDown, Later, "HBase does not answer."},
 	{HBaseRegion, Later, "Regions are not open, or are moving."},
