@@ -120,6 +120,9 @@ func (l *Ledger) Close() error { return l.fsys.Close() }
 // URI names the ledger's folder.
 func (l *Ledger) URI() string { return l.fsys.URI(l.dir) }
 
+// TableFolder is the file system and the folder of a table's entries. It also has what concerns all jobs of the table.
+func (l *Ledger) TableFolder(table string) (storage.FS, string) { return l.fsys, l.folder(table) }
+
 func (l *Ledger) folder(table string) string {
 	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
 }

@@ -33,6 +33,8 @@ type Output struct {
 	Need func(*target.Target) int64
 	// Others describes runs of other jobs into the same table, and says whether one of them loads now.
 	Others func() (runs []string, err error)
+	// Written: the files are there, so that their regions, which may have split since, are the load's business.
+	Written bool
 	// Brief is for a check at the start of a run: answers that may take long are not awaited.
 	Brief bool
 	Now   time.Time
@@ -87,9 +89,6 @@ func (o *Output) Check(ctx context.Context) Findings {
 	o.checkQuota(ctx)
 	o.checkStatus(ctx)
 	o.checkOthers()
-	for i := range o.list {
-		o.list[i].Table = o.Job.Table
-	}
 	return o.list
 }
 
@@ -151,6 +150,10 @@ func (o *Output) checkTarget() {
 		o.unknown(checkBoundaries, "the input decides them (regions.from: plan)")
 		return
 	}
+	if o.Written {
+		o.nameFamilies()
+		return
+	}
 	if o.connects() && o.Table == nil {
 		o.unknown(checkFamilies, "the table can't be looked up")
 		o.unknown(checkBoundaries, "the table can't be looked up")
@@ -184,6 +187,15 @@ func (o *Output) checkTarget() {
 	}
 }
 
+// nameFamilies sets the families of files that are written already.
+func (o *Output) nameFamilies() {
+	for _, c := range o.Job.CellColumns() {
+		if !slices.Contains(o.families, c.Family) {
+			o.families = append(o.families, c.Family)
+		}
+	}
+}
+
 // fixes say what to do about a problem of the target.
 var fixes = map[string]string{
 	checkFamilies:        "add the family or alter it in the HBase shell, or correct the job file",
@@ -207,7 +219,7 @@ func describeSettings(t *target.Target) string {
 // lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
 func (o *Output) checkCodecs() {
 	if o.Table == nil || o.Target == nil || o.Table.Regions == nil {
-		if o.connects() {
+		if o.connects() && !o.Written {
 			o.unknown(checkCodecs, "the open regions would show it")
 		}
 		return

@@ -23,7 +23,7 @@ const (
 
 // Finding is a check and what it found.
 type Finding struct {
-	Table  string `json:"table,omitempty"` // of the output that was checked; "" if the finding is about the whole job
+	Table  string `json:"table,omitempty"` // of the output that was checked, if there are several
 	Name   string `json:"name"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
@@ -36,6 +36,20 @@ type Finding struct {
 // Fail is the finding of an error.
 func Fail(name string, err error, fix string) Finding {
 	return Finding{Name: name, State: Failed, Detail: err.Error(), Fix: fix, Code: string(failure.CodeOf(err)), err: err}
+}
+
+// Text is the detail and what to do.
+func (f *Finding) Text() string {
+	if f.Fix == "" {
+		return f.Detail
+	}
+	return f.Detail + ": " + f.Fix
+}
+
+// Of is the finding for a table.
+func (f Finding) Of(table string) Finding {
+	f.Table = table
+	return f
 }
 
 // Findings are findings in the order of the checks.
@@ -64,7 +78,11 @@ func (e *FailedError) TextWithCodes() string { return e.text(true) }
 func (e *FailedError) text(codes bool) string {
 	lines := []string{fmt.Sprintf("%d checks failed before anything was read:", len(e.Failed))}
 	for _, one := range e.Failed {
-		line := fmt.Sprintf("  %s: %s", one.Name, one.Detail)
+		name := one.Name
+		if one.Table != "" {
+			name = one.Table + ", " + name
+		}
+		line := fmt.Sprintf("  %s: %s", name, one.Detail)
 		if codes {
 			line += fmt.Sprintf(" [%s]", one.Code)
 		}
