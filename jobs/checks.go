@@ -50,7 +50,7 @@ func (r *runner) checkFirst(ctx context.Context, todo []*outputRun, summary *Sum
 
 // label names the table in an output's findings, if there are several outputs.
 func (r *runner) label(w *outputRun, found preflight.Findings) preflight.Findings {
-	if len(r.outputs) == 1 {
+	if r.job.Outputs == nil {
 		return found
 	}
 	var all preflight.Findings

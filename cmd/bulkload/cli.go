@@ -36,6 +36,7 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
@@ -121,10 +122,25 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	busy
+}
+
+// busy says what a load does while another job loads into the same table.
+type busy struct {
+	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
+}
+
+func (b *busy) onBusy() jobs.OnBusy {
+	if b.OnBusy == "wait" {
+		return ""
+	}
+	return jobs.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	o := s.options()
+	o.OnBusy = c.onBusy()
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)

@@ -117,7 +117,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
-		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Program: hash, Version: program.ThisBuild().Version, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})

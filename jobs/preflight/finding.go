@@ -55,9 +55,14 @@ func (f Finding) Of(table string) Finding {
 // Findings are findings in the order of the checks.
 type Findings []Finding
 
+// Failed are those that failed.
+func (f Findings) Failed() Findings {
+	return slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.State != Failed })
+}
+
 // Err is nil if no check failed, the error of the one that did, or a *FailedError of several.
 func (f Findings) Err() error {
-	failed := slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.State != Failed })
+	failed := f.Failed()
 	switch len(failed) {
 	case 0:
 		return nil
