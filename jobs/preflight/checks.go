@@ -139,9 +139,21 @@ func (o *Output) checkTable(ctx context.Context) {
 		o.unknown(checkRegions, "the table is not enabled")
 		return
 	}
-	err = o.Cluster.LookUpRegions(ctx, table)
+	err = o.lookUpRegions(ctx, table)
 	o.result(checkRegions, failure.Early(err), "hbase hbck -details in the shell of HBase's servers, and the HBCK2 tool, show and repair it",
 		"%s, open and without holes or overlaps", jobfile.Plural(len(table.Regions), "region"))
+}
+
+// regionsPatience is how long a check alone waits for regions that are moving. A run waits longer.
+const regionsPatience = 5 * time.Second
+
+func (o *Output) lookUpRegions(ctx context.Context, table *load.Table) error {
+	if !o.Brief {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, regionsPatience)
+		defer cancel()
+	}
+	return o.Cluster.LookUpRegions(ctx, table)
 }
 
 // checkTarget makes the target of the files.
@@ -182,7 +194,7 @@ func (o *Output) checkTarget() {
 	default:
 		o.ok(checkBoundaries, "%s; the row key has no salt", jobfile.Plural(len(t.Splits)+1, "region"))
 	}
-	if len(problems) == 0 {
+	if len(problems) == 0 && t.Regions != nil {
 		o.Target = t
 	}
 }
@@ -261,7 +273,7 @@ func (o *Output) checkRights(ctx context.Context) {
 		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried while another run has the output's lock", s.Folder)
 	default:
 		o.result(checkStaging, move, "a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
-			"a file of the output was moved to %s", path.Dir(s.Folder))
+			"an empty file was moved from the output to %s", parent(s.Folder))
 	}
 	if s.Encrypted {
 		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an encryption zone, and files can't be moved there from the output, which this program can't write in a zone",

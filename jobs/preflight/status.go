@@ -162,6 +162,10 @@ func (o *Output) checkQuota(ctx context.Context) {
 			return
 		}
 	}
+	if limits == 0 {
+		o.ok(checkQuota, "the output's directories have none, below the top level")
+		return
+	}
 	o.ok(checkQuota, "%d of the output's directories have one, with space left", limits)
 }
 
