@@ -88,7 +88,9 @@ func (c *checking) ok(name, format string, args ...any) {
 	c.found = append(c.found, preflight.Finding{Name: name, State: preflight.OK, Detail: fmt.Sprintf(format, args...)})
 }
 
-func (c *checking) fail(name string, err error) { c.found = append(c.found, preflight.Fail(name, err, "")) }
+func (c *checking) fail(name string, err error) {
+	c.found = append(c.found, preflight.Fail(name, err, ""))
+}
 
 // run makes the checks. The error is only that the context ended.
 func (c *checking) run(ctx context.Context) (err error) {

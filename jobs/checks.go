@@ -2,10 +2,12 @@ package jobs
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
 	"bulkload/jobs/preflight"
 	"bulkload/jobs/tablelock"
 	"bulkload/jobs/target"
@@ -16,6 +18,7 @@ import (
 func (r *runner) checkFirst(ctx context.Context, todo []*outputRun, summary *Summary) error {
 	var all preflight.Findings
 	var failed *outputRun
+	begun := time.Now()
 	for _, w := range r.outputs {
 		writes := slices.Contains(todo, w)
 		if !writes && !w.waitsForLoad() {
@@ -41,6 +44,9 @@ func (r *runner) checkFirst(ctx context.Context, todo []*outputRun, summary *Sum
 		all = append(all, summary.Disks...)
 	}
 	r.warn(all)
+	if len(all) > 0 {
+		r.options.Detail(options.LevelStage, "checks done", slog.Int("checks", len(all)), slog.Int("failed", len(all.Failed())), slog.Float64("seconds", time.Since(begun).Seconds()))
+	}
 	err := all.Err()
 	if _, several := err.(*preflight.FailedError); several || err == nil || failed == nil {
 		return err

@@ -25,7 +25,7 @@ type runner struct {
 	cluster     *load.Cluster  // nil if the job needs none
 	ledger      *ledger.Ledger // nil if nothing is loaded
 	outputs     []*outputRun
-	lost        func(error) // called if a lock is lost
+	lost        func(error)       // called if a lock is lost
 	checkpoints *checkpoint.Store // from the sort on
 }
 

@@ -34,12 +34,12 @@ func (s *StagingChecks) Err() error {
 	return nil
 }
 
-// CheckStaging checks whether files of a folder could be loaded. It requests a staging folder, as a load does, moves an
-// empty file into it in the way that a region server moves an HFile for us, and deletes both. probe is the file's path in
-// fs; it must not exist, and its folder must. With an empty probe no file is moved.
+// CheckStaging checks whether files below the folder dir of fs could be loaded. It requests a staging folder, as a load
+// does, moves an empty file into it in the way that a region server moves an HFile of the family for us, and deletes both.
+// probe is the file's path; it must not exist, and its folder must. If it is empty, no file is moved.
 //
 // It has no hooks and sends no load request. A kill leaves an empty staging folder, as in prepare.
-func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table, family, probe string) *StagingChecks {
+func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table, family, dir, probe string) *StagingChecks {
 	l := &loadRun{cluster: c, fs: fs, regions: table.Regions}
 	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked, Tracker: ErrUnchecked, Move: ErrUnchecked}
 	if l.table, s.Right = parseName(table.Name); s.Right != nil {
@@ -51,7 +51,7 @@ func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table,
 	}
 	defer l.cleanup(ctx)
 	s.Folder = l.token
-	if s.Place = l.checkPlace(fs.URI(path.Dir(probe))); s.Place != nil {
+	if s.Place = l.checkPlace(fs.URI(dir)); s.Place != nil {
 		return s
 	}
 	info, err := l.enterStaging()

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
@@ -92,9 +93,9 @@ func (c *Cluster) Describe(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// LookUpRegions adds the regions to a described table.
-func (c *Cluster) LookUpRegions(ctx context.Context, t *Table) error {
-	limited, cancel := c.limit(ctx)
+// LookUpRegions adds the regions to a described table. It waits at most so long for regions that are moving.
+func (c *Cluster) LookUpRegions(ctx context.Context, t *Table, wait time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	id, err := parseName(t.Name)
 	if err == nil {

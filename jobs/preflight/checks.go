@@ -144,16 +144,17 @@ func (o *Output) checkTable(ctx context.Context) {
 		"%s, open and without holes or overlaps", jobfile.Plural(len(table.Regions), "region"))
 }
 
-// regionsPatience is how long a check alone waits for regions that are moving. A run waits longer.
-const regionsPatience = 5 * time.Second
+// How long regions that are moving are waited for, by a check alone and by a run.
+const (
+	checkPatience = 5 * time.Second
+	runPatience   = 50 * time.Second
+)
 
 func (o *Output) lookUpRegions(ctx context.Context, table *load.Table) error {
-	if !o.Brief {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, regionsPatience)
-		defer cancel()
+	if o.Brief {
+		return o.Cluster.LookUpRegions(ctx, table, runPatience)
 	}
-	return o.Cluster.LookUpRegions(ctx, table)
+	return o.Cluster.LookUpRegions(ctx, table, checkPatience)
 }
 
 // checkTarget makes the target of the files.
@@ -258,7 +259,7 @@ func (o *Output) checkRights(ctx context.Context) {
 		return
 	}
 	probe, err := o.probe()
-	s := o.Cluster.CheckStaging(ctx, o.FS, o.Table, o.families[0], probe)
+	s := o.Cluster.CheckStaging(ctx, o.FS, o.Table, o.families[0], o.Dir, probe)
 	o.result(checkRight, failure.Early(s.Right), "grant the user the right C on the table", "HBase accepts loads of user %s", o.Site.User)
 	o.result(checkRead, failure.Early(o.Cluster.CheckRead(ctx, o.Table, o.existing())), "grant the user the right R on the table", "user %s may read, by which a load is checked", o.Site.User)
 	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir", "the output is on HBase's file system")

@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/site"
+	"bulkload/jobs/target"
 	"bulkload/load"
 )
 
@@ -145,6 +146,16 @@ func TestQuotas(t *testing.T) {
 	names.NamesUsed = 1000
 	if err := o.compareQuota("hdfs://nn/a", names); err == nil {
 		t.Error("an exceeded quota is accepted")
+	}
+	space := none
+	space.Bytes, space.BytesUsed = 600, 1
+	o.Target, o.Need = &target.Target{}, func(*target.Target) int64 { return 200 }
+	if err := o.compareQuota("hdfs://nn/a", space); failure.CodeOf(err) != errcode.HDFSQuota || !strings.Contains(err.Error(), "for 3 replicas") {
+		t.Errorf("space: %v", err)
+	}
+	space.BytesUsed = 0
+	if err := o.compareQuota("hdfs://nn/a", space); err != nil {
+		t.Error(err)
 	}
 	o.list = nil
 	o.result("x", load.ErrUnchecked, "", "")
