@@ -41,7 +41,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
 	if !storage.IsHDFS(dir) {
-		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
