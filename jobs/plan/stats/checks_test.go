@@ -76,7 +76,7 @@ func TestChecks(t *testing.T) {
 		"keys not in the table":      {func(r *Report, _ *Facts) { r.Live.Checked = 2000 }, "", "", ""},
 		"no query":                   {func(r *Report, _ *Facts) { r.Query = nil }, "query-prefix", Note, "names no query columns"},
 		"no prefix":                  {func(r *Report, _ *Facts) { r.Query.Full, r.Query.Error = true, "it begins with ts" }, "query-prefix", Problem, "it begins with ts"},
-		"no prefix for a listed one": {func(r *Report, _ *Facts) { r.Queries[0].Full = true }, "query-prefix", Problem, "the query by id, 1,000 a day"},
+		"no prefix for a listed one": {func(r *Report, _ *Facts) { r.Queries[0].Full = true }, "query-prefix", Problem, "the query by id (1,000 times a day)"},
 		"50 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max = 50 }, "", "", ""},
 		"51 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = 51, 200 }, "query-rows", Warning, "1% of the query keys (200 of 20,000 counted) have more than 50 rows, at most 51"},
 		"rising":                     {func(_ *Report, f *Facts) { f.Order = Order{990, 10} }, "key-order", Warning, "rises"},

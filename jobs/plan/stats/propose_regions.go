@@ -44,7 +44,7 @@ type Proposal struct {
 type RegionInput struct {
 	Source, HFiles int64 // bytes
 	Compressed     bool  // Source is about what the input's text has, by the usual growth of compressed files
-	Servers        int   // RegionServers; 0: not known
+	Servers        int   // region servers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
 	// FromKey returns the splits that the expression alone suggests for so many regions; an error if it suggests none.
