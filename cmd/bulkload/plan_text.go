@@ -73,7 +73,7 @@ func writeKey(w io.Writer, p *stats.Report) {
 		width += ", fixed"
 	}
 	line(w, "rowkey", "%s: %s", p.Key, width)
-	line(w, "bytes", "KeyValue bytes: row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
+	line(w, "bytes", "of all KeyValue bytes: row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
 		percent(s.Row, s), percent(s.Family, s), percent(s.Qualifier, s), percent(s.Frame, s), percent(s.Value, s))
 	among := "all of them"
 	if p.Repeats.Share < 1 {
@@ -116,7 +116,7 @@ func writeQuery(w io.Writer, p *stats.Report) {
 	}
 	line(w, "query", "by %s: %s, prefix %s; %s%s%s %s", strings.Join(q.Columns, ", "), scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), about, count(q.Keys), what)
 	d := &q.Rows
-	line(w, "", "rows a query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
+	line(w, "", "rows per query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
 		count(d.Median), count(d.P90), count(d.P99), count(d.Max))
 	var top []string
 	for _, f := range q.Top[:min(len(q.Top), 3)] {
@@ -154,7 +154,7 @@ func orNone(text string) string {
 
 func writeWeighed(w io.Writer, p *stats.Report) {
 	for _, q := range p.Queries {
-		line(w, "query", "by %s, %s times a day: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
+		line(w, "query", "by %s, %s: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), stats.TimesADay(q.PerDay),
 			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
@@ -237,11 +237,11 @@ func writeForecast(w io.Writer, p *stats.Report) {
 		sort = fmt.Sprintf("spills at most about %s to --work-dir", stats.Size(f.Spill))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
-	line(w, "disk", "%s of HFiles, %s each", stats.Size(f.Output), times(f.Replication))
+	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), times(f.Replication))
 	if f.Growth == 0 {
 		return
 	}
-	line(w, "grows", "%s a day; the first region is split in %s; %s a night in a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
+	line(w, "grows", "%s per day; the first region is split in %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
 		stats.Size(f.Growth), daysText(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
@@ -249,7 +249,7 @@ func times(n int) string {
 	if n == 1 {
 		return "stored once"
 	}
-	return fmt.Sprintf("stored %d times", n)
+	return fmt.Sprintf("each stored %d times", n)
 }
 
 func daysText(days float64) string {

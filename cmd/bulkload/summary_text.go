@@ -308,7 +308,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 func writeInspection(w io.Writer, r *jobs.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
 	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, jobs.FormatSize(r.Bytes), r.Compression, r.Encoding, r.Checksum)
-	line(w, "cells", "%s in %s rows; %.1f bytes a cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
+	line(w, "cells", "%s in %s rows; %.1f bytes per cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
 	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
 	for _, t := range r.Types {

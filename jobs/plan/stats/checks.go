@@ -37,6 +37,7 @@ type Facts struct {
 	Order          Order
 	Reversed       []KeyWidths   // of the columns that the key reverses without a fixed width
 	Beyond         []OutOfRange  // columns that exceed the base of desc
+	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
 	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
@@ -79,6 +80,7 @@ var checks = []check{
 	{"key-order", checkOrder},
 	{"key-reverse", checkReversed},
 	{"key-complement", checkComplement},
+	{"key-zone", checkZone},
 	{"key-cycle", checkCycle},
 	{"key-long", checkLong},
 	{"key-short", checkShort},
@@ -203,7 +205,7 @@ func checkPrefix(r *Report, _ *Facts) []Finding {
 	for _, q := range r.Queries {
 		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // reported already
 			found = append(found, one(Problem, "use another key, or an index table for this query",
-				"the query by %s (%s times a day) does not determine the beginning of the key, so it reads the whole table", strings.Join(q.Columns, ", "), Count(q.PerDay))...)
+				"the query by %s (%s) does not determine the beginning of the key, so it reads the whole table", strings.Join(q.Columns, ", "), TimesADay(q.PerDay))...)
 		}
 	}
 	return found
@@ -273,6 +275,15 @@ func checkComplement(_ *Report, f *Facts) []Finding {
 		found = append(found, one(Problem, "use a larger base; desc(x) without one counts down from Long.MAX_VALUE",
 			"%s has %s values that are negative or greater than the base of desc: the difference would sort wrongly, so the records are rejected",
 			b.Column, Count(b.Rows))...)
+	}
+	return found
+}
+
+func checkZone(_ *Report, f *Facts) []Finding {
+	var found []Finding
+	for _, column := range f.Unzoned {
+		found = append(found, one(Note, fmt.Sprintf("give the zone in which the dates were written: millis(%s, 'Asia/Shanghai'), or 'UTC' if that is right", column),
+			"%s has dates without an offset and no time zone is given, so millis and seconds read them as UTC", column)...)
 	}
 	return found
 }

@@ -85,6 +85,7 @@ func TestChecks(t *testing.T) {
 		"widths reversed":            {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 8, 11}} }, "key-reverse", Warning, "8 to 11 bytes"},
 		"one width reversed":         {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 11, 11}} }, "", "", ""},
 		"beyond the base":            {func(_ *Report, f *Facts) { f.Beyond = []OutOfRange{{"ts", 4}} }, "key-complement", Problem, "ts has 4 values"},
+		"no zone":                    {func(_ *Report, f *Facts) { f.Unzoned = []string{"paid_at"} }, "key-zone", Note, "paid_at has dates without an offset"},
 		"a year without a TTL":       {func(_ *Report, f *Facts) { f.Cycle = 365 * day }, "key-cycle", Warning, "keeps cells for ever"},
 		"a year, half a year to live": {func(r *Report, f *Facts) {
 			f.Cycle, r.Live.Families[0].TTL = 365*day, 180*86400

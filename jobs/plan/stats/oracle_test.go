@@ -652,7 +652,7 @@ func TestCompareIsFair(t *testing.T) {
 	a, b := madeReport(), madeReport()
 	b.Query, b.Queries, b.Wide = nil, nil, true
 	for _, line := range Compare(a, b) {
-		if line.What == "scans a query" || line.What == "scans a day" || line.Better != 0 {
+		if line.What == "scans per query" || line.What == "scans per day" || line.Better != 0 {
 			t.Errorf("%+v", line)
 		}
 	}
