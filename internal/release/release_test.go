@@ -96,9 +96,9 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		`-version "1.2"`:               {"-version", "1.2"},
-		"none of linux/amd64":          {"-version", "v1.2.3", "-platforms", "plan9/386"},
-		"is not empty: delete it":      {"-version", "v1.2.3", "-source", "../..", "-out", full},
+		`-version "1.2"`:          {"-version", "1.2"},
+		"none of linux/amd64":     {"-version", "v1.2.3", "-platforms", "plan9/386"},
+		"is not empty: delete it": {"-version", "v1.2.3", "-source", "../..", "-out", full},
 	} {
 		if err := run(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
