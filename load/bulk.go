@@ -411,7 +411,7 @@ func (l *loadRun) checkTracker(table *Table, owner string) error {
 	if tracker == "" || owner == l.cluster.user {
 		return nil
 	}
-	return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
+	return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
 		ErrRefused, trackerProperty, tracker, owner, l.cluster.user)
 }
 

@@ -16,7 +16,7 @@ import (
 // Status is how a cluster is: as its servers have reported to the master in the last few seconds.
 type Status struct {
 	Version string                  // of HBase; "" if the master does not say
-	Servers int                     // RegionServers that live
+	Servers int                     // region servers that are alive
 	Clocks  map[string]time.Time    // by host:port, when each server reported last, by its own clock
 	Regions map[string]RegionStatus // by the regions' names
 }
