@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/loading"
@@ -337,4 +339,50 @@ func TestFilesThatCantBeCut(t *testing.T) {
 		t.Errorf("a file in one region: %+v, %v", r, err)
 	}
 	l.wantRaw(t, "a file in one region", lines[2:])
+}
+
+// TestEveryCallOfACutFails lets a call of storage fail while a directory's files are cut and loaded. The load ends well, or
+// with an error that names the fault; then the same command ends well, and the table has every cell.
+func TestEveryCallOfACutFails(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", "c", "VERSIONS=100", keepAll)
+	var all []string
+	load := func(i int, n int64) (calls int64) {
+		t.Helper()
+		var lines []string
+		for _, row := range []string{"a", "b", "c", "d"} {
+			for _, family := range []string{"f", "g"} {
+				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%d\tPut\t%s", hexOf(row), family, hexOf("q"), 1700000000000+i, hexOf(row)))
+			}
+		}
+		dir := fmt.Sprintf("%s/other%d", l.out, i)
+		l.otherTools(t, dir, lines)
+		all = append(all, lines...)
+		f := new(fault)
+		f.left.Store(n)
+		o := l.options()
+		o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
+		_, err := loading.Directory(t.Context(), dir, l.table, o)
+		calls = n - f.left.Load()
+		what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
+		t.Logf("%s: %v", what, err)
+		if err == nil {
+			return calls
+		}
+		if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
+			t.Errorf("%s: kind %d: %v", what, kind, err)
+		}
+		if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
+			l.removeLock(t, path.Base(dir))
+		}
+		if _, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil {
+			t.Errorf("%s: the same command again: %v", what, err)
+		}
+		return calls
+	}
+	calls := load(0, 0)
+	for i, n := range faultsOf(t, calls) {
+		load(1+i, n)
+	}
+	l.wantRaw(t, "every call fails", all)
 }
