@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/internal/testvalues"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func TestKeyReplacesTheShardBuffer(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	record := &ingest.Record{Fields: testvalues.Of("us", "fo", "2020", "n")}
 	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
 		key := entry.NewKey(j)
 		if err := key.Build([]byte("of the record before"), record); err != nil {
