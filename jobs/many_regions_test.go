@@ -74,6 +74,9 @@ func TestStoppedRunsMakeFewCalls(t *testing.T) {
 	mustRun(t, j, o)
 	calls := -counted.left.Load()
 	for part := range int64(parts) {
+		if testing.Short() && part%3 != 0 {
+			continue
+		}
 		if err := os.RemoveAll(filepath.Join(j.Dir, "out")); err != nil {
 			t.Fatal(err)
 		}
