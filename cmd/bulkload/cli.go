@@ -83,7 +83,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
-	job, err := c.read(c.Job, planned)
+	job, err := c.read(ctx, c.Job, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, planned); err != nil {
+		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -173,7 +173,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.readAll(dates)
+	all, err := c.readAll(ctx, dates)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +66,17 @@ func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Serie
 }
 
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
-func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)
-			if one[0], err = c.read(path, jobs.ReadOptions{}); err != nil {
+			if one[0], err = c.read(ctx, path, jobs.ReadOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		for _, date := range dates {
-			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}

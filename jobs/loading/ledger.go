@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"bulkload/internal/digest"
@@ -35,8 +36,10 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
 	}
 	l, err := ledger.Open(fsys, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
 		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+	}
+	if err != nil {
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
