@@ -155,6 +155,8 @@ const (
 
 	// The load.
 	LoadStraddles   Code = "BL-LOAD-STRADDLES"
+	LoadUncut       Code = "BL-LOAD-UNCUT"
+	LoadCuts        Code = "BL-LOAD-CUTS"
 	LoadPlace       Code = "BL-LOAD-PLACE"
 	LoadNames       Code = "BL-LOAD-NAMES"
 	LoadStaging     Code = "BL-LOAD-STAGING"
@@ -347,6 +349,8 @@ var table = []Entry{
 	{MasterMissing, Later, "No HBase master is active."},
 	// The load.
 	{LoadStraddles, Refused, "A file has rows of several regions."},
+	{LoadUncut, Refused, "A file with rows of several regions can't be cut."},
+	{LoadCuts, Refused, "The record of cut files does not agree with the directory."},
 	{LoadPlace, Refused, "The files are not where HBase can load them from."},
 	{LoadNames, Refused, "Two files have the same name and family."},
 	{LoadStaging, Refused, "HBase's staging folder can't be used."},

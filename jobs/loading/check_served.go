@@ -1,7 +1,6 @@
 package loading
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -38,10 +37,7 @@ func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 	splits := table.Splits()
 	seen := map[int]bool{}
 	return slices.DeleteFunc(slices.Clone(files), func(f load.HFile) bool {
-		region, found := slices.BinarySearchFunc(splits, f.FirstRow, bytes.Compare)
-		if found {
-			region++
-		}
+		region := regionOf(splits, f.FirstRow)
 		again := seen[region]
 		seen[region] = true
 		return again

@@ -123,6 +123,10 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		return err
 	}
 	if w.Out.Manifest == nil {
+		// Before recoverDirectory, which asks for every file of the ledger: a file and its parts must not exist together then.
+		if err := w.finishDirectoryCuts(report.Table); err != nil {
+			return err
+		}
 		if err := w.recoverDirectory(ctx, report.Table); err != nil {
 			return err
 		}
@@ -173,7 +177,7 @@ func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 	}
 	if w.Out.Manifest != nil {
 		err = w.CheckServed(ctx, report.Table)
-	} else {
+	} else if err = w.finishDirectoryCuts(report.Table); err == nil {
 		err = w.checkDirectoryServed(ctx, report.Table)
 	}
 	if err == nil {
