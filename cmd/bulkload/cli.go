@@ -15,6 +15,8 @@ import (
 // common are the flags of all verbs.
 type common struct {
 	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default 512MiB)."`
+	Cores   *int              `placeholder:"N" help:"How many cores compute at most (default all)."`
+	Rate    string            `placeholder:"SIZE/s" help:"How much is read from and written to the cluster at most, such as 50MB/s (default no limit)."`
 	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
 	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
@@ -24,7 +26,7 @@ type common struct {
 	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
 	LogFile string            `placeholder:"FILE" help:"Appends log records to a file."`
 
-	memory int64
+	memory, rate int64
 }
 
 type cli struct {
@@ -47,7 +49,7 @@ type cli struct {
 func usage(err error) error { return jobs.UsageError(err) }
 
 func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch}
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit}
 }
 
 type planCommand struct {

@@ -10,6 +10,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/throttle"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/progress"
 )
@@ -24,6 +25,7 @@ type Options struct {
 	Force      bool                    // start over, whatever the output has of the run
 	OnChange   OnChange                // what to do about a finished run whose input has changed
 	NoLoad     bool                    // stop before the load
+	Rate       *throttle.Limit         // of the bytes read from and written to HDFS, and read from tables; nil: no limit
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
 	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil

@@ -85,6 +85,7 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
+		storage.Throttle(fsys, s.log.Rate)
 		if s.wrap != nil {
 			fsys = s.wrap(fsys)
 		}
@@ -97,7 +98,7 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
 	}
-	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log})
+	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate})
 	return c, failure.Early(err)
 }
 
