@@ -31,6 +31,7 @@ type Options struct {
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil
 
 	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; may be nil
+	Available func() int64                // for tests that sort as a machine with less memory does: its available bytes; nil: this machine's
 	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
