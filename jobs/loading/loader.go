@@ -15,6 +15,7 @@ type Loader struct {
 	Out     *output.Dir
 	Cluster *load.Cluster   // nil if the output needs none
 	Ledger  *ledger.Ledger  // nil if nothing is loaded
-	loads   *progress.Meter // of loaded files; nil before a load
+	loads   *progress.Meter // of loaded files; nil before the first request
+	toLoad  int             // files at the beginning of a load
 	unsaved int             // load requests whose end is not in the saved manifest yet
 }

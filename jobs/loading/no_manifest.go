@@ -112,7 +112,7 @@ func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Dir
 	if err != nil {
 		return report, err
 	}
-	findings, err := w.probeAndReopen(ctx, table, all)
+	findings, err := w.probeAndReopen(ctx, table, all, w.watchProbes(len(all), loadsShare, 1))
 	if err != nil {
 		return report, w.recordForeignLost(ctx, err)
 	}
@@ -129,6 +129,7 @@ func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Dir
 // in the directory any more is probed at the end, whatever became of it.
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
+		Looked: w.watchLook(len(e.Files)),
 		Before: w.beforeRequest,
 		ServedBefore: func(known []load.HFile) error {
 			for _, h := range known {
@@ -142,6 +143,7 @@ func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 		},
 		Staging: func(folder string) error {
 			e.Staging = folder
+			w.countLoads(0)
 			return w.writeEntry(e)
 		},
 		Done: func(files []load.HFile) error {
