@@ -14,17 +14,19 @@ import (
 
 // common are the flags of all verbs.
 type common struct {
-	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default 512MiB)."`
-	Cores   *int              `placeholder:"N" help:"How many cores compute at most (default all)."`
-	Rate    string            `placeholder:"SIZE/s" help:"How much is read from and written to the cluster at most, such as 50MB/s (default no limit)."`
-	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
-	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
-	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
-	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
-	Quiet   bool              `short:"q" help:"Prints errors only."`
-	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
-	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
-	LogFile string            `placeholder:"FILE" help:"Appends log records to a file."`
+	Memory    string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default 512MiB)."`
+	Cores     *int              `placeholder:"N" help:"How many cores compute at most (default all)."`
+	Rate      string            `placeholder:"SIZE/s" help:"How much is read from and written to the cluster at most, such as 50MB/s (default no limit)."`
+	WorkDir   string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
+	Conf      string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
+	Define    map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
+	Principal string            `placeholder:"NAME" help:"Logs in with Kerberos as this user, with --keytab (default the job's hbase.kerberos, then the ticket cache)."`
+	Keytab    string            `placeholder:"FILE" help:"The keytab of --principal."`
+	JSON      jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
+	Quiet     bool              `short:"q" help:"Prints errors only."`
+	Verbose   int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
+	Log       string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
+	LogFile   string            `placeholder:"FILE" help:"Appends log records to a file."`
 
 	memory, rate int64
 }
@@ -49,7 +51,7 @@ type cli struct {
 func usage(err error) error { return jobs.UsageError(err) }
 
 func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit}
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab}
 }
 
 type planCommand struct {

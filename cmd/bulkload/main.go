@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -177,6 +178,9 @@ func (s *session) readLimits() (err error) {
 	}
 	if s.Cores != nil && *s.Cores < 1 {
 		return usage(fmt.Errorf("--cores %d: give 1 or more", *s.Cores))
+	}
+	if (s.Principal == "") != (s.Keytab == "") {
+		return usage(errors.New("--principal and --keytab go together"))
 	}
 	if s.Rate == "" {
 		return nil

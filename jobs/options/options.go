@@ -21,6 +21,8 @@ type Options struct {
 	WorkDir    string                  // for spilled runs; "": the system's temporary folder
 	Conf       string                  // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string       // Hadoop and HBase properties that win over the site files
+	Principal  string                  // who logs in with Kerberos, by Keytab; "": as the job says
+	Keytab     string                  // a file; set together with Principal
 	Wait       Wait                    // for an input that does not exist yet
 	Force      bool                    // start over, whatever the output has of the run
 	OnChange   OnChange                // what to do about a finished run whose input has changed

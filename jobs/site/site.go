@@ -54,7 +54,11 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	if !remote {
 		return s, nil
 	}
-	return s, s.logIn(hbase.Kerberos)
+	who := hbase.Kerberos
+	if o.Principal != "" {
+		who = jobfile.Kerberos{Principal: o.Principal, Keytab: o.Keytab}
+	}
+	return s, s.logIn(who)
 }
 
 // siteDirs are the folders of site files: from the command line, otherwise the job, the environment, or the packages'
