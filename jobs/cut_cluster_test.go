@@ -126,7 +126,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 
 // TestKilledCutGoesOn kills the run at each step of a cut.
 func TestKilledCutGoesOn(t *testing.T) {
-	for _, at := range []failpoint.Point{failpoint.Cut, failpoint.PartsNamed, failpoint.PartsRecorded, failpoint.CutCleaned} {
+	for _, at := range []failpoint.Point{failpoint.Cut, failpoint.PartNamed, failpoint.PartsRecorded, failpoint.CutCleaned} {
 		t.Run(string(at), func(t *testing.T) {
 			l := newLive(t)
 			l.table10(t)

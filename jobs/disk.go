@@ -111,7 +111,7 @@ func (r *runner) warnOfSpillsInMemory(need int64) {
 		return
 	}
 	if folder, err := sorting.WorkFolder(r.options.WorkDir); err == nil && storage.InMemory(folder) {
-		r.options.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will take memory on top of --memory; give a folder on a disk with --work-dir",
+		r.options.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will use memory beyond --memory; choose a --work-dir on a disk",
 			folder, bytesize.Format(need))
 	}
 }
@@ -121,7 +121,7 @@ func (w *outputRun) outputDisk() (diskNeed, bool) {
 	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
 	var err error
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
-		w.out.Options.Warnf("the free space of the output is not known: %v", err)
+		w.out.Options.Warnf("the free space of the output can't be determined: %v", err)
 		return output, false
 	}
 	return output, true

@@ -76,7 +76,7 @@ func (r *runner) runUntilServed(ctx context.Context, summary *Summary) error {
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
 		}
-		r.options.Warnf("%v: their rows are written and loaded again now", lost.Lost)
+		r.options.Warnf("%v: writing and loading their rows again", lost.Lost)
 		r.options.Force = false // the output has this run's own files now
 		for _, w := range r.outputs {
 			w.out.Options.Force = false

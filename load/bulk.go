@@ -384,7 +384,7 @@ func (l *loadRun) checkStaging(table *Table) error {
 		return nil
 	}
 	if info.Owner != l.cluster.user {
-		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which takes files from HBase's own user only: run as %s, not %s",
+		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
 			ErrRefused, trackerProperty, tracker, info.Owner, l.cluster.user)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // Status is how a cluster is: as its servers have reported to the master in the last few seconds.
 type Status struct {
-	Servers int                     // RegionServers that live
+	Servers int                     // region servers that are alive
 	Regions map[string]RegionStatus // by the regions' names
 }
 

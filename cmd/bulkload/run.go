@@ -14,12 +14,12 @@ type runCommand struct {
 	Jobs []string `arg:"" name:"job" help:"The job file, or several."`
 	dated
 	ranged
-	Parallel   int            `default:"1" placeholder:"N" help:"Runs so many of several job files side by side, within --memory (default 1: one after the other)."`
+	Parallel   int            `default:"1" placeholder:"N" help:"Runs up to N job files side by side; they share --memory (default: 1, one after the other)."`
 	Force      bool           `help:"Starts over, even if the output's run is finished."`
 	NoLoad     bool           `help:"Stops before the load."`
-	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (the default), or reload: write and load it again."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (default), or reload, which writes and loads it again."`
 	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
-	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default 1m)."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default: 1m)."`
 	metricsFlags
 }
 
@@ -139,7 +139,7 @@ const manyDates = 16
 // adviseHistory advises to load many dates in one run, which does less harm.
 func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
-		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, each of which gives every region a file: one run over a glob, with timestamp: column:NAME, gives it one for all; plan %s --from %s --to %s shows it",
+		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, with timestamp: column:NAME, adds only one; see plan %s --from %s --to %s",
 			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
 	}
 }

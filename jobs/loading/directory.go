@@ -41,7 +41,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
 	if !storage.IsHDFS(dir) {
-		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase takes files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
@@ -123,6 +123,10 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 		return err
 	}
 	if w.Out.Manifest == nil {
+		// Before recoverDirectory, which asks for every file of the ledger: a file and its parts must not exist together then.
+		if err := w.finishDirectoryCuts(report.Table); err != nil {
+			return err
+		}
 		if err := w.recoverDirectory(ctx, report.Table); err != nil {
 			return err
 		}
@@ -173,7 +177,7 @@ func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
 	}
 	if w.Out.Manifest != nil {
 		err = w.CheckServed(ctx, report.Table)
-	} else {
+	} else if err = w.finishDirectoryCuts(report.Table); err == nil {
 		err = w.checkDirectoryServed(ctx, report.Table)
 	}
 	if err == nil {
