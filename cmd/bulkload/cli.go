@@ -125,9 +125,14 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	metricsFlags
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, loadMetrics, c.Table)
 	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
 	s.endBar()
 	if err == nil {
@@ -141,6 +146,7 @@ type verifyCommand struct {
 	dated
 	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
+	metricsFlags
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -159,8 +165,15 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		if c.Live || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
+		if c.MetricsFile != "" || c.MetricsPush != "" {
+			return nil, usage(errors.New("metrics need a job file, whose name is their label"))
+		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, verifyMetrics, c.Target)
 	job, err := c.read(c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err

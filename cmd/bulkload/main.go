@@ -126,8 +126,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
-		summary, _ := r.(*jobs.Summary) // nil if the job file could not be read
-		s.measured.report(s, ended{summary, out.Exit, took})
+		s.measured.report(s, ended{r, out.Exit, took})
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
