@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
 
 // Identity is who a program is for HBase, and where its calls are logged.
@@ -18,6 +19,7 @@ type Identity struct {
 	User  string          // on a cluster without Kerberos
 	Login *kerberos.Login // on one with Kerberos; nil if there is none
 	Log   *slog.Logger    // gets each call to a server and each second try, at calllog's level; nil: nobody listens
+	Rate  *throttle.Limit // of the bytes that scans of tables read; nil: no limit
 }
 
 // The properties that decide how connections to HBase are protected.

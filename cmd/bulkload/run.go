@@ -32,7 +32,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s.measured = newMeasured(c.metricsFlags, c.Jobs)
+	s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err

@@ -258,7 +258,7 @@ func (w *Loader) probeServed(ctx context.Context, name, identity string, files [
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.Cluster.ProbeTable(ctx, table, asked)
+	findings, err := w.Cluster.ProbeTable(ctx, table, asked, w.watchProbes(len(asked), 0, 1))
 	if err == nil {
 		err = w.refuseUnreadable(name, findings, lostHow(table, identity))
 	}
