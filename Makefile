@@ -80,7 +80,7 @@ test-secured:
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
-MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|LostLock|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
+MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))

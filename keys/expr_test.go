@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bulkload/internal/testvalues"
 	"bytes"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func parse(t testing.TB, text string) *Expr {
 }
 
 func checkFields() []values.Value {
-	return values.ValuesOf("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
+	return testvalues.Of("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
 }
 
 func TestCheckKey(t *testing.T) {

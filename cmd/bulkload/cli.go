@@ -36,6 +36,7 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
+	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
@@ -82,7 +83,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
-	job, err := c.read(c.Job, planned)
+	job, err := c.read(ctx, c.Job, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, planned); err != nil {
+		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -121,10 +122,25 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	busy
+}
+
+// busy says what a load does while another job loads into the same table.
+type busy struct {
+	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
+}
+
+func (b *busy) onBusy() jobs.OnBusy {
+	if b.OnBusy == "wait" {
+		return ""
+	}
+	return jobs.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	o := s.options()
+	o.OnBusy = c.onBusy()
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)
@@ -157,7 +173,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +216,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,8 +48,8 @@ func (d *dated) dates() (jobs.Dates, error) {
 	return jobs.Dates{Now: d.now, Zone: zone}, nil
 }
 
-// read reads a job file for the given date.
-func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
+// read reads a job file for the given date. A signal ends it even while the file gives no bytes.
+func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,28 @@ func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 		}
 		o.Date, o.Hour = date.Time, date.Hour
 	}
-	return jobs.Read(path, o)
+	return orStopped(ctx, func() (*jobs.Job, error) { return jobs.Read(path, o) })
+}
+
+// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context of its own:
+// the process ends before it does.
+func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("stopped before anything was changed: %w", ctx.Err())
+	}
 }
 
 // ranged are the flags of the commands that accept many dates.
