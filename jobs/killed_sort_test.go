@@ -164,7 +164,7 @@ func (k killedRun) killAnew(t *testing.T) {
 	k.kill(t)
 }
 
-// killAndResume kills a run that finds no output, and holds what the same command makes of it then against a run that was
+// killAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that was
 // not killed.
 func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summary {
 	t.Helper()

@@ -72,7 +72,7 @@ func planDir(t testing.TB, job string, input []byte) string {
 	return dir
 }
 
-// TestPlanEstimatesFiles holds the estimated sizes against those of the files of a run: of all rows and of a sample, and
+// TestPlanEstimatesFiles compares the estimated sizes with those of the files of a run: of all rows and of a sample, and
 // in several settings.
 func TestPlanEstimatesFiles(t *testing.T) {
 	opinions := func(rows int) []byte {

@@ -196,7 +196,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 	}
 	switch {
 	case c.Stale != "" && !c.Live:
-		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
 		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}

@@ -99,9 +99,9 @@ func TestRecords(t *testing.T) {
 			{0, 1, "\\N\x01", []string{"<nil>", ""}, ""}, {4, 2, "\x01\\N", []string{"", "<nil>"}, ""}, {8, 3, "\\Nx\x01\\n", []string{"\\Nx", "\\n"}, ""}}},
 		{"newlines and Chinese", two, "规\n则\x01\r\n\x10", []got{{0, 1, "规\n则\x01\r\n", []string{"规\n则", "\r\n"}, ""}}},
 		{"a column too many and too few", two, "a\x01b\x01c\x10d\x10e\x01f\x10", []got{
-			{0, 1, "a\x01b\x01c", nil, "3 columns, want 2"}, {6, 2, "d", nil, "1 column, want 2"}, {8, 3, "e\x01f", []string{"e", "f"}, ""}}},
+			{0, 1, "a\x01b\x01c", nil, "3 columns instead of 2"}, {6, 2, "d", nil, "1 column instead of 2"}, {8, 3, "e\x01f", []string{"e", "f"}, ""}}},
 		{"an empty record between", two, "a\x01b\x10\x10c\x01d\x10", []got{
-			{0, 1, "a\x01b", []string{"a", "b"}, ""}, {4, 2, "", nil, "1 column, want 2"}, {5, 3, "c\x01d", []string{"c", "d"}, ""}}},
+			{0, 1, "a\x01b", []string{"a", "b"}, ""}, {4, 2, "", nil, "1 column instead of 2"}, {5, 3, "c\x01d", []string{"c", "d"}, ""}}},
 		{"an empty record of one column", one, "\x10a\x10\x10", []got{
 			{0, 1, "", []string{""}, ""}, {1, 2, "a", []string{"a"}, ""}, {3, 3, "", []string{""}, ""}}},
 		{"byte order mark", two, "\xef\xbb\xbfa\x01b\x10\xef\xbb\xbfc\x01d\x10", []got{
@@ -109,7 +109,7 @@ func TestRecords(t *testing.T) {
 		{"a byte order mark alone", two, "\xef\xbb\xbf", nil},
 		{"delimiters of several bytes", wide, "a|b||c\nd\r\n|||\r\n\re||f", []got{
 			{0, 1, "a|b||c\nd", []string{"a|b", "c\nd"}, ""}, {10, 2, "|||", []string{"", "|"}, ""}, {15, 3, "\re||f", []string{"\re", "f"}, ""}}},
-		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns, want 2"}}},
+		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns instead of 2"}}},
 		{"bytes that are not UTF-8", two, "规\x01ab\xc3\x10x\x01\xef\xbf\xbd\x10\xed\xa0\x80\x01\x10", []got{
 			{0, 1, "规\x01ab\xc3", nil, "not UTF-8: c3 at byte 2 of the value"}, {8, 2, "x\x01\xef\xbf\xbd", []string{"x", "\ufffd"}, ""},
 			{14, 3, "\xed\xa0\x80\x01", nil, "not UTF-8: ed a0 80 at byte 0 of the value"}}},

@@ -181,7 +181,7 @@ func TestSqoopParses(t *testing.T) {
 	}
 }
 
-// compareParsed holds the first record of a text against what Sqoop's parser answered.
+// compareParsed compares the first record of a text with what Sqoop's parser answered.
 func compareParsed(t *testing.T, d *Form, text, answer string) string {
 	t.Helper()
 	var want []string
@@ -229,7 +229,7 @@ func TestSqoopDelimiters(t *testing.T) {
 		case answer[0] == '!': // Sqoop has no such notation
 		case err != nil:
 			refused++
-			if !strings.Contains(err.Error(), "is taken as these characters themselves; write") {
+			if !strings.Contains(err.Error(), "means these characters literally; write") {
 				t.Errorf("%s: %v", notations[i], err)
 			}
 		case string(got) != unhexed(t, answer):

@@ -33,7 +33,7 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
 	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
-		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
+		return nil, fmt.Errorf("open the ledger of loads: %w", err)
 	}
 	l, err := ledger.Open(fsys, name)
 	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder

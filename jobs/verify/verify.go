@@ -85,7 +85,7 @@ func (r *Report) nameTarget(j *jobfile.Job, live bool) {
 		} else if path, local := strings.CutPrefix(out.Location(), "file:/"); local {
 			r.Against += "file:///" + strings.TrimLeft(path, "/")
 		} else {
-			r.Against += out.Location()
+			r.Against += strings.TrimRight(out.Output, "/") // a cleaned path would have one slash after hdfs:
 		}
 	}
 }
