@@ -1,7 +1,7 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench clean
+.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench release clean
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -108,3 +108,7 @@ bench: build
 
 clean:
 	rm -rf bin out
+
+# The files of a release of this commit, in out/release: make release VERSION=v1.2.3
+release:
+	go run ./internal/release -version $(VERSION) -out out/release

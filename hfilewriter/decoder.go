@@ -13,6 +13,9 @@ type blockDecoder struct {
 	tags     bool // the file has tags, which are skipped
 	mvcc     bool // the file has sequence ids, which are skipped
 
+	skippedTags      bool // a cell had tags
+	skippedSequences bool // a cell had a sequence ID other than 0
+
 	in        cursor
 	first     bool // the next cell is the block's first
 	key       []byte
@@ -101,8 +104,8 @@ func (d *blockDecoder) nextFast() (bool, error) {
 
 // finishCell assembles the cell from what was decoded.
 func (d *blockDecoder) finishCell() (bool, error) {
-	if d.mvcc {
-		d.in.vlong()
+	if d.mvcc && d.in.vlong() != 0 {
+		d.skippedSequences = true
 	}
 	if d.in.bad() {
 		return false, d.in.err
@@ -156,7 +159,15 @@ func (d *blockDecoder) resizeKey(n, keep int) {
 // skipTags skips the tags of an encoded cell.
 func (d *blockDecoder) skipTags() {
 	if d.tags {
-		d.in.bytes(d.in.compressedInt())
+		d.skip(d.in.compressedInt())
+	}
+}
+
+// skip skips n bytes of tags.
+func (d *blockDecoder) skip(n int) {
+	if n != 0 {
+		d.skippedTags = true
+		d.in.bytes(n)
 	}
 }
 

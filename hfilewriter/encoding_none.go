@@ -24,7 +24,7 @@ func (d *blockDecoder) nextUnencoded() {
 	d.key = d.in.bytes(keyLen)
 	d.value = d.in.bytes(valueLen)
 	if d.tags {
-		d.in.bytes(int(d.in.uint16()))
+		d.skip(int(d.in.uint16()))
 	}
 }
 

@@ -1,10 +1,12 @@
 package hfilewriter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"bulkload/cell"
 
@@ -55,6 +57,7 @@ const (
 const (
 	infoMaxFlushID = "MAX_SEQ_ID_KEY"    // long
 	infoMobCells   = "MOB_CELLS_COUNT"   // long
+	infoMobFiles   = "MOB_FILE_REFS"     // tables and names of MOB files; one zero byte: none
 	infoSkipReset  = "SKIP_RESET_SEQ_ID" // bool
 )
 
@@ -74,6 +77,54 @@ func (f FileInfo) putBool(key string, v bool) {
 	if v {
 		f[key][0] = 0xff
 	}
+}
+
+// addTo adds the properties that follow neither from the cells nor from the Settings.
+func (p *Provenance) addTo(f FileInfo) {
+	if p.Copied != nil {
+		p.Copied.copyTo(f)
+		return
+	}
+	f.putLong(infoCreateTime, p.Created)
+	f.putBool(infoHistorical, false)
+	f.putBool(infoMajorCompaction, true)
+	f.putBool(infoNoMinorCompaction, false)
+	f.putLong(infoLoadedTime, p.Loaded)
+	f[infoLoadedTask] = []byte(p.Task)
+}
+
+// infoOfContent are the properties without infoReserved that follow from a file's cells and Settings. The others are
+// whatever its writer put there.
+var infoOfContent = map[string]bool{
+	infoBloomType: true, infoBloomParam: true, infoLastBloomKey: true, infoEncoding: true, infoDeleteFamilies: true,
+	infoEarliestPut: true, infoKeyValueVersion: true, infoMaxSequenceID: true, infoTimeRange: true,
+}
+
+// infoReserved begins the keys that only HBase's writer may set (HFileInfo.isReservedFileInfoKey).
+const infoReserved = "hfile."
+
+// copyTo copies the properties that do not follow from the content, as HBase does when it splits a file for a bulk load
+// (LoadIncrementalHFiles.copyHFileHalf). HBase copies the time range, too; here it is that of the copied cells.
+func (f FileInfo) copyTo(other FileInfo) {
+	for k, v := range f {
+		if k == infoCreateTime || !strings.HasPrefix(k, infoReserved) && !infoOfContent[k] {
+			other[k] = v
+		}
+	}
+}
+
+// Uncopied names what a file's properties tell of it that a copy of its cells (Scanner, Writer) lacks: tags and sequence
+// IDs, and references to MOB files, which belong to some of the cells and are counted for all.
+func (f FileInfo) Uncopied() []string {
+	var names []string
+	for _, p := range []struct{ what, key string }{
+		{"tags", infoMaxTagsLen}, {"sequence IDs", infoMaxSequenceID}, {"references to MOB files", infoMobCells}, {"references to MOB files", infoMobFiles},
+	} {
+		if bytes.ContainsFunc(f[p.key], func(r rune) bool { return r != 0 }) { // HBase writes 0 if there are none
+			names = append(names, fmt.Sprintf("%s (%s)", p.what, p.key))
+		}
+	}
+	return names
 }
 
 // Keys returns the keys in the order in which they are stored.

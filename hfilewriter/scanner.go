@@ -58,6 +58,12 @@ func (s *Scanner) Next() bool {
 // Cell is the current cell, valid until the next call of Next.
 func (s *Scanner) Cell() *cell.Cell { return &s.dec.cell }
 
+// Skipped reports whether a cell so far had tags, or a sequence ID other than 0. A cell.Cell has neither, so a copy of
+// the cells would lose them.
+func (s *Scanner) Skipped() (tags, sequences bool) {
+	return s.dec.skippedTags, s.dec.skippedSequences
+}
+
 // Err is the error that ended the scan early; nil if the file was read to its end.
 func (s *Scanner) Err() error { return s.err }
 

@@ -132,6 +132,11 @@ type Provenance struct {
 	Created int64  // hfile.CREATE_TIME_TS, epoch ms
 	Loaded  int64  // BULKLOAD_TIMESTAMP, epoch ms
 	Task    string // BULKLOAD_SOURCE_TASK
+
+	// Copied, if it is not nil, is the file info of the file whose cells are copied. Every property that does not follow
+	// from the cells and the Settings is taken from it, also by being absent, and the fields above are ignored. Keys that
+	// begin with "hfile." are HBase's own; of them only the time of creation is taken.
+	Copied FileInfo
 }
 
 // withDefaults fills in HBase's defaults and refuses what can't be written.

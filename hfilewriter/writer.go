@@ -374,7 +374,6 @@ func (w *Writer) fileInfo() FileInfo {
 	f[infoLastKey] = appendKey(nil, &last)
 	f.putInt(infoAvgKeyLen, s.keyBytes/s.cells)
 	f.putInt(infoAvgValueLen, s.valueBytes/s.cells)
-	f.putLong(infoCreateTime, w.provenance.Created)
 	f[infoBiggestKey] = s.biggestKey
 	f.putLong(infoBiggestLen, cellOverhead+s.biggest+4) // HBase counts its own int before a serialised cell
 	f.putInt(infoKeyValueVersion, infoKeyValueVersionSet)
@@ -382,11 +381,7 @@ func (w *Writer) fileInfo() FileInfo {
 	f.putLong(infoEarliestPut, s.earliestPut)
 	f[infoTimeRange] = append(be64Bytes(s.minTime), be64Bytes(s.maxTime)...)
 	f.putLong(infoDeleteFamilies, s.deleteFamilies)
-	f.putBool(infoHistorical, false)
-	f.putBool(infoMajorCompaction, true)
-	f.putBool(infoNoMinorCompaction, false)
-	f.putLong(infoLoadedTime, w.provenance.Loaded)
-	f[infoLoadedTask] = []byte(w.provenance.Task)
+	w.provenance.addTo(f)
 	if w.settings.Encoding != EncodeNone {
 		f[infoEncoding] = []byte(w.settings.Encoding.String())
 	}

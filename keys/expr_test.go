@@ -243,7 +243,7 @@ func TestFaultyValues(t *testing.T) {
 		{"int64(rule_no + id)", "x", -1, "not a whole number, in int64(rule_no + id)"},
 		{"upper(rule_no + id) + phone", "x", -1, ""},
 		{"rule_no", "", -1, "row key has 0 bytes"},
-		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase takes 1 to 32767"},
+		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase accepts 1 to 32767"},
 	} {
 		fields := checkFields()
 		fields[2] = values.ValueOf([]byte(c.value))

@@ -661,7 +661,11 @@ func deafProxy(t *testing.T, s *servers, addr string) (requests func() int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conns[server{addr, hbase.ClientService}] = conn
+	key := server{addr, hbase.ClientService}
+	if before := s.conns[key]; before != nil {
+		before.Close()
+	}
+	s.conns[key] = conn
 	return func() int { n := <-count; count <- n; return n }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"sync"
 
 	"bulkload/internal/hbase"
@@ -14,8 +15,9 @@ type servers struct {
 	keeper  *zooKeeper
 	options hbase.Options
 
-	mu    sync.Mutex
-	conns map[server]*hbase.Conn
+	mu     sync.Mutex
+	conns  map[server]*hbase.Conn
+	closed bool // no connection may be added: nobody would close it
 }
 
 type server struct {
@@ -63,6 +65,10 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		conn.Close()
+		return nil, &hbase.ConnError{Addr: key.addr, Err: net.ErrClosed}
+	}
 	if other := s.conns[key]; other != nil && other.Err() == nil { // another goroutine was faster
 		conn.Close()
 		return other, nil
@@ -100,5 +106,6 @@ func (s *servers) close() {
 	for _, conn := range s.conns {
 		conn.Close()
 	}
+	s.closed = true
 	clear(s.conns)
 }

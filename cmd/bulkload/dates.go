@@ -16,8 +16,8 @@ var clock = time.Now
 // dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty text",
 // which is a shell variable that was empty.
 type dated struct {
-	Date *string           `placeholder:"DATE" help:"The logical date, $${date} in the job file: 2026-11-20, today, yesterday, -2d; or an hour: 2026-11-20T05, -1h."`
-	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default UTC)."`
+	Date *string           `placeholder:"DATE" help:"The logical date, which is $${date} in the job file: a day (2026-11-20, today, yesterday, -2d) or an hour (2026-11-20T05, -1h)."`
+	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default: UTC)."`
 	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
 
 	now time.Time // of the command: read once, so that all dates are relative to the same moment
@@ -91,8 +91,8 @@ func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
 
 // ranged are the flags of the commands that accept many dates.
 type ranged struct {
-	From *string `placeholder:"DATE" help:"The first of several dates, which are run in their order: days or hours."`
-	To   *string `placeholder:"DATE" help:"The last of them."`
+	From *string `placeholder:"DATE" help:"The first of several dates, days or hours, which are run in order."`
+	To   *string `placeholder:"DATE" help:"The last of several dates."`
 }
 
 // list is the range; nil if none is given.

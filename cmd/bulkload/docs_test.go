@@ -90,11 +90,13 @@ func checkDocument(t *testing.T, repository, name, language string) {
 	}
 }
 
-// useCluster points the commands to the test cluster, which must not have the examples' tables.
+// useCluster points the commands to the test cluster, which must not have the examples' tables, and to a ledger that records
+// nothing yet: what one document loaded is not loaded for another.
 func useCluster(t *testing.T) {
 	c := testcluster.Use(t)
-	t.Setenv("HADOOP_CONF_DIR", c.ConfDir())
-	t.Setenv("HBASE_CONF_DIR", c.ConfDir())
+	conf := confWith(t, c.ConfDir(), "bulkload.ledger.dir", filepath.Join(t.TempDir(), "ledger"))
+	t.Setenv("HADOOP_CONF_DIR", conf)
+	t.Setenv("HBASE_CONF_DIR", conf)
 	clean := func() {
 		for _, table := range []string{"check", "opinion"} {
 			if _, err := c.Oracle(t).Run("drop", "tinawang:"+table, "-if-exists"); err != nil {
@@ -107,6 +109,28 @@ func useCluster(t *testing.T) {
 	}
 	clean()
 	t.Cleanup(clean)
+}
+
+// confWith copies a folder of site files and adds a property to hbase-site.xml.
+func confWith(t *testing.T, conf, name, value string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "conf")
+	if err := os.CopyFS(dir, os.DirFS(conf)); err != nil {
+		t.Fatal(err)
+	}
+	site := filepath.Join(dir, "hbase-site.xml")
+	text, err := os.ReadFile(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := strings.Replace(string(text), "</configuration>", "<property><name>"+name+"</name><value>"+value+"</value></property>\n</configuration>", 1)
+	if with == string(text) {
+		t.Fatalf("%s has no </configuration>", site)
+	}
+	if err := os.WriteFile(site, []byte(with), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func copyJobs(t *testing.T, repository string) string {

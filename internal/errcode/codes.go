@@ -143,6 +143,8 @@ const (
 	TableAltered  Code = "BL-TABLE-ALTERED"
 	Salts         Code = "BL-SALTS"
 	FilesLimit    Code = "BL-FILES-LIMIT"
+	TableTTL      Code = "BL-TABLE-TTL"
+	TableBusy     Code = "BL-TABLE-BUSY"
 
 	// HBase.
 	HBaseDown       Code = "BL-HBASE-DOWN"
@@ -155,6 +157,8 @@ const (
 
 	// The load.
 	LoadStraddles   Code = "BL-LOAD-STRADDLES"
+	LoadUncut       Code = "BL-LOAD-UNCUT"
+	LoadCuts        Code = "BL-LOAD-CUTS"
 	LoadPlace       Code = "BL-LOAD-PLACE"
 	LoadNames       Code = "BL-LOAD-NAMES"
 	LoadStaging     Code = "BL-LOAD-STAGING"
@@ -224,7 +228,7 @@ var table = []entry{
 	{JobVariable, Usage, "A ${variable} is not defined."},
 	{JobDate, Usage, "The job needs --date."},
 	{JobTimestamp, Usage, "The timestamp of the cells is not one that HBase can use."},
-	{JobDelimiter, Usage, "A delimiter is not written as one."},
+	{JobDelimiter, Usage, "A delimiter is not in a valid notation."},
 	{JobRowkey, Usage, "The row key expression is wrong."},
 	{JobQuery, Usage, "The query does not fit the row key."},
 	{JobFilter, Usage, "The filter is wrong."},
@@ -238,7 +242,7 @@ var table = []entry{
 	// Kerberos.
 	{KerberosConfig, Refused, "krb5.conf is missing or wrong."},
 	{KerberosKeytab, Refused, "The keytab can't be used."},
-	{KerberosCache, Refused, "There is no ticket cache that can be used."},
+	{KerberosCache, Refused, "There is no usable ticket cache."},
 	{KerberosExpired, Refused, "The ticket has expired."},
 	{KerberosClock, Refused, "The clocks of this machine and of the KDC differ."},
 	{KerberosPassword, Refused, "The keytab's key is not the KDC's."},
@@ -247,15 +251,15 @@ var table = []entry{
 	{KerberosEncryption, Refused, "There is no common encryption type."},
 	{KerberosNoKDC, Later, "No KDC answers."},
 	{KerberosRefused, Refused, "The server refuses the ticket."},
-	{KerberosNoLogin, Refused, "The cluster wants Kerberos and there is no login."},
+	{KerberosNoLogin, Refused, "The cluster uses Kerberos, and there is no login."},
 	{KerberosUnwanted, Refused, "The job logs in with Kerberos and the cluster has none."},
-	{KerberosName, Refused, "hadoop.security.auth_to_local gives no short name."},
+	{KerberosName, Refused, "hadoop.security.auth_to_local makes no short name of the principal."},
 	{KerberosProtection, Refused, "Server and site files have no protection in common."},
 	{KerberosToken, Refused, "A delegation token is missing or is refused."},
 	// HDFS.
 	{HDFSDown, Later, "HDFS does not answer."},
 	{HDFSSafeMode, Later, "The NameNode is in safe mode."},
-	{HDFSNoDataNode, Later, "No DataNode takes a block."},
+	{HDFSNoDataNode, Later, "No DataNode accepts a block."},
 	{HDFSBlockMissing, Later, "No DataNode has a replica of a block."},
 	{HDFSBlockCorrupt, Differs, "No replica of a block matches its checksums."},
 	{HDFSPermission, Refused, "HDFS denies the user a permission."},
@@ -266,20 +270,20 @@ var table = []entry{
 	{FileSystem, Refused, "The URI's file system is not supported."},
 	// The input.
 	{InputMissing, NotYet, "The input does not exist."},
-	{InputBraces, Refused, "The input does not exist, and its path has braces, which are no pattern here."},
+	{InputBraces, Refused, "The input does not exist, and its path has braces, which are not a pattern here."},
 	{InputUnfinished, NotYet, "The export is not finished."},
 	{InputEmpty, Refused, "The input has no records and input.empty is fail."},
 	{InputRows, Refused, "The number of records is not what input.expect_rows says."},
-	{InputPlace, Refused, "Input and output are inside each other."},
+	{InputPlace, Refused, "The input is inside the output, or the output inside the input."},
 	{InputFile, Refused, "An input file is a pipe, a device or a broken link."},
 	{InputChanged, Failed, "An input file changed while it was read."},
-	{InputNew, NotYet, "A new file came into the input while it was listed."},
+	{InputNew, NotYet, "A new file appeared in the input while it was listed."},
 	{InputFormat, Refused, "The input is in another format than the job file says."},
 	{InputPacked, Refused, "The file's name and its compression do not agree."},
 	{InputDamaged, Failed, "A compressed input file is damaged or cut short."},
 	{InputMark, Refused, "The file's byte order mark contradicts input.charset."},
 	{InputRecord, Failed, "A record is longer than any record can be."},
-	{CSVHeading, Refused, "The heading of a CSV file does not fit."},
+	{CSVHeading, Refused, "The heading of a CSV file does not match the job."},
 	{CSVExport, Refused, "The export of a CSV file failed half-way."},
 	{CSVLine, Refused, "A line of a CSV file is too long."},
 	{ParquetColumn, Refused, "A Parquet file lacks a column, or has it twice."},
@@ -296,7 +300,7 @@ var table = []entry{
 	{RejectType, Rejects, "A value is not of its column's type."},
 	{RejectKey, Rejects, "A row key can't be built from a record."},
 	{RejectTimestamp, Rejects, "A record's timestamp is not one that HBase can use."},
-	{RejectFilter, Rejects, "The filter can't judge a record."},
+	{RejectFilter, Rejects, "The filter can't be evaluated for a record."},
 	// Disks.
 	{DiskSpace, Refused, "The disks have too little space for the run."},
 	{Permission, Refused, "The user may not read or write a local file."},
@@ -308,7 +312,7 @@ var table = []entry{
 	{OutputChanged, Refused, "Files of the output were changed."},
 	{OutputLacks, Refused, "Files of the output are missing."},
 	{OutputNone, Refused, "The folder has no output of bulkload."},
-	{OutputOther, Refused, "The output holds another run: the job has changed."},
+	{OutputOther, Refused, "The output belongs to another run: another date, another job, or this job before it was changed."},
 	{OutputInput, Refused, "The input has changed since the output was written."},
 	{OutputSettings, Refused, "The output was written with other settings."},
 	{OutputUnfinished, Refused, "The run of the output is not finished."},
@@ -316,8 +320,8 @@ var table = []entry{
 	{Locked, Later, "Another run holds the lock of the output."},
 	{LockLost, Later, "The run lost its lock."},
 	{ManifestChanged, Differs, "The manifest was changed."},
-	{ManifestMalformed, Refused, "The manifest is not one of bulkload."},
-	{ManifestVersion, Refused, "The manifest is of another version of bulkload."},
+	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
+	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
 	{Books, Differs, "The row counts do not reconcile."},
 	{SliceRows, Differs, "Slices of an unfinished run begin at other rows than they would now."},
@@ -335,6 +339,8 @@ var table = []entry{
 	{TableAltered, Refused, "The table was altered after the files were written."},
 	{Salts, Refused, "The region boundaries do not suit the salts of the row key."},
 	{FilesLimit, Refused, "A region gets more HFiles of a family than HBase loads."},
+	{TableTTL, Refused, "The cells are older than the table's TTL."},
+	{TableBusy, Later, "Another job loads into the table."},
 	// HBase.
 	{HBaseDown, Later, "HBase does not answer."},
 	{HBaseRegion, Later, "Regions are not open, or are moving."},
@@ -345,21 +351,23 @@ var table = []entry{
 	{MasterMissing, Later, "No HBase master is active."},
 	// The load.
 	{LoadStraddles, Refused, "A file has rows of several regions."},
+	{LoadUncut, Refused, "A file with rows of several regions can't be cut."},
+	{LoadCuts, Refused, "The record of cut files does not agree with the directory."},
 	{LoadPlace, Refused, "The files are not where HBase can load them from."},
 	{LoadNames, Refused, "Two files have the same name and family."},
 	{LoadStaging, Refused, "HBase's staging folder can't be used."},
-	{LoadTracker, Refused, "The table's store file tracker takes files of HBase's own user only."},
+	{LoadTracker, Refused, "The table's store file tracker accepts only files of HBase's own user."},
 	{LoadRefused, Refused, "A region server does not load a file."},
 	{LoadIncomplete, Failed, "The table lacks files after the load."},
 	{LoadLost, Refused, "The table does not serve rows that were loaded."},
-	{LoadUnsure, Refused, "The table was changed, so whether it has the load is not certain."},
+	{LoadUnsure, Refused, "The table was changed, so it is not certain that it still has the load."},
 	{LoadInterrupted, Refused, "An earlier load was interrupted."},
 	{LoadOther, Refused, "The files were loaded into another table, or from another input."},
 	{LoadAgain, Later, "A file came back from an interrupted load."},
 	{LoadMove, Refused, "A region must be opened again on another server."},
 	{LoadChanged, Differs, "A file was changed before the load."},
 	{LedgerDamaged, Differs, "An entry of the ledger of loads was changed."},
-	{LedgerMalformed, Refused, "An entry of the ledger of loads is not one."},
+	{LedgerMalformed, Refused, "An entry of the ledger of loads is malformed."},
 	{LedgerPlace, Refused, "The ledger of loads can't be opened."},
 	// Files and verification.
 	{VerifyDiffers, Differs, "The files or the table differ from the source."},
@@ -371,12 +379,12 @@ var table = []entry{
 	{Stopped, Interrupted, "The command was stopped; the same command goes on."},
 	{Answer, Failed, "The answer could not be written."},
 	// All other errors.
-	{OtherFailed, Failed, "An error without a code of its own."},
-	{OtherUsage, Usage, "An error without a code of its own."},
-	{OtherRejects, Rejects, "An error without a code of its own."},
-	{OtherInterrupted, Interrupted, "An error without a code of its own."},
-	{OtherRefused, Refused, "An error without a code of its own."},
-	{OtherDiffers, Differs, "An error without a code of its own."},
-	{OtherNotYet, NotYet, "An error without a code of its own."},
-	{OtherLater, Later, "An error without a code of its own."},
+	{OtherFailed, Failed, "An error without a specific code."},
+	{OtherUsage, Usage, "An error without a specific code."},
+	{OtherRejects, Rejects, "An error without a specific code."},
+	{OtherInterrupted, Interrupted, "An error without a specific code."},
+	{OtherRefused, Refused, "An error without a specific code."},
+	{OtherDiffers, Differs, "An error without a specific code."},
+	{OtherNotYet, NotYet, "An error without a specific code."},
+	{OtherLater, Later, "An error without a specific code."},
 }

@@ -152,6 +152,24 @@ func RemoveFinished(workDir string, outputs []string) error {
 	return k.discard()
 }
 
+// KeptBytes is the size of what a killed run with these outputs has left in the work folder; 0 if that can't be read.
+func KeptBytes(workDir string, outputs []string) (sum int64) {
+	dir, err := storeFolder(workDir, outputs)
+	if err != nil {
+		return 0
+	}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what can't be read counts as 0
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
 func splitTexts(splits []ingest.Split) []string {
 	texts := make([]string, len(splits))
 	for i, s := range splits {

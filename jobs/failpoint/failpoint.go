@@ -19,7 +19,7 @@ const (
 	Staging       Point = "staging"        // HBase has made the staging folder, and the manifest names it
 	FilesLoaded   Point = "taken"          // a region has taken files, and the manifest says so
 	Cut           Point = "cut"            // a file's parts are written, and the manifest records the cut
-	PartsNamed    Point = "parts named"    // the parts have their names
+	PartNamed     Point = "part named"     // a part has its name
 	PartsRecorded Point = "parts recorded" // the manifest has them in the file's place
 	CutCleaned    Point = "cut cleaned"    // the file is deleted; the manifest has the record of the cut still
 	Loaded        Point = "loaded"         // the table has the files of an output, and its manifest says so

@@ -3,29 +3,21 @@ package loading
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"path"
+	"iter"
 	"slices"
 
-	"bulkload/cell"
 	"bulkload/hfilewriter"
-	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/storage"
-	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/target"
-	"bulkload/jobs/timing"
 	"bulkload/load"
 )
 
-// Regions may split while files wait for their load, or while they are loaded. A file with rows of two regions is
-// then cut at the boundary. The process may be killed between any two of these steps:
+// Regions may split while files wait for their load, or while they are loaded. A file with rows of several regions is
+// then cut at all boundaries between its rows. The process may be killed between any two of these steps:
 //
 //	1. write the parts under temporary names and read them back; together they must have the file's digest;
 //	2. record the cut in the manifest;
@@ -37,205 +29,104 @@ import (
 // deleted. From then on it lists the parts, so the file can be deleted. At no time does the manifest list neither,
 // and both together are never loaded: Dir.FinishCuts decides which one exists before a load looks at the files. The
 // record of step 2 is needed because parts that no manifest names would be foreign files in the output.
+//
+// Between steps 3 and 5 both are in the output. The lock keeps other runs of bulkload away; HBase's own loader, which
+// knows no lock, would load the same cells twice, which readers don't see.
 
 // cutFiles cuts the unloaded files that have rows of several of the table's current regions.
 func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
+	var cutters []*fileCutter
 	splits := table.Splits()
-	cuts := 0
 	for _, f := range w.Out.Manifest.Files() {
 		// A loaded file was moved away: it has no bytes here, and HBase splits its own files.
 		if f.Loaded {
 			continue
 		}
-		at, err := crossed(f, splits)
+		h, err := f.Loadable()
 		if err != nil {
-			return err
+			return fmt.Errorf("read the manifest: %w", err)
 		}
+		at := crossed(h.FirstRow, h.LastRow, splits)
 		if len(at) == 0 {
 			continue
 		}
-		if err := w.cutFile(ctx, f, at, table); err != nil {
-			return fmt.Errorf("cut %s at the table's region boundaries: %w", w.Out.URI(f.Path), err)
+		settings, err := w.liveFamily(table, f.Family)
+		if err != nil {
+			return err
 		}
-		cuts++
+		cutters = append(cutters, &fileCutter{out: w.Out, of: *f, at: at, settings: settings, stamp: w.stampOfPart})
 	}
-	if cuts == 0 {
-		return nil
+	for batch := range cutBatches(cutters) {
+		if err := w.cutBatch(ctx, batch); err != nil {
+			return err
+		}
 	}
-	w.Out.Options.Infof("%d files had rows of several regions, because regions have split: they were cut", cuts)
-	return w.Out.FinishCuts()
+	w.noteCuts(len(cutters))
+	return nil
+}
+
+// cutBatches are the cutters that share a record. A record for each file would make the cut of many files quadratic; one
+// for all of them would need space for all originals and all parts at once.
+func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
+	return slices.Chunk(cutters, 1+len(cutters)/maxSaves)
+}
+
+func (w *Loader) noteCuts(n int) {
+	if n > 0 {
+		w.Out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written for: they were cut", n)
+	}
+}
+
+// stampOfPart is what the file info of a part says, besides its content. It follows from the run, so the same cut gives
+// the same bytes.
+func (w *Loader) stampOfPart(c *fileCutter) hfilewriter.Provenance {
+	instant := w.Out.Manifest.Instant()
+	return hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
+		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
 }
 
 // crossed returns the boundaries between a file's first and last row.
-func crossed(f *hfile.Summary, splits [][]byte) ([][]byte, error) {
-	h, err := f.Loadable()
-	if err != nil {
-		return nil, fmt.Errorf("read the manifest: %w", err)
-	}
+func crossed(first, last []byte, splits [][]byte) [][]byte {
 	// A boundary equal to the first row does not cut the file: a region begins with its boundary. Hence the search
 	// for the row after the first.
-	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(h.FirstRow), 0), bytes.Compare)
+	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(first), 0), bytes.Compare)
 	to := from
-	for to < len(splits) && bytes.Compare(splits[to], h.LastRow) <= 0 {
+	for to < len(splits) && bytes.Compare(splits[to], last) <= 0 {
 		to++
 	}
-	return splits[from:to], nil
+	return splits[from:to]
 }
 
-// cutFile performs steps 1 to 4 for one file.
+// cutBatch performs all steps for some files.
 //
-// An error after step 2 leaves the record of the cut, and is not undone here: FinishCuts does that at the next start, from
+// An error after step 2 leaves the record of the cuts, and is not undone here: FinishCuts does that at the next start, from
 // the manifest alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
-func (w *Loader) cutFile(ctx context.Context, f *hfile.Summary, at [][]byte, table *load.Table) error {
-	settings, err := w.liveFamily(table, f.Family)
-	if err != nil {
+func (w *Loader) cutBatch(ctx context.Context, batch []*fileCutter) error {
+	// Step 1. The files themselves are not touched: an error here costs nothing.
+	if err := writeParts(ctx, batch); err != nil {
 		return err
 	}
-	// Step 1. The file itself is not touched: an error here costs nothing.
-	c := &fileCutter{loader: w, of: *f, at: at, settings: settings}
-	if err := c.write(ctx); err != nil {
-		return errors.Join(err, c.abort())
-	}
-	record := manifest.Cut{Of: f.Path}
-	var sum digest.Sum
-	// Digests are read back from disk, not taken from the writer.
-	for _, p := range c.parts {
-		if err := p.ReadBack(ctx); err != nil {
-			return errors.Join(err, c.abort())
-		}
-		sum.Add(p.Digest)
-		record.Parts = append(record.Parts, p.Summary)
-	}
-	// The digest does not depend on order or on files, so the sum over the parts must be the file's own.
-	if sum != f.Digest {
-		return errors.Join(errcode.Digest.Errorf("the parts hold %d cells with digest %v, the file %d with %v", sum.Cells, sum, f.Digest.Cells, f.Digest), c.abort())
+	var records []manifest.Cut
+	for _, c := range batch {
+		records = append(records, c.record())
 	}
 	// Step 2. From here on the parts' names are known, and FinishCuts deletes parts that were renamed in vain.
-	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, record)
+	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, records...)
 	if err := w.Out.Save(); err != nil {
 		return err
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.Cut)
-	// Parts under their names are what the next owner of the output finds. Without the lock nothing is named.
-	if err := w.Out.CheckLock(); err != nil {
+	// Step 3.
+	if err := w.nameParts(batch); err != nil {
 		return err
 	}
-	for _, p := range c.parts {
-		if err := w.Out.FS.Rename(p.Temp, path.Join(w.Out.Path, p.Path)); err != nil {
-			return err
-		}
-	}
-	w.Out.Options.Failpoint.Reached(failpoint.PartsNamed)
 	// Step 4, after all parts have their names: the manifest must not list a file that does not exist.
-	w.Out.Manifest.ReplaceFile(record)
+	w.Out.Manifest.ReplaceFiles(records)
 	if err := w.Out.Save(); err != nil {
 		return err
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
-	return nil
-}
-
-// fileCutter writes the parts of one file.
-type fileCutter struct {
-	loader   *Loader
-	of       hfile.Summary
-	at       [][]byte // the boundaries
-	settings hfilewriter.Settings
-	parts    []*hfile.File
-	open     *hfile.File
-	row      []byte
-}
-
-// write copies the file's cells into its parts.
-func (c *fileCutter) write(ctx context.Context) (err error) {
-	in, err := c.loader.Out.FS.Open(path.Join(c.loader.Out.Path, c.of.Path))
-	if err != nil {
-		return err
-	}
-	// The reader compares each block's checksum, and cutFile the digests of file and parts: a cell that this loop dropped or
-	// doubled ends the cut.
-	defer func() { err = errors.Join(err, in.Close()) }()
-	r, err := hfilewriter.Open(in, in.Size())
-	if err != nil {
-		return failure.Damagedf("%w", err)
-	}
-	scan := r.Seek(r.FirstRow())
-	for n := 1; scan.Next(); n++ {
-		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := c.add(scan.Cell()); err != nil {
-			return err
-		}
-	}
-	if err := scan.Err(); err != nil {
-		return failure.Damagedf("%w", err)
-	}
-	return c.finishPart()
-}
-
-// add writes a cell, into the next part if its row is the first one of another region.
-//
-// A part begins only with a new row, as a region does: a row's cells are never in two parts.
-func (c *fileCutter) add(next *cell.Cell) error {
-	if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
-		c.row = append(c.row[:0], next.Row...)
-		if c.open == nil || len(c.at) > 0 && bytes.Compare(c.at[0], next.Row) <= 0 {
-			if err := c.nextPart(next.Row); err != nil {
-				return err
-			}
-		}
-		c.open.CountRow(next.Timestamp)
-	}
-	return c.open.Writer.Append(next)
-}
-
-// nextPart begins the part that begins with this row.
-func (c *fileCutter) nextPart(row []byte) error {
-	if c.open != nil {
-		if err := c.finishPart(); err != nil {
-			return err
-		}
-	}
-	// Several boundaries may be between two rows: regions without rows get no part, as HBase loads no empty file.
-	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
-		c.at = c.at[1:]
-	}
-	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
-	// killed cut are replaced.
-	name := hfile.PartName(c.of.Path, row)
-	summary := hfile.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	instant := c.loader.Out.Manifest.Instant()
-	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
-		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
-	f, err := hfile.Create(hfile.Destination{FS: c.loader.Out.FS, Dir: c.loader.Out.Path, Temps: c.loader.Out.TempFolder}, summary, c.settings, stamp, new(timing.Clock))
-	if err != nil {
-		return err
-	}
-	c.open = f
-	return nil
-}
-
-func (c *fileCutter) finishPart() error {
-	f := c.open
-	c.open = nil
-	if err := f.Finish(); err != nil {
-		return err
-	}
-	c.parts = append(c.parts, f)
-	return nil
-}
-
-// abort deletes what was written.
-func (c *fileCutter) abort() error {
-	var errs []error
-	if c.open != nil {
-		errs = append(errs, c.open.Abort())
-	}
-	for _, p := range c.parts {
-		errs = append(errs, storage.RemoveIfThere(c.loader.Out.FS, p.Temp))
-	}
-	return errors.Join(errs...)
+	return w.Out.FinishCuts()
 }
 
 // liveFamily returns the settings that files of a family have now.

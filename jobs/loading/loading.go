@@ -42,6 +42,9 @@ func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, er
 	if err := w.checkLoaded(ctx, live); err != nil {
 		return nil, err
 	}
+	if err := w.checkUnloadedCounts(live); err != nil {
+		return nil, err
+	}
 	if err := w.checkCorrection(ctx, table, w.Out.Manifest.Run.ID, w.Out.Manifest.Digest); err != nil {
 		return nil, err
 	}
@@ -116,8 +119,11 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 		if failed := w.saveLoaded(); failed != nil {
 			return report, errors.Join(err, failed)
 		}
-		if err == nil || !errors.Is(err, load.ErrStraddles) || cuts == maxCuts {
+		if err == nil || !errors.Is(err, load.ErrStraddles) {
 			return report, err
+		}
+		if cuts == maxCuts {
+			return report, stillSplitting(name)
 		}
 		// A region split during the load. Before the next pass every file must be at its source again or recorded as
 		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
@@ -126,6 +132,21 @@ func (w *Loader) loadAndCut(ctx context.Context, name string) (*load.Report, err
 		}
 	}
 	return report, nil
+}
+
+// stillSplitting ends a load whose files were cut again and again.
+func stillSplitting(table string) error {
+	return errcode.HBaseRegion.Errorf("%w: the files were cut %d times during the load, and regions of table %s have split again: run this again when they no longer split",
+		load.ErrUnavailable, maxCuts, table)
+}
+
+// checkUnloadedCounts is checkCounts for the files that are not loaded.
+func (w *Loader) checkUnloadedCounts(table *load.Table) error {
+	files, err := w.Out.Manifest.Unloaded(w.Out.FS, w.Out.Path)
+	if err != nil {
+		return err
+	}
+	return w.checkCounts(table, files)
 }
 
 // probeAndReopen probes all files at the end of a load. Regions that do not serve what they took are opened again.
@@ -267,6 +288,9 @@ func (w *Loader) saveLoaded() error {
 // beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
 func (w *Loader) beforeRequest() error {
 	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
+	if err := w.turn.Fresh(); err != nil {
+		return err
+	}
 	return w.Out.CheckLock()
 }
 

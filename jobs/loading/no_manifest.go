@@ -83,44 +83,91 @@ func (w *Loader) recordForeignLost(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
 }
 
-// loadDirectory loads all files of a directory that no manifest records.
+// loadDirectory loads all files of a directory that no manifest records. Files with rows of several regions are cut first,
+// and again if regions split during the load.
+func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+	report := &load.Report{}
+	table, err := site.LookUp(ctx, w.Cluster, name)
+	if err == nil {
+		err = w.checkCounts(table, loadable(d))
+	}
+	if err == nil {
+		err = w.checkCorrection(ctx, name, w.directoryKey(), digest.Sum{})
+	}
+	if err != nil {
+		return report, err
+	}
+	for cuts := 0; ; cuts++ {
+		if d, err = w.cutDirectory(ctx, table, d); err != nil {
+			return report, err
+		}
+		var e *ledger.Entry
+		if e, err = w.offerDirectory(ctx, name, d, report); err == nil {
+			return report, w.confirmDirectory(ctx, name, e)
+		}
+		if !errors.Is(err, load.ErrStraddles) {
+			return report, err
+		}
+		if cuts == maxCuts {
+			return report, stillSplitting(name)
+		}
+		// A region split during the load. Every file must be at its source again, or in the table, before the next cut.
+		if err = w.recoverDirectory(ctx, name); err == nil {
+			table, err = site.LookUp(ctx, w.Cluster, name)
+		}
+		if err == nil {
+			d, err = hfiledir.Open(w.Out.FS, w.Out.Path)
+		}
+		if err != nil {
+			return report, err
+		}
+	}
+}
+
+// offerDirectory hands over the files that are in the directory, and returns the ledger's entry for them.
 //
 // The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
 // staging, or taken; recoverDirectory brings back what it can, and the entry still names the others, to be probed.
-func (w *Loader) loadDirectory(ctx context.Context, name string, d *hfiledir.Directory) (*load.Report, error) {
+func (w *Loader) offerDirectory(ctx context.Context, name string, d *hfiledir.Directory, report *load.Report) (*ledger.Entry, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.checkCorrection(ctx, name, w.directoryKey(), digest.Sum{}); err != nil {
-		return nil, err
-	}
-	files := loadable(d)
 	e, err := w.beginDirectory(name, d)
 	if err != nil {
 		return nil, err
 	}
-	w.watchLoads(len(files))
-	report, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
-	if err != nil {
-		return report, w.recordForeignLost(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(files)))
+	files := loadable(d)
+	if w.loads == nil {
+		w.watchLoads(len(files))
 	}
+	one, err := w.Cluster.LoadFrom(ctx, w.Out.FS, name, files, w.directoryHooks(e))
+	report.Add(one)
+	if err != nil {
+		return e, w.recordForeignLost(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(e.Files)))
+	}
+	return e, nil
+}
+
+// confirmDirectory ends a load: every file must be served, and every row readable. Only then does the ledger say that they
+// are loaded.
+func (w *Loader) confirmDirectory(ctx context.Context, name string, e *ledger.Entry) error {
 	all, err := loadedFiles(e)
 	if err != nil {
-		return report, err
+		return err
 	}
 	table, err := site.LookUp(ctx, w.Cluster, name)
 	if err != nil {
-		return report, err
+		return err
 	}
 	findings, err := w.probeAndReopen(ctx, table, all)
 	if err != nil {
-		return report, w.recordForeignLost(ctx, err)
+		return w.recordForeignLost(ctx, err)
 	}
 	if err := w.refuseUnreadable(name, findings); err != nil {
-		return report, err
+		return err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
-	return report, w.writeEntry(e)
+	return w.writeEntry(e)
 }
 
 // directoryHooks record in the ledger what a second command must know of an interrupted load.

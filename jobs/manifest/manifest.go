@@ -145,7 +145,7 @@ type Input struct {
 // Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the region.
 //
 // The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set text
-// to nil, as ReplaceFile does. Otherwise Save writes the old one.
+// to nil, as ReplaceFiles does. Otherwise Save writes the old one.
 type Slice struct {
 	Region  int             `json:"region"`
 	Slice   int             `json:"slice"`
@@ -508,7 +508,7 @@ func (m *Manifest) MostFiles() (family string, region int, n int64) {
 
 // Cut is a cut in progress.
 //
-// It is written by loading.cutFile, before the parts have their names, and by loading.dropLost, without parts, for a file
+// It is written by loading.cutBatch, before the parts have their names, and by loading.dropLost, without parts, for a file
 // that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose file they list the parts are
 // deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {
@@ -516,18 +516,29 @@ type Cut struct {
 	Parts []hfile.Summary `json:"parts"`
 }
 
-// ReplaceFile replaces a file by its parts.
+// ReplaceFiles replaces files by their parts.
 //
-// Files is cloned, since the caller iterates over pointers into it (Files): a replacement in place would move other files
-// under these pointers, and one would be cut twice, another not at all. Marks that are set through such a pointer later are
-// lost, so pointers must be taken again before a load.
-func (m *Manifest) ReplaceFile(c Cut) {
+// A slice's list of files is replaced by another one: whoever holds pointers into the old list (Files) still sees the files
+// that were there. Marks that are set through such a pointer later are lost, so pointers must be taken again before a load.
+func (m *Manifest) ReplaceFiles(cuts []Cut) {
+	parts := make(map[string][]hfile.Summary, len(cuts))
+	for _, c := range cuts {
+		parts[c.Of] = c.Parts
+	}
 	for i := range m.Slices {
 		r := &m.Slices[i]
-		if k := slices.IndexFunc(r.Files, func(f hfile.Summary) bool { return f.Path == c.Of }); k >= 0 {
-			r.Files = slices.Replace(slices.Clone(r.Files), k, k+1, c.Parts...)
-			r.text = nil
+		if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return parts[f.Path] != nil }) {
+			continue
 		}
+		var files []hfile.Summary
+		for _, f := range r.Files {
+			if p := parts[f.Path]; p != nil {
+				files = append(files, p...)
+			} else {
+				files = append(files, f)
+			}
+		}
+		r.Files, r.text = files, nil
 	}
 }
 

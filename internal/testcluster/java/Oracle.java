@@ -27,6 +27,8 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  * HFiles
  *   write CELLS OUTDIR KEY=VALUE…   the cells (one family, in order) by HBase's StoreFileWriter into OUTDIR/FAMILY/; prints the file's path.
  *                                   No tags; the file info of a bulk load. Keys: see Settings.
+ *   output CELLS OUTDIR KEY=VALUE…  the same by HFileOutputFormat2, as MapReduce, Spark and ImportTsv use it: OUTDIR/FAMILY/, of all families of the
+ *                                   cells; KEY=VALUE of the families
  *   cells PATH [-o OUT]             every cell of a file or directory, a line each: see CellLine
  *   dump FILE                       trailer, blocks with the hash of their payload, file info
  *   diff FILE FILE                  fails unless all those are alike, save what holds a clock or a task name: see Structure
@@ -138,6 +140,7 @@ public final class Oracle {
   static void run(String[] a, PrintStream out) throws Exception {
     switch (a[0]) {
       case "write": Writing.write(need(a, 3, -1), out); break;
+      case "output": Output.run(need(a, 3, -1)); break;
       case "bench": Bench.run(need(a, 3, -1), out); break;
       case "cells": Reading.cells(need(a, 2, 4), out); break;
       case "dump": Structure.dump(need(a, 2, 2)[1], out); break;

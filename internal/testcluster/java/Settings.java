@@ -21,7 +21,8 @@ import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
  * <p>Of the family: COMPRESSION, DATA_BLOCK_ENCODING, BLOOMFILTER (default ROW), BLOCKSIZE; for create every other attribute too, and NAME:KEY for one
  * of its families alone, TABLE:KEY for an attribute of the table.
  * Of the configuration: INDEX_MAX, INDEX_MIN, BLOOM_BLOCK, BLOOM_ERROR, BLOOM_MAX_KEYS, BLOOM_FOLD, CHECKSUM, BYTES_PER_CHECKSUM, PREFIX (see CONFIGURATION).
- * Of the file: CREATED, TIME (milliseconds since 1970), TASK, FAMILY (where there is no cell to tell it).
+ * Of the file: CREATED, TIME (milliseconds since 1970), TASK, FAMILY (where there is no cell to tell it), TAGS (true: it may have tags), TAG (the text
+ * of a tag of each cell), SEQUENCE (the sequence ID of each cell), INFO:KEY (a property of the file info).
  */
 final class Settings {
   private static final Map<String, String> CONFIGURATION = Map.of(
@@ -76,7 +77,7 @@ final class Settings {
         .withChecksumType(StoreUtils.getChecksumType(conf))
         .withBytesPerCheckSum(StoreUtils.getBytesPerChecksum(conf))
         .withCreateTime(takeTime("CREATED"))
-        .withIncludesTags(false)
+        .withIncludesTags(Boolean.parseBoolean(take("TAGS", "false")))
         .build();
   }
 

@@ -2,10 +2,15 @@ package oracle;
 
 import java.io.IOException;
 import java.io.PrintStream;
+import java.util.Collections;
+import java.util.Map;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.ArrayBackedTag;
+import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.PrivateCellUtil;
 import org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hadoop.hbase.io.hfile.HFileContext;
 import org.apache.hadoop.hbase.regionserver.BloomType;
@@ -21,6 +26,9 @@ final class Writing {
   private final long time;
   private final String task;
   private final Path dir;
+  private final String tag;
+  private final long sequence;
+  private final Map<String, String> info;
   private String family;
   private StoreFileWriter writer;
 
@@ -31,6 +39,9 @@ final class Writing {
     time = settings.takeTime("TIME");
     task = settings.take("TASK", "oracle");
     family = settings.take("FAMILY", null);
+    tag = settings.take("TAG", "");
+    sequence = Long.parseLong(settings.take("SEQUENCE", "0"));
+    info = settings.takeScope("INFO");
     settings.done();
     dir = new Path(a[2]);
   }
@@ -49,7 +60,14 @@ final class Writing {
       throw new IOException("a cell of another family than " + family + ": " + CellLine.of(kv));
     }
     open();
-    writer.append(kv);
+    writer.append(extra(kv));
+  }
+
+  /** The cell with a tag and a sequence ID, if they are wanted. */
+  private Cell extra(KeyValue kv) throws IOException {
+    Cell c = tag.isEmpty() ? kv : PrivateCellUtil.createCell(kv, Collections.singletonList(new ArrayBackedTag((byte) 64, Bytes.toBytes(tag))));
+    PrivateCellUtil.setSequenceId(c, sequence);
+    return c;
   }
 
   private void open() throws Exception {
@@ -71,6 +89,9 @@ final class Writing {
     writer.appendFileInfo(HStoreFile.BULKLOAD_TASK_KEY, Bytes.toBytes(task));
     writer.appendFileInfo(HStoreFile.MAJOR_COMPACTION_KEY, Bytes.toBytes(true));
     writer.appendFileInfo(HStoreFile.EXCLUDE_FROM_MINOR_COMPACTION_KEY, Bytes.toBytes(false));
+    for (Map.Entry<String, String> e : info.entrySet()) {
+      writer.appendFileInfo(Bytes.toBytes(e.getKey()), Bytes.toBytes(e.getValue()));
+    }
     writer.appendTrackedTimestampsToMetadata();
     writer.close();
     return writer.getPath();

@@ -524,7 +524,7 @@ func TestSuggestProperties(t *testing.T) {
 				t.Fatalf("salt %s begins no region: %q", salt, got.Splits)
 			}
 		}
-		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, decimalSize(w.Source)+" of source at 2 GB a region") {
+		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, decimalSize(w.Source)+" of source at 2 GB per region") {
 			t.Fatalf("%+v", got)
 		}
 		if got.Skew < 0 || s.Len() > 0 && got.Skew < 1-1e-9 {
@@ -652,7 +652,7 @@ func TestCompareIsFair(t *testing.T) {
 	a, b := madeReport(), madeReport()
 	b.Query, b.Queries, b.Wide = nil, nil, true
 	for _, line := range Compare(a, b) {
-		if line.What == "scans a query" || line.What == "scans a day" || line.Better != 0 {
+		if line.What == "scans per query" || line.What == "scans per day" || line.Better != 0 {
 			t.Errorf("%+v", line)
 		}
 	}

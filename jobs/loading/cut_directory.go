@@ -1,0 +1,366 @@
+package loading
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/load"
+)
+
+// A directory of another tool has no manifest. Its files are cut by the same steps as those of an output, with a record in
+// the directory, whatever table it is loaded into:
+//
+//  1. write the parts under temporary names and read them back; together they must have the file's digest;
+//  2. record the cuts in .cut/_cuts.json;
+//  3. rename the parts to their names;
+//  4. mark the cuts in the record as replaced, and replace the files in the ledger, if it has a load of them;
+//  5. move the files to .cut/FAMILY, and then delete the record.
+//
+// Nobody else has a second copy of the files, so they are moved, not deleted. Until step 4 is saved, a killed cut is undone:
+// the parts are deleted. From then on it is completed: the file is moved.
+const (
+	cutsDir      = ".cut"
+	cutsName     = "_cuts.json"
+	cutsMaxBytes = 256 << 20
+	cutsSchema   = 1
+)
+
+// cutsRecord is the record of a directory's cuts in progress.
+type cutsRecord struct {
+	Schema   int            `json:"schema"`
+	Replaced bool           `json:"replaced"` // step 4
+	Cuts     []manifest.Cut `json:"cuts"`
+}
+
+func (w *Loader) cutsPath() string { return path.Join(w.Out.Path, cutsDir, cutsName) }
+
+// readCuts reads the record of cuts in progress; nil if there are none.
+func (w *Loader) readCuts() (*cutsRecord, error) {
+	text, err := storage.ReadFile(w.Out.FS, w.cutsPath(), cutsMaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of cut files: %w", err)
+	}
+	r := new(cutsRecord)
+	if err = seal.Unmarshal(text, r); err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		return nil, errcode.LoadCuts.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or look which files of %s are parts of others, and delete it",
+			w.Out.FS.URI(w.cutsPath()), err, w.Out.FS.URI(w.Out.Path))
+	}
+	return r, nil
+}
+
+// check refuses a record that no bulkload writes.
+func (r *cutsRecord) check() error {
+	if r.Schema != cutsSchema {
+		return fmt.Errorf("its schema is %d, this bulkload knows %d", r.Schema, cutsSchema)
+	}
+	for _, c := range r.Cuts {
+		family, name := path.Split(c.Of)
+		if err := hfile.CheckFamily(path.Clean(family)); err != nil {
+			return err
+		}
+		if name == "" || hfile.Hidden(name) || path.Join(path.Clean(family), name) != c.Of {
+			return fmt.Errorf("%q is not a file of a family", c.Of)
+		}
+		for i := range c.Parts {
+			if err := c.Parts[i].Check(); err != nil {
+				return fmt.Errorf("part %d of %s: %w", i, c.Of, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Loader) writeCuts(r *cutsRecord) error {
+	r.Schema = cutsSchema
+	temps, err := w.Out.TempFolder()
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(r)
+	if err == nil {
+		content, err = seal.Seal(content)
+	}
+	if err == nil {
+		err = w.Out.FS.MkdirAll(path.Dir(w.cutsPath()), storage.DirPerm)
+	}
+	if err == nil {
+		err = storage.ReplaceFile(w.Out.FS, w.cutsPath(), path.Join(temps, cutsName), append(content, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write the record of cut files: %w", err)
+	}
+	return nil
+}
+
+// finishDirectoryCuts completes or undoes the cuts of a directory that a process was killed in. It must come before anything
+// else is done with the files.
+func (w *Loader) finishDirectoryCuts(table string) error {
+	r, err := w.readCuts()
+	if r == nil || err != nil {
+		return err
+	}
+	if r.Replaced {
+		return w.completeCuts(table, r)
+	}
+	// Each file must still be there before the first part is deleted: parts may be the only copy of its rows.
+	for _, c := range r.Cuts {
+		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
+			return errcode.LoadCuts.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was loaded, delete its parts and %s (%w)",
+				w.Out.URI(c.Of), w.Out.FS.URI(w.cutsPath()), err)
+		} else if err != nil {
+			return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
+		}
+	}
+	for _, c := range r.Cuts {
+		for _, p := range c.Parts {
+			if err := storage.RemoveIfThere(w.Out.FS, w.Out.Path, p.Path); err != nil {
+				return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
+			}
+		}
+	}
+	return w.removeCuts()
+}
+
+// completeCuts performs the rest of step 4, and step 5.
+func (w *Loader) completeCuts(table string, r *cutsRecord) error {
+	if err := w.replaceInEntry(table, r.Cuts); err != nil {
+		return err
+	}
+	for _, c := range r.Cuts {
+		if err := w.keepCut(c.Of); err != nil {
+			return fmt.Errorf("move %s, which was cut, to %s: %w", w.Out.URI(c.Of), w.Out.FS.URI(w.cutPath(c.Of)), err)
+		}
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.CutCleaned)
+	return w.removeCuts()
+}
+
+// keepCut moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has deleted
+// it, which is no loss: its parts are there.
+func (w *Loader) keepCut(name string) error {
+	from, to := path.Join(w.Out.Path, name), w.cutPath(name)
+	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
+		return err
+	}
+	return w.Out.FS.Rename(from, to)
+}
+
+// cutPath is where a file is kept after it was cut.
+func (w *Loader) cutPath(name string) string { return path.Join(w.Out.Path, cutsDir, name) }
+
+func (w *Loader) removeCuts() error {
+	if err := w.Out.CheckLock(); err != nil {
+		return err
+	}
+	if err := storage.RemoveIfThere(w.Out.FS, w.cutsPath()); err != nil {
+		return fmt.Errorf("delete the record of cut files: %w", err)
+	}
+	return nil
+}
+
+// replaceInEntry replaces files by their parts in the ledger's entry of an interrupted load. Otherwise the next command
+// would look for the files in HBase, since they are no longer where the load found them.
+func (w *Loader) replaceInEntry(table string, cuts []manifest.Cut) error {
+	e, err := w.directoryEntry(table)
+	if e == nil || err != nil || e.State != ledger.Loading {
+		return err
+	}
+	parts := make(map[string][]hfile.Summary, len(cuts))
+	for _, c := range cuts {
+		parts[w.Out.URI(c.Of)] = c.Parts
+	}
+	var files []ledger.File
+	for _, f := range e.Files {
+		if parts[f.URI] == nil {
+			files = append(files, f)
+		}
+		for _, p := range parts[f.URI] {
+			files = append(files, ledger.File{URI: w.Out.URI(p.Path), Family: p.Family, FirstRow: p.FirstRow, LastRow: p.LastRow, Probes: p.Probes})
+		}
+	}
+	if len(files) == len(e.Files) && !slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
+		return nil
+	}
+	e.Files = files
+	return w.writeEntry(e)
+}
+
+// cutDirectory cuts the files of a directory that have rows of several of the table's current regions. It returns the
+// directory as it is then.
+//
+// All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is changed.
+func (w *Loader) cutDirectory(ctx context.Context, table *load.Table, d *hfiledir.Directory) (*hfiledir.Directory, error) {
+	var cutters []*fileCutter
+	splits := table.Splits()
+	for _, f := range d.Files {
+		at := crossed(f.First, f.Last, splits)
+		if len(at) == 0 {
+			continue
+		}
+		settings, err := w.liveFamily(table, f.Family)
+		if err == nil {
+			err = w.checkCuttable(d, f)
+		}
+		if err != nil {
+			return d, err
+		}
+		cutters = append(cutters, &fileCutter{out: w.Out, of: hfile.Summary{Path: f.Path, Family: f.Family}, at: at, settings: settings, stamp: stampOfOther})
+	}
+	if len(cutters) == 0 {
+		return d, nil
+	}
+	for batch := range cutBatches(cutters) {
+		if err := w.cutDirectoryBatch(ctx, table.Name, batch); err != nil {
+			return d, err
+		}
+	}
+	w.noteCuts(len(cutters))
+	w.Out.Options.Infof("the files that were cut are kept in %s", w.Out.FS.URI(path.Join(w.Out.Path, cutsDir)))
+	return hfiledir.Open(w.Out.FS, w.Out.Path)
+}
+
+// stampOfOther is what the file info of a part says, besides its content: what the file's own says.
+func stampOfOther(c *fileCutter) hfilewriter.Provenance {
+	return hfilewriter.Provenance{Copied: c.info}
+}
+
+// checkCuttable refuses a file whose parts would lack something, or that could not be kept.
+func (w *Loader) checkCuttable(d *hfiledir.Directory, f *hfiledir.File) error {
+	uri := w.Out.URI(f.Path)
+	in, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	lost := in.Info().Uncopied()
+	if err := in.File.Close(); err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		return uncut(uri, lost)
+	}
+	switch _, err := w.Out.FS.Stat(w.cutPath(f.Path)); {
+	case err == nil:
+		return errcode.LoadCuts.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is kept in %s: move one of them away",
+			uri, w.Out.FS.URI(w.cutPath(f.Path)))
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// cutDirectoryBatch performs all steps for some files.
+func (w *Loader) cutDirectoryBatch(ctx context.Context, table string, batch []*fileCutter) error {
+	for _, c := range batch {
+		if err := c.measure(ctx); err != nil {
+			return err
+		}
+	}
+	if err := writeParts(ctx, batch); err != nil {
+		return err
+	}
+	r := &cutsRecord{}
+	for _, c := range batch {
+		r.Cuts = append(r.Cuts, c.record())
+	}
+	if err := w.writeCuts(r); err != nil {
+		return err
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.Cut)
+	if err := w.nameParts(batch); err != nil {
+		return err
+	}
+	r.Replaced = true
+	if err := w.writeCuts(r); err != nil {
+		return err
+	}
+	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
+	return w.completeCuts(table, r)
+}
+
+// measure reads a file without a record of its content, and verifies it: a damaged file is not cut.
+func (c *fileCutter) measure(ctx context.Context) (err error) {
+	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	report, sum, _, err := hfile.Verify(ctx, in)
+	if err != nil {
+		return failure.Damagedf("%s has rows of several regions, and is damaged: %w; it was not loaded", c.out.URI(c.of.Path), err)
+	}
+	c.of.Digest, c.of.Rows = sum, report.Rows
+	return nil
+}
+
+// checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows: most
+// likely because regions have merged. A file with rows of several regions counts for the first and the last of them, for
+// which it certainly has rows.
+func (w *Loader) checkCounts(table *load.Table, files []load.HFile) error {
+	limit, err := w.Out.Site.MaxFiles()
+	if err != nil {
+		return err
+	}
+	type place struct {
+		family string
+		region int
+	}
+	counts, splits := map[place]int64{}, table.Splits()
+	var most place
+	for _, f := range files {
+		first, last := regionOf(splits, f.FirstRow), regionOf(splits, f.LastRow)
+		for _, at := range slices.Compact([]place{{f.Family, first}, {f.Family, last}}) {
+			if counts[at]++; counts[at] > counts[most] {
+				most = at
+			}
+		}
+	}
+	if n := counts[most]; n > limit {
+		return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; raise the property (in the site files, or with -D)%s",
+			&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, w.orWriteAgain())
+	}
+	return nil
+}
+
+// orWriteAgain is the other advice against too many files, for those that a job can write again.
+func (w *Loader) orWriteAgain() string {
+	if w.Out.Manifest == nil {
+		return ""
+	}
+	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", w.Out.Manifest.Run.Job)
+}
+
+// regionOf is the index of the region that holds a row.
+func regionOf(splits [][]byte, row []byte) int {
+	i, found := slices.BinarySearchFunc(splits, row, bytes.Compare)
+	if found {
+		i++
+	}
+	return i
+}
