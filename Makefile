@@ -1,7 +1,7 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench clean
+.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench release clean
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -89,7 +89,7 @@ chaos:
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
-MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|LostLock|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
+MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
@@ -117,3 +117,7 @@ bench: build
 
 clean:
 	rm -rf bin out
+
+# The files of a release of this commit, in out/release: make release VERSION=v1.2.3
+release:
+	go run ./internal/release -version $(VERSION) -out out/release

@@ -179,9 +179,6 @@ func (r *Reader) applyBloom() error {
 	return nil
 }
 
-// Cells is the trailer's number of cells.
-func (r *Reader) Cells() int64 { return r.trailer.cells }
-
 // Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }
 
@@ -198,12 +195,6 @@ func (r *Reader) FirstRow() []byte {
 func (r *Reader) LastRow() []byte {
 	c, _ := parseKey(r.info[infoLastKey])
 	return c.Row
-}
-
-// Settings returns the settings that the file was written with, as far as a file records them: the numbers are
-// unknown.
-func (r *Reader) Settings() Settings {
-	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
 // MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows.

@@ -25,5 +25,5 @@ func CharsetHint(raw []byte) string {
 	if _, valid := gbk.Append(nil, raw); valid < len(raw) {
 		return ""
 	}
-	return "all of the record is valid GBK: is that its charset? Then set input.charset: gbk"
+	return "the whole record is valid GBK; if that is its charset, set input.charset: gbk"
 }

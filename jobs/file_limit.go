@@ -31,8 +31,8 @@ func (w *outputRun) checkInputSize() error {
 	if raw/t.MaxSize <= regions*t.MaxFiles*families {
 		return nil
 	}
-	return errcode.FilesLimit.Errorf("%s of input make at least %d files of %s, for %d regions and the families %s of table %s, which may have %d each: %s",
-		bytesize.Format(w.out.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), regions, familyNames(t), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/regions))
+	return errcode.FilesLimit.Errorf("%s of input need at least %d files of %s. Table %s has %d regions with families %s, and each may have %d files: %s",
+		bytesize.Format(w.out.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), w.out.Job.Table, regions, familyNames(t), t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 
 // warnOfFiles says before the sort that the table's regions will most likely get too many files, going by the first records. The
@@ -48,7 +48,7 @@ func (w *outputRun) warnOfFiles(ctx context.Context) {
 	}
 	raw = int64(float64(raw) / float64(offset) * float64(text))
 	if files := raw / t.MaxSize; files > int64(t.Regions.Len())*t.MaxFiles*int64(len(t.Families)) {
-		w.out.Options.Warnf("going by its first records, the input makes about %d files of %s in %d regions of table %s, which may have %d each of a family; if so, the run is refused after the sort: %s",
+		w.out.Options.Warnf("judging by its first records, the input needs about %d files of %s in %d regions of table %s. A region may have %d of a family. If the estimate is right, the run will be refused after the sort: %s",
 			files, bytesize.Format(t.MaxSize), t.Regions.Len(), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/int64(t.Regions.Len())))
 	}
 }

@@ -235,7 +235,7 @@ func (l *live) wantUnknownFileLoaded(t *testing.T, writtenAgain bool) {
 	o := l.options()
 	o.Say = func(text string) { said = append(said, text) }
 	s, err := Run(context.Background(), l.job(t, date), o)
-	rewritten := strings.Contains(strings.Join(said, "\n"), "written and loaded again")
+	rewritten := strings.Contains(strings.Join(said, "\n"), "writing and loading their rows again")
 	if err != nil || s.Status != outcome.Done || rewritten != writtenAgain {
 		t.Errorf("%+v, %v; said %q", s.Load, err, said)
 	}

@@ -769,7 +769,7 @@ func TestOffsetsAscend(t *testing.T) {
 
 // ascends reads a source and counts its records; an error where an offset does not ascend.
 func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
-	splits, err := source.Splits(&j.Input, s)
+	splits, err := source.Splits(context.Background(), &j.Input, s)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/internal/testvalues"
 	"context"
 	"errors"
 	"fmt"
@@ -18,20 +19,6 @@ import (
 	"bulkload/partition"
 	"bulkload/values"
 )
-
-// TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
-func TestFinishedSlicesAreFound(t *testing.T) {
-	m := new(manifest.Manifest)
-	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
-	}
-	for i := range 40 {
-		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
-		if (r != nil) != want || r != nil && r.Entries != int64(i) {
-			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
-		}
-	}
-}
 
 // TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsADamagedSort(t *testing.T) {
@@ -53,7 +40,7 @@ func TestKeyReplacesTheShardBuffer(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	record := &ingest.Record{Fields: testvalues.Of("us", "fo", "2020", "n")}
 	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
 		key := entry.NewKey(j)
 		if err := key.Build([]byte("of the record before"), record); err != nil {

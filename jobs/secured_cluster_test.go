@@ -147,7 +147,7 @@ func TestSecuredNights(t *testing.T) {
 	s.who = jobfile.Kerberos{}
 	sum := mustRun(t, s.job(t, second), s.options())
 	s.wantTable(t, "second night", wantFirst, wantSecond)
-	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which lasts until") {
+	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which expires at") {
 		t.Errorf("said %s", s.said.String())
 	}
 	r, err := VerifyJob(context.Background(), s.job(t, first), s.options(), true)

@@ -28,7 +28,7 @@ func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, e
 
 func checkLength(n int) error {
 	if n == 0 || n > cell.MaxRowLen {
-		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase takes 1 to %d", n, cell.MaxRowLen)}
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase accepts 1 to %d", n, cell.MaxRowLen)}
 	}
 	return nil
 }

@@ -69,10 +69,10 @@ func (e *Expr) checkCall(c *call) error {
 		return at.Fail(c.value[0].start, "%s can't use %s: %s", c.name, e.textOfValue(c), problem)
 	}
 	if slices.Contains(c.accepts.refused, n.content) {
-		return at.Fail(c.value[0].start, "%s takes %s, and %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
+		return at.Fail(c.value[0].start, "%s needs %s, but %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
 	}
 	if c.name == "desc" && n.moment && n.most > c.base() {
-		return at.Fail(c.value[0].start, "desc takes a value from %d, and %s is greater: it has %d digits%s",
+		return at.Fail(c.value[0].start, "desc subtracts the value from %d, but %s is greater: it has %d digits%s",
 			c.base(), e.textOfValue(c), digits(n.most), secondsInstead(n.most))
 	}
 	return nil
@@ -117,9 +117,9 @@ func (c *call) instead(of content) string {
 	case of == contentMoment:
 		return "; millis(x) and seconds(x) make numbers of dates"
 	case of == contentBytes:
-		return "; md5(x) and md5_bytes(x) take bytes"
+		return "; md5(x) and md5_bytes(x) accept bytes"
 	case of == contentText && (c.name == "mod" || c.name == "long_salt"):
-		return "; salt(x, n) takes text. If it holds numbers, declare its type in columns_map"
+		return "; salt(x, n) accepts text. If it holds numbers, declare its type in columns_map"
 	case of == contentText:
 		return "; if it holds numbers, declare its type in columns_map"
 	}

@@ -72,13 +72,13 @@ func TestDeclaredKindsAreHeldAgainstFunctions(t *testing.T) {
 
 func TestRefusalsSayWhereAndWhatInstead(t *testing.T) {
 	for text, want := range map[string]string{
-		"free + mod(text, 7)":                       "character 12: mod takes whole numbers, and column text is declared text; salt(x, n) takes text.",
-		"desc(timestamp)":                           "character 6: desc takes whole numbers, and column timestamp is declared timestamp; millis(x) and seconds(x) make numbers of dates",
-		"int64(md5(free))":                          "character 7: int64 takes whole numbers, and md5(free) gives hex text",
+		"free + mod(text, 7)":                       "character 12: mod needs whole numbers, but column text is declared text; salt(x, n) accepts text.",
+		"desc(timestamp)":                           "character 6: desc needs whole numbers, but column timestamp is declared timestamp; millis(x) and seconds(x) make numbers of dates",
+		"int64(md5(free))":                          "character 7: int64 needs whole numbers, but md5(free) gives hex text",
 		"mod(date(free, 'yyyy-MM'), 7)":             "date(free, 'yyyy-MM') gives text",
-		"upper(md5_bytes(free))":                    "upper takes text, and md5_bytes(free) gives bytes; md5(x) and md5_bytes(x) take bytes",
+		"upper(md5_bytes(free))":                    "upper needs text, but md5_bytes(free) gives bytes; md5(x) and md5_bytes(x) accept bytes",
 		"pad(int64(int64), 20)":                     "int64(int64) gives bytes",
-		"unhex(boolean)":                            "unhex takes hex text, and column boolean is declared boolean",
+		"unhex(boolean)":                            "unhex needs hex text, but column boolean is declared boolean",
 		"desc(millis(timestamp), 9999999999)":       "millis(timestamp) is greater: it has 13 digits; use seconds(x), or desc without a base",
 		"desc(epoch, 9999999999)":                   "epoch is greater",
 		"'a' + desc(seconds(timestamp), 999999999)": "it has 10 digits",

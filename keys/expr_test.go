@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bulkload/internal/testvalues"
 	"bytes"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func parse(t testing.TB, text string) *Expr {
 }
 
 func checkFields() []values.Value {
-	return values.ValuesOf("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
+	return testvalues.Of("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
 }
 
 func TestCheckKey(t *testing.T) {
@@ -242,7 +243,7 @@ func TestFaultyValues(t *testing.T) {
 		{"int64(rule_no + id)", "x", -1, "not a whole number, in int64(rule_no + id)"},
 		{"upper(rule_no + id) + phone", "x", -1, ""},
 		{"rule_no", "", -1, "row key has 0 bytes"},
-		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase takes 1 to 32767"},
+		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase accepts 1 to 32767"},
 	} {
 		fields := checkFields()
 		fields[2] = values.ValueOf([]byte(c.value))

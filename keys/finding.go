@@ -33,12 +33,6 @@ const (
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 
-// FindingCodes lists the codes of all possible findings.
-func FindingCodes() []string {
-	return []string{FindingMonotonic, FindingCycle, FindingRandomSalt, FindingOpenSalt, FindingLateSalt, FindingNoSeparator, FindingOpenPrefix,
-		FindingUnusedQuery, FindingReversedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
-}
-
 // Findings lists the findings of the key, part by part. query are the columns that a reader has; nil if unknown.
 func (e *Expr) Findings(query []string) []Finding {
 	f := findings{expr: e}
@@ -71,22 +65,22 @@ func (f *findings) first() {
 	i := slices.IndexFunc(f.expr.parts, func(p part) bool { return !p.literal() })
 	if i < 0 {
 		f.addPart(FindingConstant, true, &f.expr.parts[0],
-			"the key is the same in every record, so that one row remains of all", "put a column in it")
+			"the key is the same in every record, so all records become one row", "put a column in it")
 		return
 	}
 	p := &f.expr.parts[i]
-	const spread = "put a salt or a hash of what readers have in front, or turn the digits round with reverse(x, width)"
+	const spread = "put a salt, or a hash of columns that readers know, in front, or reverse the digits with reverse(x, width)"
 	switch n := p.props; {
 	case n.cycle > 0:
-		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates come again after %s, and with them the keys: rows of the period before "+
-			"are mixed with the new ones, or overwritten; and what belongs to one date goes to one region", cycleText(n)),
-			"give the table a TTL that leaves room for two major compactions before the dates come again")
+		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates repeat after %s, and so do the keys: rows of the previous period are mixed with the "+
+			"new ones, or overwritten. All rows of a date go to one region", cycleText(n)),
+			"give the table a TTL that leaves time for two major compactions before the dates repeat")
 	case n.order == Ascending && n.moment:
 		f.addPart(FindingMonotonic, true, p,
-			"it grows with time: all new rows go to the table's last region, and its RegionServer does all the work", spread)
+			"it grows with time: all new rows go to the table's last region, and its region server does all the work", spread)
 	case n.order == Descending:
 		f.addPart(FindingMonotonic, true, p,
-			"it falls with time: all new rows go to the table's first region, and its RegionServer does all the work", spread)
+			"it falls with time: all new rows go to the table's first region, and its region server does all the work", spread)
 	case n.order == Ascending:
 		f.addPart(FindingMonotonic, false, p,
 			"it is a number: if it is assigned in sequence, all new rows go to the table's last region", spread)
@@ -106,17 +100,17 @@ func (f *findings) part(i int) {
 	n := p.props
 	switch {
 	case p.wholeRecord && n.spread.salt:
-		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it: each query takes %d scans", n.spread.count),
-			"salt(x, n) of a column that readers have takes one")
+		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it, so each query needs %d scans", n.spread.count),
+			"salt(x, n) of a column that readers know needs only one")
 	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
-		f.addPart(FindingLateSalt, false, p, "it is not at the beginning, so it spreads only rows that begin alike", "put it first")
+		f.addPart(FindingLateSalt, false, p, "it is not at the beginning, so it spreads only rows with the same beginning", "put it first")
 	}
 	if i > 0 {
 		f.neighbours(&f.expr.parts[i-1], p)
 	}
 	if n.content.numeric() && !p.width.Fixed() {
 		f.addPart(FindingUnpadded, false, p, `its numbers differ in width, and "10" sorts before "9"`,
-			"pad(x, width) sorts them by size, where they are not negative; int64(x) does so in 8 bytes")
+			"pad(x, width) sorts them by size, if none is negative; int64(x) does so in 8 bytes")
 	}
 	f.calls(p.term)
 }
@@ -138,14 +132,14 @@ func (e *Expr) onlyLiterals(before int) bool {
 func (f *findings) query(columns []string) {
 	q, err := f.expr.Query(columns)
 	if err != nil {
-		f.addPart(FindingOpenSalt, true, &f.expr.parts[0], err.Error(), "begin the key with what readers have")
+		f.addPart(FindingOpenSalt, true, &f.expr.parts[0], err.Error(), "begin the key with columns that readers know")
 		return
 	}
 	if q.scans > 1 {
 		i := slices.Index(q.open, true)
 		if p := &f.expr.parts[i]; !p.wholeRecord {
-			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it: a query takes %d scans", q.scans),
-				"make it of a column that readers have")
+			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it, so a query needs %d scans", q.scans),
+				"compute it from a column that readers know")
 		}
 	}
 	last := &q.parts[len(q.parts)-1]
@@ -164,7 +158,7 @@ func (f *findings) unused(q *Query, columns []string) {
 			continue
 		}
 		f.add(FindingUnusedQuery, true, f.expr.text[q.parts[0].start:q.parts[len(q.parts)-1].end], q.parts[0].start,
-			fmt.Sprintf("it is all that the query columns determine, without %s: all rows that begin so are read, and those of another %s dropped",
+			fmt.Sprintf("the query columns determine the key only up to here, without %s: all rows with this beginning are read, and those with another %s are dropped",
 				name, name), fmt.Sprintf("put %s in the key right after it", name))
 	}
 }

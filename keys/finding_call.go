@@ -67,6 +67,25 @@ func (e *Expr) reversedColumns(t *term, columns []int) []int {
 	return columns
 }
 
+// unzonedColumns appends the columns that a term passes unchanged to millis or seconds, if no zone is given for them. A column in
+// the zone UTC is one of them: Column.Zone is nil for it.
+func (e *Expr) unzonedColumns(t *term, columns []int) []int {
+	c := t.call
+	if c == nil || !c.takesValue {
+		return columns
+	}
+	if value := c.value; (c.name == "millis" || c.name == "seconds") && len(value) == 1 && value[0].column >= 0 {
+		if of := e.columns[value[0].column]; c.zone == nil && of.Zone == nil && of.Unit == 0 {
+			return append(columns, value[0].column)
+		}
+		return columns
+	}
+	for i := range c.value {
+		columns = e.unzonedColumns(&c.value[i], columns)
+	}
+	return columns
+}
+
 func (e *Expr) widthOfValue(c *call) Width {
 	var w Width
 	var aside part

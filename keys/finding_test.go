@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/values"
 )
 
 func TestFindings(t *testing.T) {
@@ -121,6 +123,30 @@ func TestTurned(t *testing.T) {
 		}
 		if got := e.Parts()[0].Reversed; !slices.Equal(got, want) {
 			t.Errorf("%s turns columns %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestUnzonedColumns(t *testing.T) {
+	columns := []Column{{Name: "id"}, {Name: "paid"}, {Name: "zoned", Zone: time.FixedZone("CST", 8*60*60)},
+		{Name: "epoch", Kind: values.KindTimestamp, Unit: time.Second}}
+	for text, want := range map[string][]int{
+		"millis(paid)":                  {1},
+		"seconds(paid)":                 {1},
+		"desc(millis(paid))":            {1},
+		"millis(paid, 'Asia/Shanghai')": nil,
+		"millis(paid, 'UTC')":           nil,
+		"millis(zoned)":                 nil,
+		"millis(epoch)":                 nil,
+		"date(paid, 'yyyyMMdd')":        nil, // the clock as it is written
+		"md5(paid)":                     nil,
+	} {
+		e, err := Parse(text+" + id", columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Parts()[0].Unzoned; !slices.Equal(got, want) {
+			t.Errorf("%s reads columns %v as UTC, want %v", text, got, want)
 		}
 	}
 }

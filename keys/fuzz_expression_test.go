@@ -59,7 +59,7 @@ func FuzzExpression(f *testing.F) {
 		text := (&chooser{choices}).sum(0)
 		e, err := Parse(text, typedColumns())
 		if err != nil {
-			refused := strings.Contains(err.Error(), " takes ") || strings.Contains(err.Error(), " can't use ")
+			refused := strings.Contains(err.Error(), " needs ") || strings.Contains(err.Error(), "desc subtracts ") || strings.Contains(err.Error(), " can't use ")
 			if !refused || !strings.Contains(err.Error(), "character ") {
 				t.Fatalf("%s: %v", text, err)
 			}

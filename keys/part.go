@@ -8,6 +8,7 @@ type Part struct {
 	Position int           // where it begins in the expression, in characters from 1
 	Columns  []int         // that it depends on, in order of first use
 	Reversed []int         // columns of varying width that it reverses or rotates unchanged
+	Unzoned  []int         // columns whose texts without an offset it reads as UTC, because neither a function nor the column names a zone
 	Record   bool          // it depends on every column of the record: random_salt
 	Literal  bool          // it is the same in every key
 	Width    Width         // in bytes
@@ -34,7 +35,8 @@ func (e *Expr) Parts() []Part {
 	for i := range e.parts {
 		p := &e.parts[i]
 		parts[i] = Part{
-			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Reversed: e.reversedColumns(p.term, nil), Record: p.wholeRecord,
+			Text: e.textOf(p), Position: e.position(p.start), Columns: p.columns, Reversed: e.reversedColumns(p.term, nil),
+			Unzoned: e.unzonedColumns(p.term, nil), Record: p.wholeRecord,
 			Literal: p.literal(), Width: p.width, Values: p.props.spread.count, Even: p.props.spread.known(),
 			Order: p.props.order, Moment: p.props.moment, Cycle: p.props.cycle,
 		}

@@ -44,22 +44,13 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 	case q.parts == nil:
 		return nil, errors.New(e.undetermined(known))
 	case q.scans > MaxScans:
-		return nil, fmt.Errorf("a query of %v takes more than %d scans, since it does not determine the salt", columns, MaxScans)
+		return nil, fmt.Errorf("a query of %v needs more than %d scans, since it does not determine the salt", columns, MaxScans)
 	}
 	return q, nil
 }
 
 // Scans is the number of a query's prefixes, each of which is a scan.
 func (q *Query) Scans() int { return q.scans }
-
-// Width is the prefixes' width.
-func (q *Query) Width() Width {
-	var w Width
-	for i := range q.parts {
-		w = w.plus(q.parts[i].width)
-	}
-	return w
-}
 
 // String is the part of the expression that makes the prefixes.
 func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }

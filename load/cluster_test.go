@@ -62,7 +62,7 @@ func connect(t testing.TB, real *testcluster.Cluster, as string, properties ...s
 	for i := 0; i < len(properties); i += 2 {
 		conf.Set(properties[i], properties[i+1])
 	}
-	c, err := Connect(t.Context(), conf, as)
+	c, err := ConnectAs(t.Context(), conf, Identity{User: as})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func connect(t testing.TB, real *testcluster.Cluster, as string, properties ...s
 	c.limits.refusal, c.limits.rounds = 300*time.Millisecond, 2 // else a refusal takes minutes
 	l := &lab{TB: t, Cluster: c, real: real, dir: real.FS() + "/load-test/" + fmt.Sprint(time.Now().UnixNano())}
 	var name string
-	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, as); err != nil {
+	if l.fs, name, err = storage.ResolveAs(l.dir, "/", conf, storage.Identity{User: as}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -26,8 +26,8 @@ func (c *listCommand) do(_ context.Context, s *session) (report, error) {
 
 type cleanCommand struct {
 	Dir              string `arg:"" help:"The directory to search for outputs: a path or hdfs://…"`
-	OlderThan        age    `placeholder:"AGE" help:"Deletes outputs, with their rejects, that were loaded longer ago than this: 30d, 12h."`
-	RejectsOlderThan age    `placeholder:"AGE" help:"Deletes rejects that are older than this, and what failed runs left in the work folder."`
+	OlderThan        age    `placeholder:"AGE" help:"Deletes outputs, and their rejects, that were loaded longer ago than this, such as 30d or 12h."`
+	RejectsOlderThan age    `placeholder:"AGE" help:"Deletes rejects older than this, and files of the same age that failed runs left in --work-dir."`
 	DryRun           bool   `short:"n" help:"Deletes nothing; lists what would be deleted."`
 }
 

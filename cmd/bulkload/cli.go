@@ -14,9 +14,9 @@ import (
 
 // common are the flags of all verbs.
 type common struct {
-	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default 512MiB)."`
-	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default the system's temporary folder)."`
-	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
+	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default: 512MiB)."`
+	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default: the system's temporary folder)."`
+	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default: the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
 	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
 	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
 	Quiet   bool              `short:"q" help:"Prints errors only."`
@@ -31,16 +31,17 @@ type cli struct {
 	common `embed:""`
 
 	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads whatever is not done yet."`
-	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes a region, splits, the create statement."`
+	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes per region, the splits, and the create statement."`
 	Load    loadCommand    `cmd:"" help:"Loads an existing directory of HFiles into a table."`
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
-	Get     getCommand     `cmd:"" help:"Shows the rows of a query key."`
+	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
+	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Version    versionCommand    `cmd:"" help:"Shows which version this is."`
-	Completion completionCommand `cmd:"" help:"Prints a script that completes commands and flags in a shell."`
+	Version    versionCommand    `cmd:"" help:"Prints the version."`
+	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
 }
 
@@ -55,13 +56,13 @@ type planCommand struct {
 	dated
 	ranged
 	Sample     *int64    `placeholder:"ROWS" help:"Reads this many rows, spread over the input, instead of all."`
-	Create     bool      `help:"Creates the table with these splits and settings."`
-	CheckLive  bool      `help:"Looks up whether row keys of the input are in the table already."`
-	Compare    *string   `placeholder:"KEY|FILE" help:"Plans a second row key for the same input, or a second job file, and compares."`
-	Growth     string    `placeholder:"SIZE" help:"Input a day, such as 20GiB (default this input, if its path has $${date})."`
-	Now        time.Time `placeholder:"TIME" help:"The time, in RFC 3339, that cells' ages are compared with the table's TTL at (default now)."`
-	SplitsFile string    `placeholder:"FILE" help:"Writes the splits, for SPLITS_FILE in HBase's shell."`
-	HTML       string    `name:"html" placeholder:"FILE" help:"Writes everything that plan finds as a page with charts."`
+	Create     bool      `help:"Creates the table with the splits and settings that plan shows, unless it exists."`
+	CheckLive  bool      `help:"Checks whether row keys of the input are already in the table."`
+	Compare    *string   `placeholder:"KEY|FILE" help:"Also plans another row key for the same input, or another job file, and compares the two."`
+	Growth     string    `placeholder:"SIZE" help:"Size of a day's input, such as 20GiB (default: the size of this input, if its path has $${date})."`
+	Now        time.Time `placeholder:"TIME" help:"The time (RFC 3339) for comparing the cells' ages with the table's TTL (default: now)."`
+	SplitsFile string    `placeholder:"FILE" help:"Writes the splits to a file for SPLITS_FILE in the HBase shell."`
+	HTML       string    `name:"html" placeholder:"FILE" help:"Writes the whole plan to an HTML page with charts."`
 }
 
 func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
@@ -82,7 +83,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
-	job, err := c.read(c.Job, planned)
+	job, err := c.read(ctx, c.Job, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, planned); err != nil {
+		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -121,10 +122,25 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	busy
+}
+
+// busy says what a load does while another job loads into the same table.
+type busy struct {
+	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
+}
+
+func (b *busy) onBusy() jobs.OnBusy {
+	if b.OnBusy == "wait" {
+		return ""
+	}
+	return jobs.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	o := s.options()
+	o.OnBusy = c.onBusy()
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)
@@ -135,8 +151,8 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live  bool   `help:"Compares the table, instead of the files, with the job's source."`
-	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and lists those that the source does not have."`
+	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
+	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -157,7 +173,7 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +212,11 @@ type getCommand struct {
 	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
 	dated
 	From   string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
-	Output string `placeholder:"TABLE" help:"Which of several outputs (default the one with that directory, or with a query of that many columns)."`
+	Output string `placeholder:"TABLE" help:"Which of several outputs to read (default: the one with the directory of --from, or else the only one whose query has that many columns)."`
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

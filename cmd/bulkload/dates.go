@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,8 +16,8 @@ var clock = time.Now
 // dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty text",
 // which is a shell variable that was empty.
 type dated struct {
-	Date *string           `placeholder:"DATE" help:"The logical date, $${date} in the job file: 2026-11-20, today, yesterday, -2d; or an hour: 2026-11-20T05, -1h."`
-	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default UTC)."`
+	Date *string           `placeholder:"DATE" help:"The logical date, which is $${date} in the job file: a day (2026-11-20, today, yesterday, -2d) or an hour (2026-11-20T05, -1h)."`
+	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default: UTC)."`
 	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
 
 	now time.Time // of the command: read once, so that all dates are relative to the same moment
@@ -47,8 +48,8 @@ func (d *dated) dates() (jobs.Dates, error) {
 	return jobs.Dates{Now: d.now, Zone: zone}, nil
 }
 
-// read reads a job file for the given date.
-func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
+// read reads a job file for the given date. A signal ends it even while the file gives no bytes.
+func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
@@ -64,13 +65,34 @@ func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 		}
 		o.Date, o.Hour = date.Time, date.Hour
 	}
-	return jobs.Read(path, o)
+	return orStopped(ctx, func() (*jobs.Job, error) { return jobs.Read(path, o) })
+}
+
+// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context of its own:
+// the process ends before it does.
+func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("stopped before anything was changed: %w", ctx.Err())
+	}
 }
 
 // ranged are the flags of the commands that accept many dates.
 type ranged struct {
-	From *string `placeholder:"DATE" help:"The first of several dates, which are run in their order: days or hours."`
-	To   *string `placeholder:"DATE" help:"The last of them."`
+	From *string `placeholder:"DATE" help:"The first of several dates, days or hours, which are run in order."`
+	To   *string `placeholder:"DATE" help:"The last of several dates."`
 }
 
 // list is the range; nil if none is given.

@@ -23,7 +23,7 @@ const exitHelp = `Exit codes:
   2   the command line or the job file is wrong
   3   more records were rejected than max_rejects allows
   4   interrupted; run the same command again to continue
-  5   a person must act first: a table, family or permission is missing, content is foreign or changed, rows are gone
+  5   a person must act first: a table, family or permission is missing, files are foreign or changed, or loaded rows are gone
   6   a difference or a damaged file was found
   66  the input does not exist yet, or is not complete
   75  try again later: the output is locked, HBase or HDFS is down, or HBase does not serve all files of a load yet`

@@ -20,7 +20,7 @@ import (
 
 // metricsFlags say where a run's metrics go.
 type metricsFlags struct {
-	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the run has ended, also where it failed."`
+	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the run has ended, even if it failed."`
 	MetricsPush string `placeholder:"URL" help:"Pushes the metrics to a Prometheus Pushgateway: http://host:9091."`
 }
 
@@ -39,10 +39,10 @@ func (f metricsFlags) check() error {
 	}
 	u, err := url.Parse(f.MetricsPush)
 	if err != nil { // its text would contain the credentials
-		return usage(errors.New("--metrics-push: this is no URL; write it as http://host:9091"))
+		return usage(errors.New("--metrics-push: not a URL; write it as http://host:9091"))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return usage(fmt.Errorf("--metrics-push: %s is no Pushgateway; write it as http://host:9091", u.Redacted()))
+		return usage(fmt.Errorf("--metrics-push: %s is not a Pushgateway; write it as http://host:9091", u.Redacted()))
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (m *measured) push(name string, e ended) error {
 }
 
 var successHelp = map[string]string{
-	lastSuccess: "When the last run ended that ended well, in seconds since 1970.",
-	lastNight:   "The logical date of the last run that ended well, in seconds since 1970.",
+	lastSuccess: "When the last successful run ended, in seconds since 1970.",
+	lastNight:   "The logical date of the last successful run, in seconds since 1970.",
 }
 
 // register adds a run's known metrics.
@@ -213,7 +213,7 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	cells := vector("bulkload_last_run_cells", "Cells that the last run wrote.")
 	files := vector("bulkload_last_run_files", "HFiles of the last run.")
 	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
-	loaded := vector("bulkload_last_run_loaded_files", "HFiles that HBase took in the last run.")
+	loaded := vector("bulkload_last_run_loaded_files", "HFiles that were loaded into HBase in the last run.")
 	add := func(table string, s *jobs.OutputSummary) {
 		b := s.Books
 		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {

@@ -27,7 +27,7 @@ func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 	}
 	switch {
 	case p.Existed:
-		line(w, "created", "nothing: table %s is there already", p.Run.Table)
+		line(w, "created", "nothing: table %s exists already", p.Run.Table)
 	case p.CreatedNamespace != "":
 		line(w, "created", "namespace %s and table %s", p.CreatedNamespace, p.Run.Table)
 	case p.Created:
@@ -73,7 +73,7 @@ func writeKey(w io.Writer, p *stats.Report) {
 		width += ", fixed"
 	}
 	line(w, "rowkey", "%s: %s", p.Key, width)
-	line(w, "bytes", "of the KeyValues row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
+	line(w, "bytes", "of all KeyValue bytes: row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
 		percent(s.Row, s), percent(s.Family, s), percent(s.Qualifier, s), percent(s.Frame, s), percent(s.Value, s))
 	among := "all of them"
 	if p.Repeats.Share < 1 {
@@ -83,7 +83,7 @@ func writeKey(w io.Writer, p *stats.Report) {
 	if p.Sample {
 		among, none = among+" of the sample's", "; a sample can't show that keys are unique"
 	}
-	line(w, "unique", "%s%s of %s %s come more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among, none)
+	line(w, "unique", "%s%s of %s %s occur more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among, none)
 }
 
 func percent(n int64, s *stats.ByteShares) float64 {
@@ -94,7 +94,7 @@ func writeHFiles(w io.Writer, p *stats.Report) {
 	h := &p.HFiles
 	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", stats.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
 	if h.Scattered {
-		line(w, "", "rows of a query key lie apart in the input: what they share was carried on from the sample, and may be more")
+		line(w, "", "rows of a query key are far apart in the input: how well they compress was estimated from the sample, and may be better")
 	}
 	for _, f := range h.Families {
 		line(w, "", "family %s: %s; %s", f.Family, stats.Size(f.Bytes), f.Settings)
@@ -116,7 +116,7 @@ func writeQuery(w io.Writer, p *stats.Report) {
 	}
 	line(w, "query", "by %s: %s, prefix %s; %s%s%s %s", strings.Join(q.Columns, ", "), scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), about, count(q.Keys), what)
 	d := &q.Rows
-	line(w, "", "rows a query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
+	line(w, "", "rows per query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
 		count(d.Median), count(d.P90), count(d.P99), count(d.Max))
 	var top []string
 	for _, f := range q.Top[:min(len(q.Top), 3)] {
@@ -154,7 +154,7 @@ func orNone(text string) string {
 
 func writeWeighed(w io.Writer, p *stats.Report) {
 	for _, q := range p.Queries {
-		line(w, "asked", "by %s, %s a day: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), count(q.PerDay),
+		line(w, "query", "by %s, %s: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), stats.TimesADay(q.PerDay),
 			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
@@ -176,13 +176,13 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 	if more := len(p.Regions) - regionsShown; more > 0 {
 		line(w, "", "and %s more", count(int64(more)))
 	}
-	line(w, "skew", "%.2f (the largest region over the mean)", p.Skew)
+	line(w, "skew", "%.2f (largest region / mean)", p.Skew)
 }
 
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", jobs.Plural(s.Regions, "region"), s.Reason)
-	line(w, "", "at 1 to 2 GB a region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+	line(w, "", "at 1 to 2 GB per region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
 		line(w, "", "%s: %s", jobs.Plural(len(s.Splits), "split"), shown)
 	}
@@ -200,9 +200,9 @@ func writeLive(w io.Writer, p *stats.Report) {
 	if l == nil {
 		return
 	}
-	servers := jobs.Plural(l.Servers, "RegionServer")
+	servers := jobs.Plural(l.Servers, "region server")
 	if l.Unknown != "" {
-		servers = "servers and sizes of regions are not known"
+		servers = "the number of servers and the sizes of regions are unknown"
 	}
 	switch {
 	case !p.TableFound:
@@ -228,7 +228,7 @@ func writeLive(w io.Writer, p *stats.Report) {
 func writeForecast(w io.Writer, p *stats.Report) {
 	f := &p.Forecast
 	if f.Unsure {
-		line(w, "run", "too little was read to tell how long it takes: %s of work; give a larger --sample, or none", stats.Duration(f.Measured))
+		line(w, "run", "too little was read to estimate the time (%s of work): use a larger --sample, or none", stats.Duration(f.Measured))
 	} else {
 		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), jobs.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
 	}
@@ -237,11 +237,11 @@ func writeForecast(w io.Writer, p *stats.Report) {
 		sort = fmt.Sprintf("spills at most about %s to --work-dir", stats.Size(f.Spill))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
-	line(w, "disk", "%s of HFiles, %s each", stats.Size(f.Output), times(f.Replication))
+	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), times(f.Replication))
 	if f.Growth == 0 {
 		return
 	}
-	line(w, "grows", "%s a day; the first region is split in %s; %s a night in a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
+	line(w, "grows", "%s per day; the first region is split in %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
 		stats.Size(f.Growth), daysText(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
@@ -249,7 +249,7 @@ func times(n int) string {
 	if n == 1 {
 		return "stored once"
 	}
-	return fmt.Sprintf("stored %d times", n)
+	return fmt.Sprintf("each stored %d times", n)
 }
 
 func daysText(days float64) string {

@@ -14,12 +14,14 @@ type runCommand struct {
 	Jobs []string `arg:"" name:"job" help:"The job file, or several."`
 	dated
 	ranged
-	Parallel   int            `default:"1" placeholder:"N" help:"Runs so many of several job files side by side, within --memory (default 1: one after the other)."`
+	Parallel   int            `default:"1" placeholder:"N" help:"Runs up to N job files side by side; they share --memory (default: 1, one after the other)."`
 	Force      bool           `help:"Starts over, even if the output's run is finished."`
 	NoLoad     bool           `help:"Stops before the load."`
-	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (the default), or reload: write and load it again."`
+	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (default), or reload, which writes and loads it again."`
 	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
-	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default 1m)."`
+	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default: 1m)."`
+	busy
+	Check bool `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
 	metricsFlags
 }
 
@@ -35,9 +37,12 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.readAll(dates)
+	all, err := c.readAll(ctx, dates)
 	if err != nil {
 		return nil, err
+	}
+	if c.Check {
+		return c.onlyCheck(ctx, s, all)
 	}
 	if len(all) > 1 || dates != nil {
 		return c.several(ctx, s, all)
@@ -50,18 +55,28 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	return summary, err
 }
 
+// onlyCheck makes the checks of all runs.
+func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Series) (report, error) {
+	o := s.options()
+	o.Force, o.NoLoad = c.Force, c.NoLoad
+	r, err := jobs.Check(ctx, jobs.JobsOf(all), o)
+	s.endBar()
+	writeRunChecks(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
+	return r, err
+}
+
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
-func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)
-			if one[0], err = c.read(path, jobs.ReadOptions{}); err != nil {
+			if one[0], err = c.read(ctx, path, jobs.ReadOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		for _, date := range dates {
-			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +92,7 @@ func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err e
 
 // prepare returns the options of a run. readAll has checked the command line.
 func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
-	o.Force, o.NoLoad = c.Force, c.NoLoad
+	o.Force, o.NoLoad, o.OnBusy = c.Force, c.NoLoad, c.onBusy()
 	if c.OnChange == "reload" {
 		o.OnChange = jobs.Reload
 	}
@@ -139,7 +154,7 @@ const manyDates = 16
 // adviseHistory advises to load many dates in one run, which does less harm.
 func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
-		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, each of which gives every region a file: one run over a glob, with timestamp: column:NAME, gives it one for all; plan %s --from %s --to %s shows it",
+		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, with timestamp: column:NAME, adds only one; see plan %s --from %s --to %s",
 			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
 	}
 }

@@ -101,7 +101,7 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
 	wide, records := "", "rows"
 	if b.TableRows > 0 {
-		wide, records = fmt.Sprintf(", which meet in %s rows", count(b.TableRows)), "records"
+		wide, records = fmt.Sprintf(", in %s rows of the table", count(b.TableRows)), "records"
 	}
 	line(w, "cells", "%s written + %s nulls = %s %s × %d columns%s", count(b.CellsWritten), count(b.Nulls), count(b.Written), records, b.Columns, wide)
 	writeDuplicates(w, s)
@@ -228,7 +228,7 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	}
 	switch {
 	case !s.Load.Requested:
-		line(w, "load", "not asked for")
+		line(w, "load", "off (load: false, or --no-load)")
 	case status == jobs.StatusEmpty || s.Books.Written == 0:
 		line(w, "load", "nothing to load: there are no rows")
 	case status == jobs.StatusNothing:
@@ -290,7 +290,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
 	}
 	if r.Stale != nil {
-		line(w, "stale", "%s cells of this timestamp are not in the source, %s rows among them have nothing there; listed in %s",
+		line(w, "stale", "%s cells with this timestamp are not in the source; of %s rows the source has nothing at all; see %s",
 			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == jobs.StatusDone {
@@ -308,7 +308,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 func writeInspection(w io.Writer, r *jobs.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
 	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, jobs.FormatSize(r.Bytes), r.Compression, r.Encoding, r.Checksum)
-	line(w, "cells", "%s in %s rows; %.1f bytes a cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
+	line(w, "cells", "%s in %s rows; %.1f bytes per cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
 	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
 	for _, t := range r.Types {

@@ -38,7 +38,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 	case LZ4Frames:
 		text = &lz4Frames{in: in}
 	default:
-		err = fmt.Errorf("%s is no codec", c)
+		err = fmt.Errorf("%s is not a codec", c)
 	}
 	return text, release, err
 }

@@ -412,7 +412,7 @@ func TestOpenNeedsTheListedFile(t *testing.T) {
 	if _, err := Open(storage.Local, filepath.Join(t.TempDir(), "none"), 1, Auto); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); err == nil || !strings.Contains(err.Error(), "codec 99 is no codec") {
+	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); err == nil || !strings.Contains(err.Error(), "codec 99 is not a codec") {
 		t.Error(err)
 	}
 	closed := &closing{Reader: bytes.NewReader([]byte("1,2"))}

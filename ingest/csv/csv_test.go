@@ -236,11 +236,11 @@ func TestNoise(t *testing.T) {
 
 func TestHeadings(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"ID,TEXT\n1,2\n", "there is no column note, only ID, TEXT"},
+		{"ID,TEXT\n1,2\n", "no column note, only ID, TEXT"},
 		{"ID,NOTE,note,NOTE\n", ""},
-		{"ID,Note,NOTE\n", "column note is there twice"},
+		{"ID,Note,NOTE\n", "column note occurs twice"},
 		{"ID;NOTE\n", "is ; the field delimiter?"},
-		{"ID\x01NOTE\n", `only "ID\x01NOTE" (input.header: false where that is a record); is \x01 the field delimiter?`},
+		{"ID\x01NOTE\n", `only "ID\x01NOTE" (if that line is a record, set input.header: false); is \x01 the field delimiter?`},
 		{"ID,NOTE\r1,a\r2,b\r", `it holds CR; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`},
 		{"\"ID\",\"NOTE\"\r\"1\",\"a\"\r", "is not written twice; do its lines end with CR alone?"},
 		{"ID,\"NOTE\n", "the quote at byte 3 of the record is not closed"},

@@ -92,11 +92,11 @@ func find(names []string, name string) (int, error) {
 			continue
 		}
 		if slices.ContainsFunc(names[i+1:], same) {
-			return 0, fmt.Errorf("column %s is there twice; give it another name in the query", name)
+			return 0, fmt.Errorf("column %s occurs twice; give one of them another name in the query", name)
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("there is no column %s, only %s (input.header: false where that is a record)", name, listNames(names))
+	return 0, fmt.Errorf("no column %s, only %s (if that line is a record, set input.header: false)", name, listNames(names))
 }
 
 // listNames returns the first names, in quotes if they contain control characters.

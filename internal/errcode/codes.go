@@ -143,6 +143,8 @@ const (
 	TableAltered  Code = "BL-TABLE-ALTERED"
 	Salts         Code = "BL-SALTS"
 	FilesLimit    Code = "BL-FILES-LIMIT"
+	TableTTL      Code = "BL-TABLE-TTL"
+	TableBusy     Code = "BL-TABLE-BUSY"
 
 	// HBase.
 	HBaseDown       Code = "BL-HBASE-DOWN"
@@ -196,17 +198,15 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// Entry is a line of the table of codes.
-type Entry struct {
-	Code Code
-	Kind Kind
-	Line string // the cause, in one sentence
+// entry is a line of the table of codes.
+type entry struct {
+	code Code
+	kind Kind
+	line string // the cause, in one sentence
 }
 
-// All is the table of codes, in the order of docs/errors.md.
-func All() []Entry { return table }
-
-var table = []Entry{
+// table has all codes, in the order of docs/errors.md.
+var table = []entry{
 	// The command line.
 	{Command, Usage, "The command line is wrong: an unknown command or flag, or a value that is not accepted."},
 	{CommandDate, Usage, "--date or a variable is not a date."},
@@ -228,7 +228,7 @@ var table = []Entry{
 	{JobVariable, Usage, "A ${variable} is not defined."},
 	{JobDate, Usage, "The job needs --date."},
 	{JobTimestamp, Usage, "The timestamp of the cells is not one that HBase can use."},
-	{JobDelimiter, Usage, "A delimiter is not written as one."},
+	{JobDelimiter, Usage, "A delimiter is not in a valid notation."},
 	{JobRowkey, Usage, "The row key expression is wrong."},
 	{JobQuery, Usage, "The query does not fit the row key."},
 	{JobFilter, Usage, "The filter is wrong."},
@@ -242,7 +242,7 @@ var table = []Entry{
 	// Kerberos.
 	{KerberosConfig, Refused, "krb5.conf is missing or wrong."},
 	{KerberosKeytab, Refused, "The keytab can't be used."},
-	{KerberosCache, Refused, "There is no ticket cache that can be used."},
+	{KerberosCache, Refused, "There is no usable ticket cache."},
 	{KerberosExpired, Refused, "The ticket has expired."},
 	{KerberosClock, Refused, "The clocks of this machine and of the KDC differ."},
 	{KerberosPassword, Refused, "The keytab's key is not the KDC's."},
@@ -251,15 +251,15 @@ var table = []Entry{
 	{KerberosEncryption, Refused, "There is no common encryption type."},
 	{KerberosNoKDC, Later, "No KDC answers."},
 	{KerberosRefused, Refused, "The server refuses the ticket."},
-	{KerberosNoLogin, Refused, "The cluster wants Kerberos and there is no login."},
+	{KerberosNoLogin, Refused, "The cluster uses Kerberos, and there is no login."},
 	{KerberosUnwanted, Refused, "The job logs in with Kerberos and the cluster has none."},
-	{KerberosName, Refused, "hadoop.security.auth_to_local gives no short name."},
+	{KerberosName, Refused, "hadoop.security.auth_to_local makes no short name of the principal."},
 	{KerberosProtection, Refused, "Server and site files have no protection in common."},
 	{KerberosToken, Refused, "A delegation token is missing or is refused."},
 	// HDFS.
 	{HDFSDown, Later, "HDFS does not answer."},
 	{HDFSSafeMode, Later, "The NameNode is in safe mode."},
-	{HDFSNoDataNode, Later, "No DataNode takes a block."},
+	{HDFSNoDataNode, Later, "No DataNode accepts a block."},
 	{HDFSBlockMissing, Later, "No DataNode has a replica of a block."},
 	{HDFSBlockCorrupt, Differs, "No replica of a block matches its checksums."},
 	{HDFSPermission, Refused, "HDFS denies the user a permission."},
@@ -270,20 +270,20 @@ var table = []Entry{
 	{FileSystem, Refused, "The URI's file system is not supported."},
 	// The input.
 	{InputMissing, NotYet, "The input does not exist."},
-	{InputBraces, Refused, "The input does not exist, and its path has braces, which are no pattern here."},
+	{InputBraces, Refused, "The input does not exist, and its path has braces, which are not a pattern here."},
 	{InputUnfinished, NotYet, "The export is not finished."},
 	{InputEmpty, Refused, "The input has no records and input.empty is fail."},
 	{InputRows, Refused, "The number of records is not what input.expect_rows says."},
-	{InputPlace, Refused, "Input and output are inside each other."},
+	{InputPlace, Refused, "The input is inside the output, or the output inside the input."},
 	{InputFile, Refused, "An input file is a pipe, a device or a broken link."},
 	{InputChanged, Failed, "An input file changed while it was read."},
-	{InputNew, NotYet, "A new file came into the input while it was listed."},
+	{InputNew, NotYet, "A new file appeared in the input while it was listed."},
 	{InputFormat, Refused, "The input is in another format than the job file says."},
 	{InputPacked, Refused, "The file's name and its compression do not agree."},
 	{InputDamaged, Failed, "A compressed input file is damaged or cut short."},
 	{InputMark, Refused, "The file's byte order mark contradicts input.charset."},
 	{InputRecord, Failed, "A record is longer than any record can be."},
-	{CSVHeading, Refused, "The heading of a CSV file does not fit."},
+	{CSVHeading, Refused, "The heading of a CSV file does not match the job."},
 	{CSVExport, Refused, "The export of a CSV file failed half-way."},
 	{CSVLine, Refused, "A line of a CSV file is too long."},
 	{ParquetColumn, Refused, "A Parquet file lacks a column, or has it twice."},
@@ -300,7 +300,7 @@ var table = []Entry{
 	{RejectType, Rejects, "A value is not of its column's type."},
 	{RejectKey, Rejects, "A row key can't be built from a record."},
 	{RejectTimestamp, Rejects, "A record's timestamp is not one that HBase can use."},
-	{RejectFilter, Rejects, "The filter can't judge a record."},
+	{RejectFilter, Rejects, "The filter can't be evaluated for a record."},
 	// Disks.
 	{DiskSpace, Refused, "The disks have too little space for the run."},
 	{Permission, Refused, "The user may not read or write a local file."},
@@ -312,7 +312,7 @@ var table = []Entry{
 	{OutputChanged, Refused, "Files of the output were changed."},
 	{OutputLacks, Refused, "Files of the output are missing."},
 	{OutputNone, Refused, "The folder has no output of bulkload."},
-	{OutputOther, Refused, "The output holds another run: the job has changed."},
+	{OutputOther, Refused, "The output belongs to another run: another date, another job, or this job before it was changed."},
 	{OutputInput, Refused, "The input has changed since the output was written."},
 	{OutputSettings, Refused, "The output was written with other settings."},
 	{OutputUnfinished, Refused, "The run of the output is not finished."},
@@ -320,8 +320,8 @@ var table = []Entry{
 	{Locked, Later, "Another run holds the lock of the output."},
 	{LockLost, Later, "The run lost its lock."},
 	{ManifestChanged, Differs, "The manifest was changed."},
-	{ManifestMalformed, Refused, "The manifest is not one of bulkload."},
-	{ManifestVersion, Refused, "The manifest is of another version of bulkload."},
+	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
+	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
 	{Books, Differs, "The row counts do not reconcile."},
 	{SliceRows, Differs, "Slices of an unfinished run begin at other rows than they would now."},
@@ -339,6 +339,8 @@ var table = []Entry{
 	{TableAltered, Refused, "The table was altered after the files were written."},
 	{Salts, Refused, "The region boundaries do not suit the salts of the row key."},
 	{FilesLimit, Refused, "A region gets more HFiles of a family than HBase loads."},
+	{TableTTL, Refused, "The cells are older than the table's TTL."},
+	{TableBusy, Later, "Another job loads into the table."},
 	// HBase.
 	{HBaseDown, Later, "HBase does not answer."},
 	{HBaseRegion, Later, "Regions are not open, or are moving."},
@@ -354,18 +356,18 @@ var table = []Entry{
 	{LoadPlace, Refused, "The files are not where HBase can load them from."},
 	{LoadNames, Refused, "Two files have the same name and family."},
 	{LoadStaging, Refused, "HBase's staging folder can't be used."},
-	{LoadTracker, Refused, "The table's store file tracker takes files of HBase's own user only."},
+	{LoadTracker, Refused, "The table's store file tracker accepts only files of HBase's own user."},
 	{LoadRefused, Refused, "A region server does not load a file."},
 	{LoadIncomplete, Failed, "The table lacks files after the load."},
 	{LoadLost, Refused, "The table does not serve rows that were loaded."},
-	{LoadUnsure, Refused, "The table was changed, so whether it has the load is not certain."},
+	{LoadUnsure, Refused, "The table was changed, so it is not certain that it still has the load."},
 	{LoadInterrupted, Refused, "An earlier load was interrupted."},
 	{LoadOther, Refused, "The files were loaded into another table, or from another input."},
 	{LoadAgain, Later, "A file came back from an interrupted load."},
 	{LoadMove, Refused, "A region must be opened again on another server."},
 	{LoadChanged, Differs, "A file was changed before the load."},
 	{LedgerDamaged, Differs, "An entry of the ledger of loads was changed."},
-	{LedgerMalformed, Refused, "An entry of the ledger of loads is not one."},
+	{LedgerMalformed, Refused, "An entry of the ledger of loads is malformed."},
 	{LedgerPlace, Refused, "The ledger of loads can't be opened."},
 	// Files and verification.
 	{VerifyDiffers, Differs, "The files or the table differ from the source."},
@@ -377,12 +379,12 @@ var table = []Entry{
 	{Stopped, Interrupted, "The command was stopped; the same command goes on."},
 	{Answer, Failed, "The answer could not be written."},
 	// All other errors.
-	{OtherFailed, Failed, "An error without a code of its own."},
-	{OtherUsage, Usage, "An error without a code of its own."},
-	{OtherRejects, Rejects, "An error without a code of its own."},
-	{OtherInterrupted, Interrupted, "An error without a code of its own."},
-	{OtherRefused, Refused, "An error without a code of its own."},
-	{OtherDiffers, Differs, "An error without a code of its own."},
-	{OtherNotYet, NotYet, "An error without a code of its own."},
-	{OtherLater, Later, "An error without a code of its own."},
+	{OtherFailed, Failed, "An error without a specific code."},
+	{OtherUsage, Usage, "An error without a specific code."},
+	{OtherRejects, Rejects, "An error without a specific code."},
+	{OtherInterrupted, Interrupted, "An error without a specific code."},
+	{OtherRefused, Refused, "An error without a specific code."},
+	{OtherDiffers, Differs, "An error without a specific code."},
+	{OtherNotYet, NotYet, "An error without a specific code."},
+	{OtherLater, Later, "An error without a specific code."},
 }

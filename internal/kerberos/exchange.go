@@ -192,7 +192,7 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 		cred.start = part.AuthTime
 	}
 	if early := cred.start.Sub(c.now()); early > c.conf.skew {
-		return cred, errcode.KerberosClock.Errorf("the ticket begins in %v: the clock of this machine is that much behind the KDC's", early.Round(time.Second))
+		return cred, errcode.KerberosClock.Errorf("the ticket begins in %v: the clock of this machine is behind the KDC's by at least as much", early.Round(time.Second))
 	}
 	return cred, nil
 }

@@ -40,7 +40,7 @@ func (h *hdfsFS) Delegates() bool { return h.names.kerberos }
 
 func (h *hdfsFS) DelegationToken(ctx context.Context, renewer string) (Token, error) {
 	if !h.names.kerberos {
-		return Token{}, fmt.Errorf("get a delegation token of %s: without Kerberos HDFS gives none", h.uri)
+		return Token{}, fmt.Errorf("get a delegation token of %s: without Kerberos, HDFS issues none", h.uri)
 	}
 	if h.names.login == nil {
 		return h.names.tokens[0], nil
@@ -67,7 +67,7 @@ func parseTokenAnswer(b []byte) (Token, error) {
 		return err
 	})
 	if err == nil && (len(t.Identifier) == 0 || len(t.Password) == 0) {
-		err = errors.New("the NameNode gives none")
+		err = errors.New("the NameNode issued none")
 	}
 	return t, err
 }

@@ -129,7 +129,7 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 		return loginWay{}, errcode.SiteProperty.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
 	}
 	return loginWay{sasl.GSSAPI(ticket, s.rpc), o, fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
-		"it is another service, its keytab has no such key or an older one (kvno), or its clock is wrong; its log says which"}, nil
+		"possible causes, of which its log names one: it is another service, its keytab lacks the key or has an older one (kvno), or its clock is wrong"}, nil
 }
 
 // nameNodeService returns the NameNode's principal from the site files. It must be the one that the NameNode claims

@@ -149,7 +149,7 @@ func parseEncryptionKey(b []byte) (*encryptionKey, error) {
 		})
 	})
 	if err == nil && !found {
-		err = errcode.SecurityUnsupported.New("the NameNode gives no data encryption key, though its defaults say that connections are encrypted; " +
+		err = errcode.SecurityUnsupported.New("the NameNode issues no data encryption key, though its defaults say that connections are encrypted; " +
 			"dfs.block.access.token.enable must be true")
 	}
 	return k, err

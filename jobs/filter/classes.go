@@ -44,7 +44,7 @@ func (p *parser) list(left side) (node, error) {
 			return nil, err
 		}
 		if value.column >= 0 {
-			return nil, p.Fail(value.start, "in (…) takes values, and %s is a column", value.value)
+			return nil, p.Fail(value.start, "in (…) needs values, but %s is a column", value.value)
 		}
 		c, err := p.compare(left, value)
 		if err != nil {

@@ -204,7 +204,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		"name = true":                        "character 8: name is of type text, and true is true or false",
 		"name in ()":                         `character 10: found ")" where a column or a value is expected`,
 		"name in ('a' 'b')":                  `character 14: found "b" where , is expected`,
-		"name in ('a', n)":                   "character 15: in (…) takes values, and n is a column",
+		"name in ('a', n)":                   "character 15: in (…) needs values, but n is a column",
 		"any in (1, 'a')":                    "character 12: the values in (…) are not of one type",
 		"name like 3":                        `character 11: found "3" where a text in quotes is expected`,
 		`name like 'a\\b'`:                   "character 11: a backslash in a pattern must be followed by %, _ or another backslash",

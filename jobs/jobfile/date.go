@@ -42,7 +42,7 @@ func ParseText(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no logical date", text)
+	return time.Time{}, fmt.Errorf("%q is not a logical date", text)
 }
 
 // Dates reads what people write for a logical date.
@@ -126,7 +126,7 @@ func onClock(wall time.Time, zone *time.Location) (time.Time, error) {
 
 func wholeHour(t time.Time, text string) (LogicalDate, error) {
 	if t.Minute() != 0 {
-		return LogicalDate{}, errcode.CommandDate.Errorf("%s begins at %s in %v, which is no whole hour there; name hours in UTC", text, t.Format("15:04"), t.Location())
+		return LogicalDate{}, errcode.CommandDate.Errorf("%s begins at %s in %v, which is not a full hour there; give hours in UTC", text, t.Format("15:04"), t.Location())
 	}
 	return LogicalDate{Time: t, Hour: true}, checkEpoch(t, text)
 }

@@ -59,7 +59,7 @@ func TestLogicalDates(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, d, err)
 		}
 	}
-	if _, err := (Dates{Zone: zone(t, "Asia/Kolkata")}).Parse("2026-11-20T05Z"); err == nil || !strings.Contains(err.Error(), "no whole hour") {
+	if _, err := (Dates{Zone: zone(t, "Asia/Kolkata")}).Parse("2026-11-20T05Z"); err == nil || !strings.Contains(err.Error(), "not a full hour") {
 		t.Error(err)
 	}
 }

@@ -103,7 +103,7 @@ func (d *document) readIncluded(name item, by *including) (*yaml.Node, error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", path)
+		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err != nil {
 		d.fail(name.node, "include: %v", err)

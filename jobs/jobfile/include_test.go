@@ -95,7 +95,7 @@ func TestIncludeMistakes(t *testing.T) {
 		{"no name", "shared/more.yaml", "include: ''\n", "shared/more.yaml:1: include: is empty"},
 		{"a mapping", "shared/more.yaml", "include: {a: b}\n", "shared/more.yaml:1: include is a mapping; it must be a text"},
 		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n", "shared/more.yaml:2: include is given twice"},
-		{"folder", "shared/all.yaml", "include: .\n", "is no file"},
+		{"folder", "shared/all.yaml", "include: .\n", "is not a file"},
 		{"split", "shared/form.yaml", "regions: {from: splits,\n splits: ['2',\n '1']}\n", "shared/form.yaml:3: regions.splits: split"},
 	} {
 		files := maps.Clone(includedFiles)

@@ -137,7 +137,7 @@ func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" 
 func readConstant(j *Job, rule *section, name, family string) {
 	rule.known(constantKeys...)
 	if name == "" {
-		rule.fail("constant", "has no name, which is the cell's qualifier unless to gives one")
+		rule.fail("constant", "has no name; give it one, which is the cell's qualifier unless to gives another")
 	}
 	c := Constant{Column: Column{Name: name, Family: family, Qualifier: name}}
 	c.readPlace(rule, family)
@@ -171,7 +171,7 @@ func checkCells(j *Job, s *section) {
 		}
 		seen[place] = c.Name
 		if c.Family == "" && !s.has("family") {
-			s.doc.failCode(errcode.JobMissing, s.node, "family is missing, and columns_map gives column %s none", c.Name)
+			s.doc.failCode(errcode.JobMissing, s.node, "family is missing, and columns_map names none for column %s", c.Name)
 			return
 		}
 	}

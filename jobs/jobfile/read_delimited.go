@@ -109,7 +109,7 @@ func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
 	for _, pair := range [][2]string{{"null_string", "null_non_string"}, {"null_non_string", "null_string"}} {
 		switch {
 		case s.has("null"):
-			s.fail(pair[0], "is given beside null, which stands for both; use null, or null_string and null_non_string")
+			s.fail(pair[0], "can't be combined with null, which sets both; use null, or null_string and null_non_string")
 			return
 		case !s.has(pair[1]):
 			s.fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if they are the same", pair[1])

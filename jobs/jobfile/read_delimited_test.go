@@ -84,7 +84,7 @@ func TestReadDelimitedRefuses(t *testing.T) {
 		"an empty list of nulls":          {`  null: []`, "input.null: is an empty list"},
 		"null_string alone":               {`  null_string: '\N'`, "input.null_string: is given without null_non_string, for which Sqoop writes the text null"},
 		"null_non_string alone":           {`  null_non_string: '\N'`, "input.null_non_string: is given without null_string"},
-		"null beside null_string":         {`  {null: a, null_string: b}`, "input.null_string: is given beside null"},
+		"null beside null_string":         {`  {null: a, null_string: b}`, "input.null_string: can't be combined with null"},
 		"Sqoop's argument for one of two": {`  {null_string: '\\N', null_non_string: null}`, `null_string: \\N has two backslashes`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
-			own.failCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each a directory of its own", j.Output, other.Output)
+			own.failCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each its own directory", j.Output, other.Output)
 			return
 		}
 	}

@@ -10,10 +10,10 @@ import (
 // TestKeysAreCheckedAtReading: what a key can make nothing of is reported with the line and the position in the expression.
 func TestKeysAreCheckedAtReading(t *testing.T) {
 	for _, c := range []struct{ rule, rowkey, query, want string }{
-		{"note: {type: text}", "mod(note, 7) + id", "", "job.yaml:11: rowkey: row key \"mod(note, 7) + id\": character 5: mod takes whole numbers, and column note is declared text; salt(x, n) takes text"},
-		{"note: {type: timestamp, zone: Asia/Shanghai}", "id + desc(note)", "", "character 11: desc takes whole numbers, and column note is declared timestamp; millis(x) and seconds(x)"},
-		{"note: {type: timestamp, format: millis}", "id + desc(note, 9999999999)", "", "character 11: desc takes a value from 9999999999, and note is greater: it has 13 digits; use seconds(x)"},
-		{"note: {type: bytes}", "reverse(note, 9) + id", "", "character 9: reverse takes text, and column note is declared bytes"},
+		{"note: {type: text}", "mod(note, 7) + id", "", "job.yaml:11: rowkey: row key \"mod(note, 7) + id\": character 5: mod needs whole numbers, but column note is declared text; salt(x, n) accepts text"},
+		{"note: {type: timestamp, zone: Asia/Shanghai}", "id + desc(note)", "", "character 11: desc needs whole numbers, but column note is declared timestamp; millis(x) and seconds(x)"},
+		{"note: {type: timestamp, format: millis}", "id + desc(note, 9999999999)", "", "character 11: desc subtracts the value from 9999999999, but note is greater: it has 13 digits; use seconds(x)"},
+		{"note: {type: bytes}", "reverse(note, 9) + id", "", "character 9: reverse needs text, but column note is declared bytes"},
 		{"note: {type: text}", "random_salt(4) + id", "note", "job.yaml:12: query: the query columns do not determine random_salt(4)"},
 		{"note: {type: text}", "salt(id, 200) + salt(note, 200) + check_id", "check_id", "more than 10000 scans"},
 		{"note: {type: timestamp, zone: Asia/Shanghai}", "check_id + desc(millis(note)) + id", "check_id", ""},

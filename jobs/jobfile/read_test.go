@@ -169,7 +169,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"unknown column in the map":    {map[int]string{17: "columns_map: {nota: {skip: true}}"}, ":17: columns_map: input.columns has no column nota; did you mean note?"},
 		"two columns in one cell":      {map[int]string{17: "columns_map: {note: {to: id}}"}, ":17: columns_map: columns id and note both become the cell f:id"},
 		"no cell at all":               {map[int]string{17: "columns_map: {id: {skip: true}, check_id: {skip: true}, note: {skip: true}}"}, ":17: columns_map: skips every column"},
-		"no family":                    {map[int]string{2: "-"}, ":1: family is missing, and columns_map gives column id none"},
+		"no family":                    {map[int]string{2: "-"}, ":1: family is missing, and columns_map names none for column id"},
 		"family that is a path":        {map[int]string{2: "family: a/b"}, ":2: family: family \"a/b\" can't be a folder"},
 		"table's name":                 {map[int]string{1: "table: a b"}, `:1: table: "a b" is not a table's name`},
 		"delimiters that hide":         {map[int]string{7: `  field_delimiter: '\x10'`}, ":5: input: "},

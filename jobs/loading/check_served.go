@@ -59,11 +59,11 @@ func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
 func adviceFor(s load.Serving) string {
 	switch s {
 	case load.Deleted:
-		return "Rows were deleted in the table. The marker hides whatever is loaded with these timestamps until a major compaction removes both; after that --force loads the rows again"
+		return "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major compaction removes it; after that, --force loads the rows again"
 	case load.Expired:
 		return "The family's TTL hides them; only a longer TTL makes them readable"
 	}
-	return "Most likely the table was truncated, created again or restored after they were loaded, or their rows were deleted, or written again with the same timestamps by another load, which --force would undo; --force writes and loads them again"
+	return "Most likely the table was truncated, created again or restored after the load, or the rows were deleted. --force writes and loads them again. If another load has written them with the same timestamps, --force would undo that"
 }
 
 // refuseServedBefore refuses, for a table that may be another one by now, to rely on cells that were there before the
@@ -73,6 +73,6 @@ func refuseServedBefore(table string, files []load.HFile) error {
 	if known < 0 {
 		return nil
 	}
-	return errcode.LoadUnsure.Errorf("table %s was changed after the load (created again, restored, disabled or split), and it already had cells like the first and last ones of %s before that load, so they do not show whether the table still has the load: compare it with bulkload verify --live, or write and load again with --force",
+	return errcode.LoadUnsure.Errorf("table %s was changed after the load (created again, restored, disabled or split), and it already had cells like the first and last ones of %s before that load, so it is not certain that the table still has this load: compare it with bulkload verify --live, or write and load again with --force",
 		table, files[known].URI)
 }

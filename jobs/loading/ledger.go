@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"bulkload/internal/digest"
@@ -35,8 +36,10 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
 	}
 	l, err := ledger.Open(fsys, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
 		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+	}
+	if err != nil {
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -117,7 +120,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
-		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Program: hash, Version: program.ThisBuild().Version, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
@@ -145,7 +148,7 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
 			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
 	case !same && w.Out.Options.OnChange == options.Reload:
-		w.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: it is read again (--on-change reload)",
+		w.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
 		return false, nil
 	case !same:
@@ -166,7 +169,7 @@ func (w *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	if err := w.probeServed(ctx, e.Table, e.Identity, files); err != nil {
 		return err
 	}
-	w.Out.Options.Infof("the ledger %s says that this was loaded on %s; the table serves it", w.Ledger.URI(), e.Time.Format(time.RFC3339))
+	w.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it", e.Time.Format(time.RFC3339), w.Ledger.URI())
 	w.Out.Manifest.State, w.Out.Manifest.Digest, w.Out.Manifest.Table, w.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &w.Out.Manifest.Books)
 }

@@ -288,6 +288,9 @@ func (w *Loader) saveLoaded() error {
 // beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
 func (w *Loader) beforeRequest() error {
 	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
+	if err := w.turn.Fresh(); err != nil {
+		return err
+	}
 	return w.Out.CheckLock()
 }
 

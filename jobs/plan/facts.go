@@ -13,7 +13,8 @@ import (
 // facts are what the checks need besides the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
+	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), Unzoned: c.unzoned(),
+		FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
 		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
 		read := max(c.report.RowsRead, 1)
@@ -80,6 +81,18 @@ func (c *candidate) reversed() []stats.KeyWidths {
 		}
 		for _, column := range p.Reversed {
 			found = append(found, c.stats.counts.widths[column])
+		}
+	}
+	return found
+}
+
+// unzoned are the columns with dates that the key reads as UTC because no zone is given. In a column whose values all have an
+// offset, none is missing.
+func (c *candidate) unzoned() []string {
+	var found []string
+	for i, n := range c.stats.counts.unzoned {
+		if n > 0 {
+			found = append(found, c.job.Columns[i].Name)
 		}
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ type tableCounts struct {
 	order    stats.Order
 	widths   []stats.KeyWidths // an input column each
 	beyond   []int64           // records whose key was refused for a number above desc's base: by column, and all others
+	unzoned  []int64           // values without an offset that the key reads as UTC because no zone is given, by column
 	oldest   int64
 	newest   int64
 	keyTime  time.Duration // of one record in timing.SampleEvery
@@ -66,7 +68,8 @@ type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
 	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
-		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1), oldest: math.MaxInt64}
+		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1),
+		unzoned: make([]int64, len(c.job.Columns)), oldest: math.MaxInt64}
 	for i := range counts.widths {
 		counts.widths[i] = stats.KeyWidths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
 	}
@@ -101,6 +104,9 @@ func (t *tableCounts) add(o *tableCounts) {
 	}
 	for i, n := range o.beyond {
 		t.beyond[i] += n
+	}
+	for i, n := range o.unzoned {
+		t.unzoned[i] += n
 	}
 	t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
 	t.keyTime += o.keyTime
@@ -160,6 +166,7 @@ type tableWorker struct {
 	timedEvery int64 // records
 
 	columns []int  // of the key
+	unzoned []int  // columns of the key that it reads as UTC unless a value has an offset
 	query   []int  // columns
 	present []byte // the values of the query columns of the last records
 	next    []byte
@@ -177,7 +184,7 @@ type queryWorker struct {
 
 func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
 	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
-		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), query: columnsOf(c.job, c.job.Query),
+		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), unzoned: unzonedColumns(c.job), query: columnsOf(c.job, c.job.Query),
 		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -198,6 +205,20 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 		}
 	}
 	return out
+}
+
+// unzonedColumns are the columns that the row key reads as UTC because no zone is given: neither in the key nor in columns_map,
+// where zone: UTC says that they are in UTC.
+func unzonedColumns(j *jobfile.Job) []int {
+	var columns []int
+	for _, p := range j.RowKey.Parts() {
+		for _, i := range p.Unzoned {
+			if j.Columns[i].Type.Zone == "" && !slices.Contains(columns, i) {
+				columns = append(columns, i)
+			}
+		}
+	}
+	return columns
 }
 
 func (t *tableWorker) beginPiece(place int) { t.place, t.fresh = place, true }
@@ -267,6 +288,11 @@ func (t *tableWorker) commit(r *ingest.Record) {
 	for _, i := range t.columns {
 		w := &t.counts.widths[i]
 		w.Shortest, w.Longest = min(w.Shortest, r.Fields[i].Len()), max(w.Longest, r.Fields[i].Len())
+	}
+	for _, i := range t.unzoned {
+		if clock, problem := values.ParseClock(r.Fields[i].Bytes()); problem == "" && !clock.Zoned {
+			t.counts.unzoned[i]++
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 func (s *Site) announce(l *kerberos.Login) {
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
-		text += fmt.Sprintf(", which lasts until %s (%v): what takes longer needs a keytab", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
+		text += fmt.Sprintf(", which expires at %s (in %v): use a keytab if the run takes longer", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
 	}
 	s.log.Infof("%s", text)
 	s.warnOf("the ticket cache", l.File())

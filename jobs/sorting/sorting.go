@@ -103,7 +103,7 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 			continue
 		}
 		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
-			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
+			Uncompressed: uncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
 			po.Persistent = s.Checkpoints.PersistentRuns(i)
 		}

@@ -37,7 +37,7 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	}
 	for _, out := range j.Feeds() {
 		if out.Moments != "" {
-			return report, errcode.Command.Errorf("%s: table %s has each row's own timestamp, so cells of this date can't be told from others", j.Path, out.Table)
+			return report, errcode.Command.Errorf("%s: table %s has each row's own timestamp, so cells of this date can't be distinguished from others", j.Path, out.Table)
 		}
 	}
 	list, err := newStaleList(file)
@@ -68,7 +68,7 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 func (v *verifyRun) sayCost(ctx context.Context, o options.Options) {
 	status, unknown := v.cluster.Status(ctx)
 	for _, out := range v.outputs {
-		size := "of a size that is not known"
+		size := "of unknown size"
 		table, err := site.LookUp(ctx, v.cluster, out.job.Table)
 		if err == nil && unknown == nil {
 			var bytes int64
@@ -77,7 +77,7 @@ func (v *verifyRun) sayCost(ctx context.Context, o options.Options) {
 			}
 			size = "of " + bytesize.Format(bytes)
 		}
-		o.Infof("reading the cells with timestamp %d from the %s of table %s, %s: HBase skips the files that have none, and reads the others",
+		o.Infof("reading the cells with timestamp %d from the %s of table %s, %s: HBase skips files without such cells and reads all others",
 			out.job.Timestamp, jobfile.Plural(out.target.Regions.Len(), "region"), out.job.Table, size)
 	}
 }

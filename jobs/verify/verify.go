@@ -185,7 +185,7 @@ const sortShare = 0.5
 // run sorts the source once and joins it with the cells of every output.
 func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
-	splits, err := source.Splits(&v.job.Input, v.source)
+	splits, err := source.Splits(ctx, &v.job.Input, v.source)
 	if err != nil {
 		return err
 	}

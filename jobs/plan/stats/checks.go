@@ -37,6 +37,7 @@ type Facts struct {
 	Order          Order
 	Reversed       []KeyWidths   // of the columns that the key reverses without a fixed width
 	Beyond         []OutOfRange  // columns that exceed the base of desc
+	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
 	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
@@ -79,6 +80,7 @@ var checks = []check{
 	{"key-order", checkOrder},
 	{"key-reverse", checkReversed},
 	{"key-complement", checkComplement},
+	{"key-zone", checkZone},
 	{"key-cycle", checkCycle},
 	{"key-long", checkLong},
 	{"key-short", checkShort},
@@ -102,15 +104,6 @@ var checks = []check{
 	{"files-blocking", checkBlocking},
 	{"history-dates", checkDates},
 	{"history-timestamp", checkFolders},
-}
-
-// Codes lists the codes of all checks of this package.
-func Codes() []string {
-	var codes []string
-	for _, c := range checks {
-		codes = append(codes, c.code)
-	}
-	return codes
 }
 
 // Check runs all checks, and returns their findings, problems first.
@@ -148,7 +141,7 @@ func checkRejects(r *Report, f *Facts) []Finding {
 	if f.RejectsStop != "" {
 		severity, stops = Problem, fmt.Sprintf("; a run stops: input.max_rejects is %s", f.RejectsStop)
 	}
-	return one(severity, "correct the export, or allow them with input.max_rejects", "%s of the records that were read can't be used: %s%s",
+	return one(severity, "correct the export, or allow rejects with input.max_rejects", "%s of the records that were read can't be used: %s%s",
 		Count(r.Rejected), strings.Join(reasons, "; "), stops)
 }
 
@@ -158,11 +151,11 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 		if p.Share == 1 || r.Sample {
 			return nil
 		}
-		return one(Note, "nothing, or give the plan more --memory to compare more of them",
-			"none was found twice among %s %s, one in %.0f of all; if 100 came twice, the odds of having missed them all are %.1g",
+		return one(Note, "none needed; more --memory compares more of them",
+			"no duplicate among %s %s, which are one in %.0f of all; if there were 100 duplicates, the chance of missing them all would be %.1g",
 			Count(p.Keys), r.Unique(), 1/p.Share, p.Missed(100))
 	}
-	severity, what := Warning, "all the same: one of each is written"
+	severity, what := Warning, "with equal values: one of each is written"
 	if p.Differing > 0 {
 		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
 	}
@@ -173,37 +166,37 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if p.Share < 1 {
 		among = fmt.Sprintf(", one in %.0f of all,", 1/p.Share)
 	}
-	remedy := "add a column that makes rows unique to the end of the key, or say duplicates: error"
+	remedy := "add a column to the end of the key that makes rows unique, or set duplicates: error"
 	if r.Wide {
-		remedy = "add a column that makes records unique to the end of wide.qualifier, or say duplicates: error"
+		remedy = "add a column to the end of wide.qualifier that makes records unique, or set duplicates: error"
 	}
-	come := "come"
+	occur := "occur"
 	if p.Repeated == 1 {
-		come = "comes"
+		occur = "occurs"
 	}
-	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys), r.Unique(), among, come, what)
+	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys), r.Unique(), among, occur, what)
 }
 
 func checkInTable(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Checked == 0 || r.Live.Present == 0 {
 		return nil
 	}
-	return one(Problem, "make the key unique over time, or make sure that overwriting is meant",
-		"%s of %s row keys tried are in the table already: the load would add new versions of rows that should only be inserted",
+	return one(Problem, "make the key unique over time, or make sure that overwriting is intended",
+		"%s of %s row keys tried are already in the table: the load would add new versions of rows that should only be inserted",
 		Count(r.Live.Present), Count(r.Live.Checked))
 }
 
 func checkPrefix(r *Report, _ *Facts) []Finding {
 	var found []Finding
 	if r.Query == nil {
-		found = one(Note, "name the columns that a reader has in query: [COLUMN, …]", "the job names no query columns, so nothing can be said of reading")
+		found = one(Note, "list the columns that readers know in query: [COLUMN, …]", "the job names no query columns, so reads can't be judged")
 	} else if r.Query.Full {
-		found = one(Problem, "begin the key with what the query columns determine", "%s: every query reads the whole table", r.Query.Error)
+		found = one(Problem, "begin the key with something that the query columns determine", "%s: every query reads the whole table", r.Query.Error)
 	}
 	for _, q := range r.Queries {
 		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // reported already
-			found = append(found, one(Problem, "another key, or an index table for this query",
-				"the query by %s, %s a day, determines no beginning of the key: it reads the whole table", strings.Join(q.Columns, ", "), Count(q.PerDay))...)
+			found = append(found, one(Problem, "use another key, or an index table for this query",
+				"the query by %s (%s) does not determine the beginning of the key, so it reads the whole table", strings.Join(q.Columns, ", "), TimesADay(q.PerDay))...)
 		}
 	}
 	return found
@@ -218,7 +211,7 @@ func checkRows(r *Report, _ *Facts) []Finding {
 	if r.Query.InSample {
 		counted = "in the sample"
 	}
-	return one(Warning, "add a column to the query that narrows it, or let the reader page through the rows: nothing is cut",
+	return one(Warning, "add a column to the query that narrows it, or let the reader page through the rows: get returns all of them",
 		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)), Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
 }
 
@@ -253,15 +246,15 @@ func checkOrder(_ *Report, f *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "put a salt or a hash in front, or reverse the digits: salt(x, n), md5(x, 4), reverse(x, width)",
-		"the beginning of the key %s from record to record (%.0f%% of %s changes): rows that come later all fall into one region", way, 100*part(of, all), Count(all))
+		"the beginning of the key %s from record to record (%.0f%% of %s changes): all new rows go to one region", way, 100*part(of, all), Count(all))
 }
 
 func checkReversed(_ *Report, f *Facts) []Finding {
 	var found []Finding
 	for _, w := range f.Reversed {
 		if w.Vary() {
-			found = append(found, one(Warning, fmt.Sprintf("pad it first: reverse(%s, %d)", w.Column, w.Longest),
-				"reverse(%s) of values of %d to %d bytes: keys of different widths mix, and the end of one value runs into the next part", w.Column, w.Shortest, w.Longest)...)
+			found = append(found, one(Warning, fmt.Sprintf("pad it: reverse(%s, %d)", w.Column, w.Longest),
+				"reverse(%s) of values of %d to %d bytes: values of different widths mix with the next part of the key", w.Column, w.Shortest, w.Longest)...)
 		}
 	}
 	return found
@@ -270,9 +263,18 @@ func checkReversed(_ *Report, f *Facts) []Finding {
 func checkComplement(_ *Report, f *Facts) []Finding {
 	var found []Finding
 	for _, b := range f.Beyond {
-		found = append(found, one(Problem, "take a larger base: desc(x) counts down from Long.MAX_VALUE",
-			"%s has %s values that are negative or beyond the base of desc: their complement would sort wrongly, so the records are rejected",
+		found = append(found, one(Problem, "use a larger base; desc(x) without one counts down from Long.MAX_VALUE",
+			"%s has %s values that are negative or greater than the base of desc: the difference would sort wrongly, so the records are rejected",
 			b.Column, Count(b.Rows))...)
+	}
+	return found
+}
+
+func checkZone(_ *Report, f *Facts) []Finding {
+	var found []Finding
+	for _, column := range f.Unzoned {
+		found = append(found, one(Note, fmt.Sprintf("give the zone in which the dates were written: millis(%s, 'Asia/Shanghai'), or 'UTC' if that is right", column),
+			"%s has dates without an offset and no time zone is given, so millis and seconds read them as UTC", column)...)
 	}
 	return found
 }
@@ -284,15 +286,15 @@ func checkCycle(r *Report, f *Facts) []Finding {
 	days := func(d time.Duration) string { return fmt.Sprintf("%.4g days", d.Hours()/24) }
 	const remedy = "put the year into the key, or set a TTL so that TTL plus two major compactions is less than the cycle"
 	if r.Live == nil || len(r.Live.Families) == 0 {
-		return one(Note, remedy, "the key begins with a part of the calendar that repeats itself after %s: the old rows must be gone by then, and the table's TTL is not known here", days(f.Cycle))
+		return one(Note, remedy, "the key begins with a part of the date that repeats after %s: the old rows must be gone by then, and the table's TTL is not known here", days(f.Cycle))
 	}
 	for _, family := range r.Live.Families {
 		if family.TTL == 0 {
-			return one(Warning, remedy, "the key begins with a part of the calendar that repeats itself after %s, and family %s keeps cells for ever: each cycle lands on the rows of the one before", days(f.Cycle), family.Name)
+			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s, and family %s keeps cells for ever: each cycle overwrites the rows of the previous one, or mixes with them", days(f.Cycle), family.Name)
 		}
 		need := time.Duration(family.TTL)*time.Second + 2*f.MajorPeriod
 		if f.Cycle < need {
-			return one(Warning, remedy, "the key begins with a part of the calendar that repeats itself after %s; cells of family %s are gone from the disk only after TTL plus two major compactions, %s",
+			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s; cells of family %s are removed from disk only after TTL plus two major compactions, %s",
 				days(f.Cycle), family.Name, days(need))
 		}
 	}
@@ -310,7 +312,7 @@ func checkLong(r *Report, _ *Facts) []Finding {
 	if r.KeyBytes.Longest <= longKey {
 		return nil
 	}
-	return one(Warning, "hash the long parts: md5(x) is 32 bytes, md5_bytes(x) 16", "row keys have up to %d bytes; each cell repeats its key, now %.0f%% of the bytes: stay below %d",
+	return one(Warning, "hash the long parts: md5(x) is 32 bytes, md5_bytes(x) 16", "row keys have up to %d bytes; each cell repeats its key, which is %.0f%% of the bytes; keep keys below %d bytes",
 		r.KeyBytes.Longest, 100*r.Shares.Keys(), longKey)
 }
 
@@ -318,7 +320,7 @@ func checkShort(r *Report, _ *Facts) []Finding {
 	if r.Rows == 0 || r.KeyBytes.Shortest >= shortKey {
 		return nil
 	}
-	return one(Warning, "add a column that makes rows unique, or pad", "row keys have only %d bytes: below %d it is hard to keep them apart and spread", r.KeyBytes.Shortest, shortKey)
+	return one(Warning, "add a column that makes rows unique, or pad the key", "row keys have only %d bytes: keys below %d bytes are hard to keep unique and spread", r.KeyBytes.Shortest, shortKey)
 }
 
 func checkWidth(r *Report, _ *Facts) []Finding {
@@ -327,16 +329,16 @@ func checkWidth(r *Report, _ *Facts) []Finding {
 	}
 	if r.Rows > 0 && r.KeyBytes.Shortest == r.KeyBytes.Longest {
 		return one(Note, "declare the columns' width in columns_map, so that another width is rejected",
-			"all row keys have %d bytes, but the expression does not make sure of it", r.KeyBytes.Longest)
+			"all row keys have %d bytes, but the expression does not guarantee it", r.KeyBytes.Longest)
 	}
-	return one(Warning, "pad(x, width), or a separator where a part ends", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
+	return one(Warning, "use pad(x, width), or a separator at the end of a part", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
 }
 
 func checkSixteen(r *Report, _ *Facts) []Finding {
 	if r.KeyBytes.Longest <= goodKey || r.KeyBytes.Longest > longKey {
 		return nil
 	}
-	return one(Note, "shorter parts if they are enough: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, above %d; row, family and qualifier are %.0f%% of the bytes before encoding",
+	return one(Note, "use shorter parts, if they suffice: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, more than %d; row, family and qualifier are %.0f%% of the bytes before encoding",
 		r.KeyBytes.Longest, goodKey, 100*r.Shares.Names())
 }
 
@@ -354,7 +356,7 @@ func checkExpired(r *Report, f *Facts) []Finding {
 	for _, family := range r.Live.Families {
 		ttl := time.Duration(family.TTL) * time.Second
 		if family.TTL > 0 && family.TTL < int64(math.MaxInt64/time.Second) && f.Now.Sub(time.UnixMilli(f.Oldest)) > ttl {
-			return one(Problem, "load with a younger timestamp, or raise the TTL first", "cells from %s are older than now − TTL of family %s (%v): they are invisible as soon as they are loaded, and deleted by the next compaction",
+			return one(Problem, "load with a newer timestamp, or raise the TTL first", "cells from %s are older than now − TTL of family %s (%v): they are invisible as soon as they are loaded, and deleted by the next compaction",
 				moment(f.Oldest), family.Name, ttl)
 		}
 	}
@@ -365,7 +367,7 @@ func checkFuture(_ *Report, f *Facts) []Finding {
 	if f.Newest <= f.Now.UnixMilli() {
 		return nil
 	}
-	return one(Warning, "a timestamp of now or before", "cells have timestamps in the future, up to %s: a Put or Delete before then will not be seen", moment(f.Newest))
+	return one(Warning, "use a timestamp that is not in the future", "cells have timestamps in the future, up to %s: a Put or Delete before then will not be seen", moment(f.Newest))
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
@@ -381,7 +383,7 @@ func checkFamilyName(r *Report, _ *Facts) []Finding {
 	var found []Finding
 	for _, name := range r.Families {
 		if len(name) > 1 {
-			found = append(found, one(Note, "a name of one letter; a table that is in use keeps its name", "family %s: every cell has its name, %d bytes instead of 1", name, len(name))...)
+			found = append(found, one(Note, "use a name of one letter; in a table that exists, a family can't be renamed", "family %s: every cell has its name, %d bytes instead of 1", name, len(name))...)
 		}
 	}
 	return found
@@ -395,7 +397,7 @@ func checkFamilyCount(r *Report, _ *Facts) []Finding {
 	if len(r.Families) <= fewFamilies {
 		return nil
 	}
-	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in each region, and a load locks a region for all of them; more than %d hurt", len(r.Families), fewFamilies)
+	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in each region, and a load locks a region for all of them; avoid more than %d", len(r.Families), fewFamilies)
 }
 
 func checkVersions(r *Report, _ *Facts) []Finding {
@@ -406,7 +408,7 @@ func checkVersions(r *Report, _ *Facts) []Finding {
 	for _, family := range r.Live.Families {
 		if family.Versions > 1 {
 			found = append(found, one(Note, fmt.Sprintf("alter '…', {NAME => '%s', VERSIONS => 1}", family.Name),
-				"family %s keeps %d versions: an insert-only load needs one, and a row that is loaded twice with different timestamps would stay twice", family.Name, family.Versions)...)
+				"family %s keeps %d versions: an insert-only load needs one, and if a row is loaded twice with different timestamps, both versions stay", family.Name, family.Versions)...)
 		}
 	}
 	return found
@@ -416,7 +418,7 @@ func checkLargeRegion(r *Report, f *Facts) []Finding {
 	if f.MaxRegion == 0 || r.Forecast.LargestRegion < f.MaxRegion {
 		return nil
 	}
-	return one(Warning, "more regions: see the suggested splits", "with this load the largest region has %s, beyond hbase.hregion.max.filesize, %s: it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
+	return one(Warning, "use more regions; see the suggested splits", "with this load the largest region has %s, more than hbase.hregion.max.filesize (%s): it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
 }
 
 func checkRegionFiles(r *Report, f *Facts) []Finding {
@@ -432,7 +434,7 @@ func checkRegionFiles(r *Report, f *Facts) []Finding {
 	if over == 0 || f.MaxFiles == 0 {
 		return nil
 	}
-	return one(Problem, "a larger hfile.max_size, more regions, or a higher limit in the site files",
+	return one(Problem, "raise hfile.max_size, add regions, or raise the limit in the site files",
 		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
 		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
 }
@@ -441,9 +443,9 @@ func checkRegionCount(r *Report, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
 	case have < least:
-		return one(Warning, plural(r.Suggestion.Regions, "region")+": see the suggested splits", "%s for %s of HFiles: more than 2 GB each", plural(have, "region"), decimalSize(r.HFiles.Bytes))
+		return one(Warning, "use "+plural(r.Suggestion.Regions, "region")+"; see the suggested splits", "%s for %s of HFiles: more than 2 GB each", plural(have, "region"), decimalSize(r.HFiles.Bytes))
 	case have > most && r.Rows > 0:
-		return one(Note, plural(r.Suggestion.Regions, "region")+", unless the table is to grow", "%s for %s of source: less than 1 GB each; %d would do", plural(have, "region"), decimalSize(r.InputBytes), r.Suggestion.Regions)
+		return one(Note, "use "+plural(r.Suggestion.Regions, "region")+", unless the table will grow", "%s for %s of source: less than 1 GB each; %d would suffice", plural(have, "region"), decimalSize(r.InputBytes), r.Suggestion.Regions)
 	}
 	return nil
 }
@@ -475,7 +477,7 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 	} else {
 		get += " no row"
 	}
-	return one(Warning, "splits that the keys use: see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
+	return one(Warning, "use splits that fit the keys; see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
 }
 
 // maxSkew is the largest-to-mean region size ratio above which plan warns.
@@ -485,7 +487,7 @@ func checkSkew(r *Report, _ *Facts) []Finding {
 	if r.Skew <= maxSkew || r.Rows < 1000 {
 		return nil
 	}
-	return one(Warning, "the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean: one server does the work of %.1f", r.Skew, r.Skew)
+	return one(Warning, "use the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean, so one server does the work of %.1f", r.Skew, r.Skew)
 }
 
 func checkTableUnknown(r *Report, _ *Facts) []Finding {
@@ -493,21 +495,21 @@ func checkTableUnknown(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Note, "none needed for the splits; plan again later to see the sizes",
-		"how many servers there are and what the table's regions hold is not known: %s", r.Live.Unknown)
+		"the number of servers and the sizes of the table's regions are unknown: %s", r.Live.Unknown)
 }
 
 func checkTableEmpty(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Empty == 0 || r.Live.Empty == len(r.Live.Regions) {
 		return nil
 	}
-	return one(Note, "merge them: merge_region in HBase's shell", "%d of the table's %d regions are empty", r.Live.Empty, len(r.Live.Regions))
+	return one(Note, "merge them with merge_region in the HBase shell", "%d of the table's %d regions are empty", r.Live.Empty, len(r.Live.Regions))
 }
 
 func checkTableSkew(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Skew <= maxSkew {
 		return nil
 	}
-	return one(Warning, "split the large ones, or a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)
+	return one(Warning, "split the large ones, or use a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)
 }
 
 // checkDates is about a history: each run gives every region a file, and a table can't serve well with many.
@@ -516,8 +518,8 @@ func checkDates(r *Report, f *Facts) []Finding {
 	if blocking := r.Forecast.BlockingFiles; f.Dates < 2 || files+r.Forecast.FilesNow < blocking {
 		return nil
 	}
-	return one(Warning, "one run for all of them: input.path is a glob over the dates, such as export/2026-*, and timestamp: column:NAME gives each row its own time; or a major compaction every few dates",
-		"%d runs give a region %d files of a family, on top of %d: its flushes wait at %d (hbase.hstore.blockingStoreFiles), and each read looks into all of them",
+	return one(Warning, "use one run for all of them: input.path is a glob over the dates, such as export/2026-*, and timestamp: column:NAME gives each row its own time; or run a major compaction every few dates",
+		"%d runs give a region %d files of a family, in addition to %d: flushes wait when there are %d (hbase.hstore.blockingStoreFiles), and each read looks into all files",
 		f.Dates, files, r.Forecast.FilesNow, r.Forecast.BlockingFiles)
 }
 
@@ -525,7 +527,7 @@ func checkFolders(_ *Report, f *Facts) []Finding {
 	if f.Folders < 2 {
 		return nil
 	}
-	return one(Note, "timestamp: column:NAME, where the folders are those of several dates", "the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
+	return one(Note, "use timestamp: column:NAME if the folders are of several dates", "the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
 }
 
 func checkBlocking(r *Report, _ *Facts) []Finding {
@@ -534,7 +536,7 @@ func checkBlocking(r *Report, _ *Facts) []Finding {
 	if f.Nights < 0 || f.Nights >= fewNights {
 		return nil
 	}
-	return one(Warning, "larger hfile.slice_size (fewer files), a compaction after the load, or a larger hbase.hstore.blockingStoreFiles",
-		"%s a load and region, on top of %d: after %s without a compaction a region has the %d files at which its flushes wait (hbase.hstore.blockingStoreFiles)",
+	return one(Warning, "raise hfile.slice_size (fewer files), run a compaction after the load, or raise hbase.hstore.blockingStoreFiles",
+		"%s per load and region, in addition to %d: after %s without a compaction, a region has %d files and its flushes wait (hbase.hstore.blockingStoreFiles)",
 		plural(f.FilesALoad, "file"), f.FilesNow, plural(f.Nights, "load"), f.BlockingFiles)
 }

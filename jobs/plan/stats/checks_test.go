@@ -48,7 +48,7 @@ func TestChecks(t *testing.T) {
 		"a few dates":   {func(_ *Report, f *Facts) { f.Dates = 15 }, "", "", ""},
 		"many dates": {func(_ *Report, f *Facts) {
 			f.Dates = 16
-		}, "history-dates", Warning, "16 runs give a region 16 files of a family, on top of 0: its flushes wait at 16"},
+		}, "history-dates", Warning, "16 runs give a region 16 files of a family, in addition to 0: flushes wait when there are 16"},
 		"one folder":      {func(_ *Report, f *Facts) { f.Folders = 1 }, "", "", ""},
 		"several folders": {func(_ *Report, f *Facts) { f.Folders = 3 }, "history-timestamp", Note, "the glob finds 3 folders"},
 		"rejects": {func(r *Report, _ *Facts) {
@@ -68,15 +68,15 @@ func TestChecks(t *testing.T) {
 				r.Regions[i].Rows = 0
 			}
 		}, "region-empty", Warning, "6 of 6 regions get no row: 0 [0, 1), 1 [1, 2), 2 [2, 3), 3 [3, 4), 4 [4, 5) … and 1 more"},
-		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 of 100,000 row keys come more than once, all the same"},
+		"same rows twice": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Rows = 3, 4 }, "key-repeated", Warning, "3 of 100,000 row keys occur more than once, with equal values"},
 		"other rows of a key": {func(r *Report, _ *Facts) { r.Repeats.Repeated, r.Repeats.Differing = 3, 2 },
 			"key-repeated", Problem, "2 of them with different values"},
-		"some of the keys compared":  {func(r *Report, _ *Facts) { r.Repeats.Share = 1.0 / 16 }, "key-repeated", Note, "one in 16 of all; if 100 came twice, the odds of having missed them all are 0.002"},
+		"some of the keys compared":  {func(r *Report, _ *Facts) { r.Repeats.Share = 1.0 / 16 }, "key-repeated", Note, "which are one in 16 of all; if there were 100 duplicates, the chance of missing them all would be 0.002"},
 		"keys in the table":          {func(r *Report, _ *Facts) { r.Live.Checked, r.Live.Present = 2000, 5 }, "key-in-table", Problem, "5 of 2,000"},
 		"keys not in the table":      {func(r *Report, _ *Facts) { r.Live.Checked = 2000 }, "", "", ""},
 		"no query":                   {func(r *Report, _ *Facts) { r.Query = nil }, "query-prefix", Note, "names no query columns"},
 		"no prefix":                  {func(r *Report, _ *Facts) { r.Query.Full, r.Query.Error = true, "it begins with ts" }, "query-prefix", Problem, "it begins with ts"},
-		"no prefix for a listed one": {func(r *Report, _ *Facts) { r.Queries[0].Full = true }, "query-prefix", Problem, "the query by id, 1,000 a day"},
+		"no prefix for a listed one": {func(r *Report, _ *Facts) { r.Queries[0].Full = true }, "query-prefix", Problem, "the query by id (1,000 times a day)"},
 		"50 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max = 50 }, "", "", ""},
 		"51 rows":                    {func(r *Report, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = 51, 200 }, "query-rows", Warning, "1% of the query keys (200 of 20,000 counted) have more than 50 rows, at most 51"},
 		"rising":                     {func(_ *Report, f *Facts) { f.Order = Order{990, 10} }, "key-order", Warning, "rises"},
@@ -85,20 +85,21 @@ func TestChecks(t *testing.T) {
 		"widths reversed":            {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 8, 11}} }, "key-reverse", Warning, "8 to 11 bytes"},
 		"one width reversed":         {func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"phone", 11, 11}} }, "", "", ""},
 		"beyond the base":            {func(_ *Report, f *Facts) { f.Beyond = []OutOfRange{{"ts", 4}} }, "key-complement", Problem, "ts has 4 values"},
+		"no zone":                    {func(_ *Report, f *Facts) { f.Unzoned = []string{"paid_at"} }, "key-zone", Note, "paid_at has dates without an offset"},
 		"a year without a TTL":       {func(_ *Report, f *Facts) { f.Cycle = 365 * day }, "key-cycle", Warning, "keeps cells for ever"},
 		"a year, half a year to live": {func(r *Report, f *Facts) {
 			f.Cycle, r.Live.Families[0].TTL = 365*day, 180*86400
 		}, "", "", ""},
 		"a year, nearly a year to live": {func(r *Report, f *Facts) {
 			f.Cycle, r.Live.Families[0].TTL = 365*day, 352*86400
-		}, "key-cycle", Warning, "after 365 days; cells of family f are gone from the disk only after TTL plus two major compactions, 366 days"},
+		}, "key-cycle", Warning, "after 365 days; cells of family f are removed from disk only after TTL plus two major compactions, 366 days"},
 		"a year, the table unknown": {func(r *Report, f *Facts) { f.Cycle, r.Live = 365*day, nil }, "key-cycle", Note, "TTL is not known"},
 		"101 bytes": {func(r *Report, _ *Facts) {
 			r.KeyBytes = KeyBytes{104, 104, 104, 104, 104}
 		}, "key-long", Warning, "up to 104 bytes"},
 		"9 bytes":             {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{8, 8, 8, 8, 8} }, "key-short", Warning, "only 8 bytes"},
 		"of two widths":       {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{10, -1, 12, 16, 14} }, "key-width", Warning, "12 to 16 bytes"},
-		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not make sure of it"},
+		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not guarantee it"},
 		"24 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{24, 24, 24, 24, 24} }, "key-16", Note, "65% of the bytes"},
 		"15 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{15, 15, 15, 15, 15} }, "key-8", Note, "not a multiple of 8"},
 		"expired": {func(r *Report, f *Facts) {
@@ -130,7 +131,7 @@ func TestChecks(t *testing.T) {
 		"skew of the table":  {func(r *Report, _ *Facts) { r.Live.Skew = 3 }, "table-skew", Warning, "3.0 times"},
 		"files": {func(r *Report, _ *Facts) {
 			r.Forecast.Nights, r.Forecast.FilesALoad = 4, 4
-		}, "files-blocking", Warning, "after 4 loads without a compaction a region has the 16 files"},
+		}, "files-blocking", Warning, "after 4 loads without a compaction, a region has 16 files and its flushes wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := madeReport(), madeFacts()

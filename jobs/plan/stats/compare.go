@@ -41,7 +41,7 @@ func Compare(a, b *Report) []Compared {
 	add("HFile bytes", float64(a.HFiles.Bytes), float64(b.HFiles.Bytes), size)
 	add("skew with suggested regions", a.Suggestion.Skew, b.Suggestion.Skew, decimal)
 	if a.Query != nil && b.Query != nil {
-		add("scans a query", scans(a.Query), scans(b.Query), func(n float64) string {
+		add("scans per query", scans(a.Query), scans(b.Query), func(n float64) string {
 			if math.IsInf(n, 1) {
 				return "the whole table"
 			}
@@ -49,13 +49,13 @@ func Compare(a, b *Report) []Compared {
 		})
 	}
 	if len(a.Queries) > 0 && len(b.Queries) > 0 {
-		add("scans a day", a.Daily.Scans, b.Daily.Scans, number)
+		add("scans per day", a.Daily.Scans, b.Daily.Scans, number)
 		where := ""
 		if a.Sample || b.Sample {
 			where = ", in the sample"
 		}
-		add("rows read a day"+where, a.Daily.Rows, b.Daily.Rows, number)
-		add("bytes read a day"+where, a.Daily.Bytes, b.Daily.Bytes, size)
+		add("rows read per day"+where, a.Daily.Rows, b.Daily.Rows, number)
+		add("bytes read per day"+where, a.Daily.Bytes, b.Daily.Bytes, size)
 	}
 	add(a.Unique()+" that repeat", float64(a.Repeats.Repeated), float64(b.Repeats.Repeated), number)
 	for _, s := range []Severity{Problem, Warning, Note} {

@@ -353,7 +353,7 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 				key, rest := s.Row(i)
 				n, _ := strconv.ParseUint(string(key), 10, 64)
 				groups[n/3]++
-				if len(rest) > 0 || s.All() && s.Weight(i) != weights[string(key)] || s.Weight(i) > weights[string(key)] {
+				if len(rest) > 0 || s.whole() && s.Weight(i) != weights[string(key)] || s.Weight(i) > weights[string(key)] {
 					t.Fatalf("row %s weighs %d, it came %d times", key, s.Weight(i), weights[string(key)])
 				}
 				fmt.Fprintf(&text, "%s ", key)
@@ -367,8 +367,8 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 					t.Fatalf("group %d has %d of its %d rows", g, n, want)
 				}
 			}
-			if len(s.data) > budget || s.All() != (len(s.rows) == len(weights)) {
-				t.Errorf("%d bytes with a budget of %d; all of them: %v", len(s.data), budget, s.All())
+			if len(s.data) > budget || s.whole() != (len(s.rows) == len(weights)) {
+				t.Errorf("%d bytes with a budget of %d; all of them: %v", len(s.data), budget, s.whole())
 			}
 			if first == "" {
 				first = text.String()
@@ -524,7 +524,7 @@ func TestSuggestProperties(t *testing.T) {
 				t.Fatalf("salt %s begins no region: %q", salt, got.Splits)
 			}
 		}
-		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, decimalSize(w.Source)+" of source at 2 GB a region") {
+		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, decimalSize(w.Source)+" of source at 2 GB per region") {
 			t.Fatalf("%+v", got)
 		}
 		if got.Skew < 0 || s.Len() > 0 && got.Skew < 1-1e-9 {
@@ -652,7 +652,7 @@ func TestCompareIsFair(t *testing.T) {
 	a, b := madeReport(), madeReport()
 	b.Query, b.Queries, b.Wide = nil, nil, true
 	for _, line := range Compare(a, b) {
-		if line.What == "scans a query" || line.What == "scans a day" || line.Better != 0 {
+		if line.What == "scans per query" || line.What == "scans per day" || line.Better != 0 {
 			t.Errorf("%+v", line)
 		}
 	}

@@ -64,14 +64,14 @@ func facts(r *Report) []fact {
 	f := &r.Forecast
 	run := fact{"a run", "≈ " + Duration(f.Seconds), "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"}
 	if f.Unsure {
-		run.Value, run.More = "not known", "too little was read to tell"
+		run.Value, run.More = "not known", "too little was read"
 	}
 	all = append(all, run)
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
-		all = append(all, fact{"first split", "in " + plural(int(f.DaysToSplit), "day"), Size(f.Growth) + " a day"})
+		all = append(all, fact{"first split", "in " + plural(int(f.DaysToSplit), "day"), Size(f.Growth) + " per day"})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
-		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d, uncompacted", f.BlockingFiles)})
+		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
 	}
 	return all
 }
@@ -121,7 +121,7 @@ func regionChart(r *Report) *Chart {
 			values[i].class = "hot"
 		}
 	}
-	c := columns("HFile bytes a region", fmt.Sprintf("The largest region over the mean: %.2f.", r.Skew), values, func(n float64) string { return decimalSize(int64(n)) })
+	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, func(n float64) string { return decimalSize(int64(n)) })
 	c.across(mean, "mean")
 	return c
 }

@@ -10,8 +10,8 @@ import (
 // A region should hold 1 to 2 GB of data: with less, a server has many regions for little data; with more, splits,
 // compactions and moves take long.
 const (
-	LeastRegion = 1_000_000_000
-	MostRegion  = 2_000_000_000
+	leastRegion = 1_000_000_000
+	mostRegion  = 2_000_000_000
 )
 
 // RegionRange is how many regions the rule gives for a number of bytes.
@@ -21,10 +21,10 @@ type RegionRange struct {
 	Most  int   `json:"most"`  // of 1 GB each
 }
 
-// RegionsFor applies the rule.
-func RegionsFor(size int64) RegionRange {
-	least := max(int((size+MostRegion-1)/MostRegion), 1)
-	return RegionRange{size, least, max(int(size/LeastRegion), least)}
+// regionsFor applies the rule.
+func regionsFor(size int64) RegionRange {
+	least := max(int((size+mostRegion-1)/mostRegion), 1)
+	return RegionRange{size, least, max(int(size/leastRegion), least)}
 }
 
 // Proposal is how many regions a table should have, and their boundaries.
@@ -44,7 +44,7 @@ type Proposal struct {
 type RegionInput struct {
 	Source, HFiles int64 // bytes
 	Compressed     bool  // Source is about what the input's text has, by the usual growth of compressed files
-	Servers        int   // RegionServers; 0: not known
+	Servers        int   // region servers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
 	// FromKey returns the splits that the expression alone suggests for so many regions; an error if it suggests none.
@@ -53,23 +53,23 @@ type RegionInput struct {
 
 // ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh their bytes.
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
-	s := Proposal{BySource: RegionsFor(w.Source), ByHFiles: RegionsFor(w.HFiles), Splits: []string{}}
+	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
-	text := "source"
+	source := decimalSize(w.Source) + " of source"
 	if w.Compressed {
-		text = "source, about, when decompressed,"
+		source = "about " + source + " when decompressed,"
 	}
-	reasons := []string{fmt.Sprintf("%s of %s at 2 GB a region", decimalSize(w.Source), text)}
+	reasons := []string{source + " at 2 GB per region"}
 	raise := func(to int, why string) {
 		if to > s.Regions {
 			s.Regions, reasons = to, append(reasons, why)
 		}
 	}
-	raise(w.Servers, fmt.Sprintf("as many as RegionServers, %d", w.Servers))
+	raise(w.Servers, fmt.Sprintf("one for each of the %d region servers", w.Servers))
 	if w.MaxFileSize > 0 {
-		raise(int(w.HFiles/w.MaxFileSize)+1, fmt.Sprintf("each below hbase.hregion.max.filesize, %s", Size(w.MaxFileSize)))
+		raise(int(w.HFiles/w.MaxFileSize)+1, fmt.Sprintf("each below hbase.hregion.max.filesize (%s)", Size(w.MaxFileSize)))
 	}
-	raise(len(w.Salts), fmt.Sprintf("one a salt, %d", len(w.Salts)))
+	raise(len(w.Salts), fmt.Sprintf("one for each of the %d salts", len(w.Salts)))
 	s.Reason = strings.Join(reasons, "; ")
 	s.Keys, s.From = choose(keys, s.Regions, w)
 	s.Regions = len(s.Keys) + 1

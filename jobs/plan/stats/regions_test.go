@@ -20,7 +20,7 @@ func TestRule(t *testing.T) {
 	}{
 		{0, 1, 1}, {1, 1, 1}, {999_999_999, 1, 1}, {2e9, 1, 2}, {2e9 + 1, 2, 2}, {11e9, 6, 11}, {11 << 30, 6, 11}, {100e9, 50, 100}, {1e12, 500, 1000},
 	} {
-		if r := RegionsFor(c.size); r.Least != c.least || r.Most != c.most {
+		if r := regionsFor(c.size); r.Least != c.least || r.Most != c.most {
 			t.Errorf("%s give %d to %d regions, want %d to %d", Size(c.size), r.Least, r.Most, c.least, c.most)
 		}
 	}
@@ -55,11 +55,11 @@ func TestSuggest(t *testing.T) {
 		reason  string
 		from    string
 	}{
-		"by the rule":      {RegionInput{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB a region", "sample"},
+		"by the rule":      {RegionInput{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB per region", "sample"},
 		"100 GB":           {RegionInput{Source: 100e9, HFiles: 40e9}, 50, "100.0 GB of source", "sample"},
-		"by the servers":   {RegionInput{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "as many as RegionServers, 7", "sample"},
-		"by max.filesize":  {RegionInput{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize, 953.7 MiB", "sample"},
-		"by the salts":     {RegionInput{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one a salt, 10", "salt"},
+		"by the servers":   {RegionInput{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "one for each of the 7 region servers", "sample"},
+		"by max.filesize":  {RegionInput{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize (953.7 MiB)", "sample"},
+		"by the salts":     {RegionInput{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one for each of the 10 salts", "salt"},
 		"salts cut again":  {RegionInput{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "100.0 GB of source", "salt and sample"},
 		"nothing at all":   {RegionInput{}, 1, "0 B of source", "sample"},
 		"by the key alone": {RegionInput{Source: 20e9, FromKey: func(n int) ([][]byte, error) { return salts(n)[1:], nil }}, 10, "20.0 GB", "key"},
@@ -140,7 +140,7 @@ func TestForecast(t *testing.T) {
 // TestSuggestOfCompressed: the rule counts text, and says so.
 func TestSuggestOfCompressed(t *testing.T) {
 	s := ProposeRegions(RegionInput{Source: 11e9, Compressed: true, FromKey: noSplits}, NewSample(1), text)
-	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "11.0 GB of source, about, when decompressed,") {
+	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "about 11.0 GB of source when decompressed, at 2 GB per region") {
 		t.Errorf("%+v", s)
 	}
 }

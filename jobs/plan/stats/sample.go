@@ -110,9 +110,6 @@ func (s *Sample) groups() int {
 // Len is how many rows are kept.
 func (s *Sample) Len() int { return len(s.rows) }
 
-// All reports whether everything that was offered is kept.
-func (s *Sample) All() bool { return s.level.Load() == 0 && s.thin.Load() == 0 }
-
 // Sort orders the rows by their keys, and rows of one key by what is after it. It is called when all have been added.
 func (s *Sample) Sort() {
 	slices.SortFunc(s.rows, func(a, b sampleRow) int {

@@ -36,6 +36,14 @@ func Count(n int64) string {
 	return text
 }
 
+// TimesADay writes how often something happens: once a day, 1,000 times a day.
+func TimesADay(n int64) string {
+	if n == 1 {
+		return "once a day"
+	}
+	return Count(n) + " times a day"
+}
+
 // Duration writes seconds for people: 0.4 s, 12 s, 3 min 20 s, 2 h 9 min.
 func Duration(seconds float64) string {
 	if seconds < 9.95 {
