@@ -197,6 +197,12 @@ func (r *Reader) LastRow() []byte {
 	return c.Row
 }
 
+// Settings returns the settings that the file was written with, as far as a file records them: the numbers are
+// unknown.
+func (r *Reader) Settings() Settings {
+	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
+}
+
 // MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows.
 func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	key := row

@@ -16,6 +16,7 @@ import (
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/testwords"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -287,6 +288,9 @@ func TestLiveRefusals(t *testing.T) {
 		_, err := Run(context.Background(), j, l.options())
 		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
+		}
+		if words := testwords.Doubled(fmt.Sprint(err)); words != "" {
+			t.Errorf("%s: the error says %q twice: %v", what, words, err)
 		}
 	}
 	refused("a salt that begins no region", "does not suit the region boundaries", func(*jobfile.Job) {})

@@ -795,7 +795,7 @@ func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
 				break
 			}
 			if offset <= at {
-				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, behind %d", n, split.File.Path, offset, at), in.Close())
+				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, not after %d", n, split.File.Path, offset, at), in.Close())
 			}
 			at = offset
 		}

@@ -261,7 +261,7 @@ func TestPlanComparesJobs(t *testing.T) {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
 	if q := r.Compared.Queries[0]; !near(q.Read, 10) || q.Daily.Scans != 5000 {
-		t.Errorf("behind a random salt: %+v", q)
+		t.Errorf("after a random salt: %+v", q)
 	}
 	if !slices.Contains(found(r.Compared), "key-random-salt") {
 		t.Errorf("checks %v", found(r.Compared))

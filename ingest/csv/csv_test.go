@@ -252,6 +252,10 @@ func TestHeadings(t *testing.T) {
 			t.Errorf("%q: %v, want %q", c.content, err, c.want)
 		}
 	}
+	// A byte in quotes is no sign of a delimiter.
+	if _, err := read(t, form("ID", "note"), "\"ID,A;B\"\n"); err == nil || strings.Contains(err.Error(), "the field delimiter?") {
+		t.Errorf("a heading in quotes: %v", err)
+	}
 }
 
 // TestHint: where a heading is missing, only the first record can tell that the delimiter is another one.

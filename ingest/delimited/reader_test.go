@@ -230,7 +230,7 @@ func TestRecordTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Next()
-	if err == nil || !strings.Contains(err.Error(), `/memory: the record at byte 4 is longer than`) || !strings.Contains(err.Error(), `\n: is that it?`) {
+	if err == nil || !strings.Contains(err.Error(), `/memory: the record at byte 4 is longer than`) || !strings.Contains(err.Error(), `\n occurs `) {
 		t.Errorf("got %v", err)
 	}
 	if _, again := r.Next(); again != err {
@@ -242,13 +242,13 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"drift", strings.Repeat("a\x01b\x01c\x10", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
 		{"a long drift", strings.Repeat("a\x01b\x01c\x10", 5000), "every one of the first 1000 records has 3 columns, the job file names 2"},
-		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times ,: is that it?`},
-		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times |: is that it?`},
+		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but , occurs once in the first one: is that the delimiter?`},
+		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
 		{"no field delimiter", strings.Repeat("ab\x10", 5), `none of the first 5 records has the field delimiter \x01`},
 		{"no text", strings.Repeat("a\x00\x00\x07\x10", 20), "40 of the first 100 bytes are zero: is the file text?"},
 		{"only the first", "a\x10b\x01c\x10", ""},
-		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but 9 times \n: is that it?`},
-		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but 262144 times \n: is that it?`},
+		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but \n occurs 9 times: is that the delimiter?`},
+		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but \n occurs 262144 times: is that the delimiter?`},
 	} {
 		m := testfs.Memory{Content: []byte(c.content)}
 		r, err := sqoop("a", "b").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
@@ -262,6 +262,31 @@ func TestHints(t *testing.T) {
 		}
 		if _, err = r.Next(); errors.As(err, &bad) && bad.Hint != "" {
 			t.Errorf("%s: said twice", c.name)
+		}
+	}
+}
+
+// TestHintsWithEscapes: what is escaped or enclosed is no sign of a delimiter.
+func TestHintsWithEscapes(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"another field delimiter", strings.Repeat("a|b\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"an escaped one before", strings.Repeat(`a\,b|c`+"\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"only escaped ones", strings.Repeat(`a\,b\|c`+"\n", 5), `none of the first 5 records has the field delimiter \x01`},
+		{"only enclosed ones", strings.Repeat(`"a,b|c"`+"\n", 5), `none of the first 5 records has the field delimiter \x01`},
+		{"escaped record delimiters", strings.Repeat("a|b\\\nc\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"drift", strings.Repeat("a\x01b\\\n\x01c\n", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
+	} {
+		form := sqoop("a", "b")
+		form.RecordDelimiter, form.Escape, form.Enclosure = []byte("\n"), '\\', '"'
+		m := testfs.Memory{Content: []byte(c.content)}
+		r, err := form.Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Next()
+		var bad *ingest.BadRecord
+		if !errors.As(err, &bad) || bad.Hint != c.want {
+			t.Errorf("%s: %v, hint %q; want %q", c.name, err, bad.Hint, c.want)
 		}
 	}
 }

@@ -257,7 +257,7 @@ func FuzzScanner(f *testing.F) {
 			return
 		}
 		if !d.needsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
-			return // delimiters that overlap are told apart in another order
+			return // delimiters that overlap are recognized in another order
 		}
 		if !d.needsScanner() {
 			comparePlain(t, d, content)
@@ -278,7 +278,7 @@ func FuzzScanner(f *testing.F) {
 		rejoined := 0
 		for _, rec := range read(t, d, string(content)) {
 			if int(rec.offset) < rejoined || !bytes.HasPrefix(content[rec.offset:], []byte(rec.raw)) {
-				t.Fatalf("record %+v behind byte %d", rec, rejoined)
+				t.Fatalf("record %+v after byte %d", rec, rejoined)
 			}
 			rejoined = int(rec.offset) + len(rec.raw)
 		}

@@ -260,7 +260,7 @@ func (w *Loader) probeServed(ctx context.Context, name, identity string, files [
 	}
 	findings, err := w.Cluster.ProbeTable(ctx, table, asked)
 	if err == nil {
-		err = w.refuseUnreadable(name, findings)
+		err = w.refuseUnreadable(name, findings, lostHow(table, identity))
 	}
 	if err == nil && !same {
 		err = refuseServedBefore(name, files)

@@ -85,7 +85,7 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil {
 		return w.describeFailure(ctx, err)
 	}
-	return w.refuseUnreadable(table.Name, findings)
+	return w.refuseUnreadable(table.Name, findings, lostUnchanged)
 }
 
 // maxCuts bounds how often regions may split during a load.
@@ -195,7 +195,7 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 	}
 	probes.Add(int64(len(files)))
 	// The state stays Loading on disk. The next command probes again, whatever a person did to the table meanwhile.
-	if err := w.refuseUnreadable(name, findings); err != nil {
+	if err := w.refuseUnreadable(name, findings, lostSomehow); err != nil {
 		return err
 	}
 	// The ledger first, as before the load: if the process is killed between the two, the next one finds the manifest

@@ -124,8 +124,7 @@ func TestFrequentAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestGroups holds the distribution against exact counts: all of it while there are few keys, then of a part that stands
-// for all.
+// TestGroups compares the distribution with exact counts: of all keys while there are few, then of a part that represents all.
 func TestGroups(t *testing.T) {
 	keys, exact := zipf(300_000)
 	for _, most := range []int{1 << 20, 4000} {
