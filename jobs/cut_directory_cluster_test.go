@@ -202,9 +202,13 @@ func (l *live) wantLiveSettings(t *testing.T, dir string, originals map[string][
 			t.Error(err)
 			continue
 		}
-		want := hfilewriter.Settings{Encoding: hfilewriter.EncodeFastDiff, Compression: hfilewriter.CompressSnappy, Bloom: hfilewriter.BloomRowCol}
-		if got := r.Settings(); got != want || !strings.HasPrefix(r.Info().Text("BULKLOAD_SOURCE_TASK"), "attempt_") {
-			t.Errorf("%s has %+v, and was written by %s", name, got, r.Info().Text("BULKLOAD_SOURCE_TASK"))
+		got, err := r.Layout(nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got.Encoding != "FAST_DIFF" || got.Compression != "SNAPPY" || got.Bloom == nil || got.Bloom.Kind != "ROWCOL" || !strings.HasPrefix(r.Info().Text("BULKLOAD_SOURCE_TASK"), "attempt_") {
+			t.Errorf("%s has %s, %s and %+v, and was written by %s", name, got.Encoding, got.Compression, got.Bloom, r.Info().Text("BULKLOAD_SOURCE_TASK"))
 		}
 	}
 	if parts < 5 {

@@ -119,7 +119,7 @@ func TestReplacedFile(t *testing.T) {
 	if names := m.CutNames(); !slices.Equal(names, []string{"f/part0", "f/part1", "f/gone"}) {
 		t.Errorf("not in the manifest otherwise: %v", names)
 	}
-	m.ReplaceFile(cut)
+	m.ReplaceFiles([]Cut{cut})
 	text, err := m.Marshal()
 	if err != nil || bytes.Contains(text, []byte(`{"path":"`+cut.Of)) || !bytes.Contains(text, []byte(`{"path":"f/part1"`)) {
 		t.Errorf("%v in\n%s", err, text)

@@ -209,7 +209,7 @@ func TestInterruptedCuts(t *testing.T) {
 		m.Add(whole)
 		want := []string{filepath.Base(cut.Of)}
 		if done {
-			m.ReplaceFile(cut)
+			m.ReplaceFiles([]manifest.Cut{cut})
 			want = []string{"part0", "part1"}
 		}
 		if err := (&Dir{FS: storage.Local, Path: dir, Manifest: m, Replaced: m}).checkContent(); err != nil {
