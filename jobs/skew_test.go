@@ -375,7 +375,9 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 		j.HFile.MaxSize, j.Load = size, true
 		warned, sorted := false, false
 		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
-		o.Say = func(text string) { warned = warned || !sorted && strings.Contains(text, "judging by its first records") }
+		o.Say = func(text string) {
+			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
+		}
 		o.Failpoint = func(p failpoint.Point) { sorted = sorted || p == failpoint.Sorted }
 		_, err := Run(t.Context(), j, o)
 		if warned != foretold || !sorted || (failure.KindOf(err) == failure.Refused) != foretold {
