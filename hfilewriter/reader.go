@@ -61,7 +61,7 @@ const tailLen = 128 << 10
 // loadTrailer reads the trailer, and returns the bytes before it that were read along.
 func (r *Reader) loadTrailer() (tail []byte, err error) {
 	if r.size < trailerLen {
-		return nil, fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
+		return nil, fmt.Errorf("%w: it has %d bytes, fewer than an HFile's trailer", ErrCorrupt, r.size)
 	}
 	tail = make([]byte, min(r.size, tailLen))
 	if err := readAt(r.in, tail, r.size-int64(len(tail))); err != nil {
@@ -195,6 +195,12 @@ func (r *Reader) FirstRow() []byte {
 func (r *Reader) LastRow() []byte {
 	c, _ := parseKey(r.info[infoLastKey])
 	return c.Row
+}
+
+// Settings returns the settings that the file was written with, as far as a file records them: the numbers are
+// unknown.
+func (r *Reader) Settings() Settings {
+	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
 // MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows.

@@ -56,13 +56,18 @@ func TestCrashLiveChild(t *testing.T) {
 // crash runs a night's job in a process that is killed when it reaches a point the n-th time.
 func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
 	t.Helper()
+	if killed, output := l.child(date, at, times); !killed {
+		t.Fatalf("the child was not killed when %q was reached %d times:\n%s", at, times, output)
+	}
+}
+
+// child runs a night's job in a process that is killed when it reaches a point the n-th time. killed is false if it ended before.
+func (l *live) child(date string, at failpoint.Point, times int) (killed bool, output []byte) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLiveChild$")
 	cmd.Env = append(os.Environ(), crashEnvironment+"_LIVE="+l.dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_DATE="+date,
 		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
 	output, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the child was not killed when %q was reached %d times (%v):\n%s", at, times, err, output)
-	}
+	return err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, output
 }
 
 // wantStoreFiles counts the files that were loaded into the table, halves of regions that have split since left aside.

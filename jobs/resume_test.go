@@ -35,7 +35,7 @@ func TestPayloadDamageIsADamagedSort(t *testing.T) {
 	}
 }
 
-// TestKeyReplacesTheShardBuffer: a record's key does not come behind what the buffer holds.
+// TestKeyReplacesTheShardBuffer: a record's key is not appended to the buffer's content.
 func TestKeyReplacesTheShardBuffer(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide

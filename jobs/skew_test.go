@@ -300,7 +300,7 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		alone.Load, alone.Output = false, filepath.Join(dir, "alone-"+c.limit)
 		o.Say = func(text string) { said += text }
 		if s := mustRun(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
-			t.Errorf("a job that does not load: %v, told %q", s.Books, said)
+			t.Errorf("a job that does not load: %v, reported %q", s.Books, said)
 		}
 		o.Properties[load.MaxFilesProperty] = "1000"
 		if s := mustRun(t, j, o); s.Books.Written != 4000 {

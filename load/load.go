@@ -81,6 +81,7 @@ func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 	options.DialTimeout, options.Log = limits.dial, who.Log
 	c.servers = newServers(keeper, options)
 	c.reader = newReader(c.servers, limits)
+	c.reader.throttle(who.Rate)
 	return c, nil
 }
 

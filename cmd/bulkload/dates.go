@@ -101,9 +101,9 @@ func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
 	case r.From == nil && r.To == nil:
 		return nil, nil
 	case r.From == nil || r.To == nil:
-		return nil, usage(errors.New("--from and --to go together: they are the first and the last date"))
+		return nil, usage(errors.New("give both --from and --to: they are the first and the last date"))
 	case d.Date != nil:
-		return nil, usage(errors.New("--date is one date, --from and --to are several: give the one or the others"))
+		return nil, usage(errors.New("--date is one date, --from and --to are a range of dates: give either --date, or --from and --to"))
 	}
 	dates, err := d.dates()
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s.measured = newMeasured(c.metricsFlags, c.Jobs)
+	s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 	case c.Wait < 0:
 		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
 	case c.Wait == 0 && c.WaitSettle != nil:
-		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+		return wait, usage(errors.New("--wait-settle needs --wait, such as --wait 2h"))
 	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged (--wait-settle)", c.Wait, wait.Settle))
 	}
 	return wait, nil
 }

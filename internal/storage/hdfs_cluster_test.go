@@ -17,6 +17,7 @@ import (
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/throttle"
 )
 
 // onHDFS returns a new directory on a cluster's HDFS.
@@ -279,4 +280,35 @@ func TestHDFSUmask(t *testing.T) {
 			t.Errorf("a folder of %v has %v, want %v; %v", perm, st.Mode.Perm(), want, err)
 		}
 	}
+}
+
+// TestHDFSThrottled: every byte of content that is written to or read from HDFS counts once, whatever its replication, and so
+// do bytes that are read only to be skipped. Local files don't count.
+func TestHDFSThrottled(t *testing.T) {
+	fsys, root := onHDFS(t, siteOf(t, testcluster.Use(t)))
+	limit := throttle.New(t.Context(), 1<<40)
+	Throttle(fsys, limit)
+	Throttle(Local, limit)
+	moved := func(what string, want int64) {
+		t.Helper()
+		if got := limit.Moved(); got != want {
+			t.Errorf("%s: %d bytes counted, want %d", what, got, want)
+		}
+	}
+	content, name := noise(1<<20), path.Join(root, "file")
+	write(t, fsys, name, content)
+	moved("written", 1<<20)
+	f, err := fsys.Open(name)
+	check(t, err)
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	check(t, err)
+	moved("read", 2<<20)
+	_, err = f.ReadAt(make([]byte, 1000), 0)
+	check(t, err)
+	_, err = f.ReadAt(make([]byte, 1000), 3000)
+	check(t, err)
+	moved("read with a gap of 2,000 bytes", 2<<20+4000)
+	write(t, Local, filepath.Join(t.TempDir(), "file"), content)
+	moved("local", 2<<20+4000)
 }

@@ -9,6 +9,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
 
 // ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or file: URI,
@@ -37,6 +38,14 @@ func Listen(fsys FS, log *slog.Logger) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.log = log
 		h.replicas.listen(log)
+	}
+}
+
+// Throttle bounds the bytes a second that are read from and written to files in HDFS; local disks have no limit. What
+// counts is the files' content: neither its replication nor calls to the NameNode. Call it before files are opened.
+func Throttle(fsys FS, limit *throttle.Limit) {
+	if h, ok := fsys.(*hdfsFS); ok {
+		h.rate = limit
 	}
 }
 

@@ -31,7 +31,7 @@ func TestCheckpointFoldersOfOthers(t *testing.T) {
 	}
 	removeOld(work)
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
-		t.Errorf("the folder of the link has %v, %v", left, err)
+		t.Errorf("the link's target has %v, %v", left, err)
 	}
 	for dir, stays := range map[string]bool{own: false, open: true, link: true} {
 		if _, err := os.Lstat(dir); (err == nil) != stays {

@@ -167,7 +167,7 @@ func (s *Source) checkEmpty(name string) error {
 	}
 	for _, dir := range folders {
 		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without a record is a file without one, or a folder with %s", s.FS.URI(dir), SuccessName)}
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must have an empty file, or %s", s.FS.URI(dir), SuccessName)}
 		} else if err != nil {
 			return fmt.Errorf("look whether the export is finished: %w", err)
 		}

@@ -12,7 +12,7 @@ import (
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// TestDistinct holds HyperLogLog against exact counts, of every size, and its mean error against what is promised.
+// TestDistinct compares HyperLogLog with exact counts, of every size, and its mean error with what is promised.
 func TestDistinct(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 10, 100, 1000, 10_000, 20_000, 40_000, 100_000, 1_000_000} {
 		const tries = 5
@@ -73,7 +73,7 @@ func zipf(n int) (keys []uint64, exact map[uint64]int64) {
 
 func unknown(uint64) (int64, bool) { return 0, false }
 
-// TestFrequent holds space-saving against exact counts: no key with more than rows/counters rows is missing, and each
+// TestFrequent compares space-saving with exact counts: no key with more than rows/counters rows is missing, and each
 // count is between its bounds; merged from parts, too.
 func TestFrequent(t *testing.T) {
 	const rows, counters = 300_000, 500
@@ -124,8 +124,7 @@ func TestFrequentAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestGroups holds the distribution against exact counts: all of it while there are few keys, then of a part that stands
-// for all.
+// TestGroups compares the distribution with exact counts: of all keys while there are few, then of a part that represents all.
 func TestGroups(t *testing.T) {
 	keys, exact := zipf(300_000)
 	for _, most := range []int{1 << 20, 4000} {
@@ -176,7 +175,7 @@ func TestQuantilesOfADistribution(t *testing.T) {
 	}
 }
 
-// TestSeen holds repeated keys against exact counts, while all are kept, and while a part is.
+// TestSeen compares repeated keys with exact counts, while all are kept, and while a part is.
 func TestSeen(t *testing.T) {
 	for _, memory := range []int64{64 << 20, 256 << 10} {
 		s := NewDuplicateSketch(memory)
