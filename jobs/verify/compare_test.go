@@ -95,7 +95,7 @@ func present(t *testing.T, cells *sorting.Cells) (all []cell.Cell) {
 func joined(t *testing.T, want *sorting.Cells, got []cell.Cell, strict bool, stale *staleList) (*joiner, *differences) {
 	t.Helper()
 	found := new(differences)
-	v := &outputVerifier{stale: stale, compared: progress.NewMeter(nil, "compare", 0, false)}
+	v := &outputVerifier{stale: stale, compared: progress.NewMeter(nil, "", 0, false)}
 	if strict {
 		v.files = new(hfiledir.Directory)
 	}
