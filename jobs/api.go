@@ -5,6 +5,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
+	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -63,6 +64,15 @@ var FormatSize = bytesize.Format
 
 // ParseSize is bytesize.Parse.
 var ParseSize = bytesize.Parse
+
+// ParseRate is throttle.Parse.
+var ParseRate = throttle.Parse
+
+// NewRate is throttle.New.
+var NewRate = throttle.New
+
+// Rate is throttle.Limit.
+type Rate = throttle.Limit
 
 // Plural is jobfile.Plural.
 var Plural = jobfile.Plural

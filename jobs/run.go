@@ -212,11 +212,11 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 			return r.wrapOutput(w, err)
 		}
 	}
-	splits, err := source.Splits(&r.job.Input, r.source)
+	splits, err := source.Splits(ctx, &r.job.Input, r.source)
 	if err != nil {
 		return err
 	}
-	r.source.LogWarnings(r.options)
+	r.source.LogWarnings(ctx, r.options)
 	r.checkpoints, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
 	defer func() { err = errors.Join(err, r.checkpoints.Close(ctx, err)) }()
 	if err != nil {

@@ -46,7 +46,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 		o.Memory = options.DefaultMemory
 	}
 	if o.Memory /= int64(side); o.Memory < options.MinMemory {
-		return s, errcode.CommandMemory.Errorf("--memory is for all that run side by side: %s for each of %d are too few; give at least %s, or a smaller --parallel",
+		return s, errcode.CommandMemory.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
 			FormatSize(o.Memory), side, FormatSize(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}

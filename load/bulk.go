@@ -60,6 +60,8 @@ type Hooks struct {
 	Staging func(folder string) error
 	// ServedBefore gets, before the first request, the files whose cells the table already returns.
 	ServedBefore func([]HFile) error
+	// Looked gets how many more files the table was asked for, before the first request; it saves nothing.
+	Looked func(files int)
 	// Before is called before each request, from several goroutines. If it returns an error, the request is not sent.
 	Before func() error
 	// Done gets a request's files once it is certain that the table has them.
@@ -191,11 +193,13 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	if err != nil {
 		return err
 	}
+	p.watch = l.hooks.Looked
 	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.ServedBefore || len(f.Probes) == 0 })
 	files, err = p.servedFiles(ctx, files, func(all []Probe) []Probe { return all[:1] })
 	if err != nil {
 		return err
 	}
+	p.watch = nil // the rest are few
 	// The look-up after the probes is the latest one: the first round sends by it.
 	if p.seen != nil {
 		l.regions, p.regions = p.seen, p.seen

@@ -64,7 +64,7 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 			return nil, unusable
 		}
 		if !pause.wait(ctx) {
-			return nil, errcode.HBaseRegion.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
+			return nil, errcode.HBaseRegion.Errorf("%w: %w; if that lasts, run hbase hbck", ErrUnavailable, err)
 		}
 	}
 }

@@ -32,12 +32,12 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s.measured = newMeasured(c.metricsFlags, c.Jobs)
+	s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.readAll(dates)
+	all, err := c.readAll(ctx, dates)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +66,17 @@ func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Serie
 }
 
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
-func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)
-			if one[0], err = c.read(path, jobs.ReadOptions{}); err != nil {
+			if one[0], err = c.read(ctx, path, jobs.ReadOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		for _, date := range dates {
-			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
@@ -112,9 +112,9 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 	case c.Wait < 0:
 		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
 	case c.Wait == 0 && c.WaitSettle != nil:
-		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+		return wait, usage(errors.New("--wait-settle needs --wait, such as --wait 2h"))
 	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged (--wait-settle)", c.Wait, wait.Settle))
 	}
 	return wait, nil
 }

@@ -16,7 +16,7 @@ type statusCommand struct {
 }
 
 func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
-	wanted, err := c.wanted()
+	wanted, err := c.wanted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -27,21 +27,21 @@ func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
 }
 
 // wanted reads the job files for all dates. Without a date, a job that needs one is described by the ledger.
-func (c *statusCommand) wanted() (all []jobs.StatusWanted, err error) {
+func (c *statusCommand) wanted(ctx context.Context) (all []jobs.StatusWanted, err error) {
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range c.Jobs {
 		if dates == nil {
-			one, err := c.undated(path)
+			one, err := c.undated(ctx, path)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, one)
 		}
 		for _, date := range dates {
-			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
@@ -52,12 +52,12 @@ func (c *statusCommand) wanted() (all []jobs.StatusWanted, err error) {
 }
 
 // undated reads a job file for --date, or else for all dates that the ledger has.
-func (c *statusCommand) undated(path string) (jobs.StatusWanted, error) {
-	job, err := c.read(path, jobs.ReadOptions{})
+func (c *statusCommand) undated(ctx context.Context, path string) (jobs.StatusWanted, error) {
+	job, err := c.read(ctx, path, jobs.ReadOptions{})
 	if err == nil || c.Date != nil {
 		return jobs.StatusWanted{Job: job}, err
 	}
-	job, failed := c.read(path, jobs.ReadOptions{DateOptional: true})
+	job, failed := c.read(ctx, path, jobs.ReadOptions{DateOptional: true})
 	if failed != nil {
 		return jobs.StatusWanted{}, err // which says more
 	}

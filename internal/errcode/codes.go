@@ -198,17 +198,15 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// Entry is a line of the table of codes.
-type Entry struct {
-	Code Code
-	Kind Kind
-	Line string // the cause, in one sentence
+// entry is a line of the table of codes.
+type entry struct {
+	code Code
+	kind Kind
+	line string // the cause, in one sentence
 }
 
-// All is the table of codes, in the order of docs/errors.md.
-func All() []Entry { return table }
-
-var table = []Entry{
+// table has all codes, in the order of docs/errors.md.
+var table = []entry{
 	// The command line.
 	{Command, Usage, "The command line is wrong: an unknown command or flag, or a value that is not accepted."},
 	{CommandDate, Usage, "--date or a variable is not a date."},

@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
 
 // hdfsFS is HDFS as one user sees it. The library's client has one connection to the active NameNode, for one call at a
@@ -32,6 +33,7 @@ type hdfsFS struct {
 	umask       fs.FileMode
 	replicas    *replicas
 	log         *slog.Logger // of calls; nil: no log
+	rate        *throttle.Limit
 	closing     sync.Once
 }
 

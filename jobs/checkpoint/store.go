@@ -324,7 +324,7 @@ func (k *Store) create() (err error) {
 		return err
 	}
 	partition.RemoveStale(work)
-	RemoveOld(work)
+	removeOld(work)
 	if k.head.Program, err = program.Hash(); err != nil {
 		k.head.Program = "unknown" // nobody can use the files then
 	}
@@ -346,8 +346,8 @@ func (k *Store) create() (err error) {
 	return nil
 }
 
-// RemoveOld deletes files that runs have left and nobody has continued for long.
-func RemoveOld(work string) { RemoveOlder(work, MaxAge, false) }
+// removeOld deletes files that runs have left and nobody has continued for long.
+func removeOld(work string) { RemoveOlder(work, MaxAge, false) }
 
 // RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
 // one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.

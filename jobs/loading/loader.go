@@ -21,7 +21,8 @@ type Loader struct {
 	Table   *tablelock.Table // as jobs share it; nil if loads into it take no turns
 	turn    *tablelock.Lock  // while this load has its turn
 	lost    func(error)      // of a directory's load: called if a lock is lost
-	loads   *progress.Meter  // of loaded files; nil before a load
+	loads   *progress.Meter  // of loaded files; nil before the first request
+	toLoad  int              // files at the beginning of a load
 	unsaved int              // load requests whose end is not in the saved manifest yet
 }
 
