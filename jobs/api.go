@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
+	"bulkload/jobs/status"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 	"bulkload/values"
@@ -156,6 +157,21 @@ type CleanReport = retention.Report
 
 // CleanKept is retention.Kept.
 const CleanKept = retention.Kept
+
+// Status is status.Of.
+var Status = status.Of
+
+// StatusWanted is status.Wanted.
+type StatusWanted = status.Wanted
+
+// StatusReport is status.Report.
+type StatusReport = status.Report
+
+// StatusRun is status.Run.
+type StatusRun = status.Run
+
+// OnBusy is options.OnBusy.
+type OnBusy = options.OnBusy
 
 // VerifyDir is verify.Dir.
 var VerifyDir = verify.Dir

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/testwords"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -292,6 +294,9 @@ func TestLiveRefusals(t *testing.T) {
 		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if words := testwords.Doubled(fmt.Sprint(err)); words != "" {
+			t.Errorf("%s: the error says %q twice: %v", what, words, err)
+		}
 	}
 	refused("a salt that begins no region", "does not suit the region boundaries", func(*jobfile.Job) {})
 	refused("a table that is not there", "nowhere", func(j *jobfile.Job) { j.Table = "nowhere" })
@@ -340,7 +345,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	}
 }
 
-// TestLoadDirAcrossRegions: files for other boundaries than the table's are refused, not a failure of the load.
+// TestLoadDirAcrossRegions: files of a job are cut for another table with other boundaries.
 func TestLoadDirAcrossRegions(t *testing.T) {
 	l := newLive(t)
 	l.table10(t)
@@ -351,9 +356,13 @@ func TestLoadDirAcrossRegions(t *testing.T) {
 	o.NoLoad = true
 	mustRun(t, l.job(t, "2026-11-20"), o)
 	r, err := loading.Directory(context.Background(), l.out+"/2026-11-20", other, l.options())
-	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was written for other region boundaries") || r.Load.Files != 0 {
-		t.Errorf("%+v, %v of kind %v, want a refusal", r, err, failure.KindOf(err))
+	if err != nil || r.Load.Files != 12 {
+		t.Errorf("%+v, %v, want the files of two regions cut", r, err)
 	}
+	mine := l.table
+	l.table = other
+	l.wantTable(t, "for another table", l.expected(t, "2026-11-20"))
+	l.table = mine
 }
 
 // TestDownClusterIsSaidWithinAMinute: a port where nobody listens.
@@ -576,6 +585,9 @@ func TestRateCountsTheCluster(t *testing.T) {
 	r, err := verify.Job(t.Context(), j, o, true)
 	if err != nil || r.Missing+r.Different > 0 {
 		t.Fatalf("%v: %+v", err, r)
+	}
+	if text, err := json.Marshal(r); err != nil || strings.Contains(string(text), "digest") {
+		t.Errorf("a comparison with a table has a digest, though it adds none up: %s, %v", text, err)
 	}
 	slices.SortFunc(steps, func(a, b progress.Progress) int { return cmp.Compare(a.Done, b.Done) })
 	// The table has ten regions, and most of them more than 256 rows.

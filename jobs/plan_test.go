@@ -72,7 +72,7 @@ func planDir(t testing.TB, job string, input []byte) string {
 	return dir
 }
 
-// TestPlanEstimatesFiles holds the estimated sizes against those of the files of a run: of all rows and of a sample, and
+// TestPlanEstimatesFiles compares the estimated sizes with those of the files of a run: of all rows and of a sample, and
 // in several settings.
 func TestPlanEstimatesFiles(t *testing.T) {
 	opinions := func(rows int) []byte {
@@ -261,7 +261,7 @@ func TestPlanComparesJobs(t *testing.T) {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
 	if q := r.Compared.Queries[0]; !near(q.Read, 10) || q.Daily.Scans != 5000 {
-		t.Errorf("behind a random salt: %+v", q)
+		t.Errorf("after a random salt: %+v", q)
 	}
 	if !slices.Contains(found(r.Compared), "key-random-salt") {
 		t.Errorf("checks %v", found(r.Compared))

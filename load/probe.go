@@ -116,7 +116,7 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	p := &prober{cluster: c}
 	err := p.tryRead(limited, &table.Regions[0], families)
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, by which a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, which is needed to check the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, table.Name, c.user, table.Name, err)
 	}
 	return classify(ctx, err)

@@ -82,7 +82,7 @@ func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Prot
 		hbase.MasterService: conf.Get(masterProperty, ""), hbase.ClientService: conf.Get(regionServerProperty, "")}}
 	for service, property := range map[hbase.Service]string{hbase.MasterService: masterProperty, hbase.ClientService: regionServerProperty} {
 		if k.Principals[service] == "" {
-			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set, which names HBase's service at the KDC; copy it from the cluster's hbase-site.xml", ErrRefused, property)
+			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set; it is HBase's principal, so copy it from the cluster's hbase-site.xml", ErrRefused, property)
 		}
 		if _, err := kerberos.ServicePrincipal(k.Principals[service], "host"); err != nil {
 			return "", hbase.Options{}, refuseProperty(conf, property, err.Error())

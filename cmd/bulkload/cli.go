@@ -40,6 +40,7 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
+	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
@@ -86,7 +87,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
-	job, err := c.read(c.Job, planned)
+	job, err := c.read(ctx, c.Job, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, planned); err != nil {
+		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -125,7 +126,20 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	busy
 	metricsFlags
+}
+
+// busy says what a load does while another job loads into the same table.
+type busy struct {
+	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
+}
+
+func (b *busy) onBusy() jobs.OnBusy {
+	if b.OnBusy == "wait" {
+		return ""
+	}
+	return jobs.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
@@ -133,7 +147,9 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 		return nil, err
 	}
 	s.measured = newMeasured(c.metricsFlags, loadMetrics, c.Table)
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	o := s.options()
+	o.OnBusy = c.onBusy()
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)
@@ -174,13 +190,13 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		return nil, err
 	}
 	s.measured = newMeasured(c.metricsFlags, verifyMetrics, c.Target)
-	job, err := c.read(c.Target, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case c.Stale != "" && !c.Live:
-		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
 		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}
@@ -217,7 +233,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

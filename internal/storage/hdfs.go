@@ -223,7 +223,9 @@ func (h *hdfsFS) Stat(name string) (Info, error) {
 }
 
 func hdfsInfo(st fs.FileInfo) Info {
-	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: status(st).GetOwner()}
+	s := status(st)
+	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: s.GetOwner(),
+		Encrypted: s.GetFlags()&flagEncrypted != 0, ErasureCoded: s.GetEcPolicy() != nil}
 }
 
 func (h *hdfsFS) ReadDir(name string) ([]Info, error) {

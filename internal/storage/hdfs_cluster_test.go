@@ -24,7 +24,7 @@ import (
 func onHDFS(t *testing.T, conf *siteconf.Conf) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///tests/storage-" + t.Name() + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	fsys, root, err := Resolve(name, "/", conf, "")
+	fsys, root, err := ResolveAs(name, "/", conf, Identity{})
 	check(t, err)
 	check(t, fsys.MkdirAll(root, 0))
 	t.Cleanup(func() {
@@ -80,7 +80,7 @@ func TestHDFSNames(t *testing.T) {
 	authority, err := defaultAuthority(conf)
 	check(t, err)
 	for _, uri := range []string{"hdfs:///a/b c", "hdfs:/a/b c", "hdfs://" + authority + "/a//b c"} {
-		fsys, name, err := Resolve(uri, "/", conf, "tina")
+		fsys, name, err := ResolveAs(uri, "/", conf, Identity{User: "tina"})
 		check(t, err)
 		if got, want := fsys.URI(name), "hdfs://"+authority+"/a/b c"; name != "/a/b c" || got != want {
 			t.Errorf("%s is %s, and %s to the world; want %s", uri, name, got, want)
@@ -93,7 +93,7 @@ func TestHDFSPermission(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	mine, root := onHDFS(t, conf)
 	check(t, mine.MkdirAll(path.Join(root, "locked"), 0o700))
-	fsys, _, err := Resolve("hdfs:///", "/", conf, "nobody_else")
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{User: "nobody_else"})
 	check(t, err)
 	defer fsys.Close()
 	_, err = fsys.Create(path.Join(root, "locked/f"), 0)

@@ -12,16 +12,6 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is our user
-// name in HDFS; "" means HADOOP_USER_NAME, or else the system user.
-func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
-	tokens, err := TokensOfEnvironment()
-	if err != nil {
-		return nil, "", err
-	}
-	return ResolveAs(path, base, conf, Identity{User: user, Tokens: tokens})
-}
-
 // ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or file: URI,
 // or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a local path. A
 // relative local path is relative to base. For an HDFS path it connects to HDFS: if that fails, the error is

@@ -85,7 +85,7 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil {
 		return w.describeFailure(ctx, err)
 	}
-	return w.refuseUnreadable(table.Name, findings)
+	return w.refuseUnreadable(table.Name, findings, lostUnchanged)
 }
 
 // maxCuts bounds how often regions may split during a load.
@@ -193,7 +193,7 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 		return w.describeFailure(ctx, err)
 	}
 	// The state stays Loading on disk. The next command probes again, whatever a person did to the table meanwhile.
-	if err := w.refuseUnreadable(name, findings); err != nil {
+	if err := w.refuseUnreadable(name, findings, lostSomehow); err != nil {
 		return err
 	}
 	// The ledger first, as before the load: if the process is killed between the two, the next one finds the manifest
@@ -310,6 +310,9 @@ func (w *Loader) saveLoaded() error {
 // beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
 func (w *Loader) beforeRequest() error {
 	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
+	if err := w.turn.Fresh(); err != nil {
+		return err
+	}
 	return w.Out.CheckLock()
 }
 

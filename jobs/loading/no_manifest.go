@@ -163,7 +163,7 @@ func (w *Loader) confirmDirectory(ctx context.Context, name string, e *ledger.En
 	if err != nil {
 		return w.recordForeignLost(ctx, err)
 	}
-	if err := w.refuseUnreadable(name, findings); err != nil {
+	if err := w.refuseUnreadable(name, findings, lostSomehow); err != nil {
 		return err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()

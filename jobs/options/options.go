@@ -26,6 +26,7 @@ type Options struct {
 	Wait       Wait                    // for an input that does not exist yet
 	Force      bool                    // start over, whatever the output has of the run
 	OnChange   OnChange                // what to do about a finished run whose input has changed
+	OnBusy     OnBusy                  // what to do if another job loads into the table
 	NoLoad     bool                    // stop before the load
 	Rate       *throttle.Limit         // of the bytes read from and written to HDFS, and read from tables; nil: no limit
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
@@ -44,6 +45,16 @@ type OnChange string
 const (
 	Fail   OnChange = "" // it is refused
 	Reload OnChange = "reload"
+)
+
+// OnBusy is what a load does while another job loads into the same table.
+type OnBusy string
+
+// The values of OnBusy.
+const (
+	BusyWait OnBusy = "" // it waits for the other load's end
+	BusyLoad OnBusy = "load"
+	BusyFail OnBusy = "fail"
 )
 
 // Wait is how long a run waits for an input that does not exist yet.

@@ -202,13 +202,18 @@ func (s *Site) MaxFiles() (int64, error) {
 // LookUp looks a table up. If that fails, nothing was changed yet.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
-	if errors.Is(err, load.ErrNotFound) {
-		err = fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
-	}
 	if err != nil {
-		return nil, failure.Early(err)
+		return nil, failure.Early(MissingTable(err))
 	}
 	return table, nil
+}
+
+// MissingTable adds to the error of a look-up what to do about a table that does not exist.
+func MissingTable(err error) error {
+	if errors.Is(err, load.ErrNotFound) {
+		return fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
+	}
+	return err
 }
 
 // Number is a property as a whole number; def if it is not set or not a number.

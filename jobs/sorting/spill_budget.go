@@ -22,16 +22,16 @@ func UncompressedSpill(o options.Options, input int64) int64 {
 	if err != nil {
 		return 0
 	}
-	memory := AvailableMemory
+	memory := availableMemory
 	if o.Available != nil {
 		memory = o.Available
 	}
 	return min(int64(sortedRatio*float64(input)), free/4, memory()/10)
 }
 
-// AvailableMemory is how many bytes of the machine's memory can be used without swapping, including the page cache; 0
+// availableMemory is how many bytes of the machine's memory can be used without swapping, including the page cache; 0
 // if unknown.
-func AvailableMemory() int64 {
+func availableMemory() int64 {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0

@@ -46,7 +46,7 @@ type Report struct {
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
-	Digest      digest.Sum   `json:"digest"`
+	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
@@ -85,7 +85,7 @@ func (r *Report) nameTarget(j *jobfile.Job, live bool) {
 		} else if path, local := strings.CutPrefix(out.Location(), "file:/"); local {
 			r.Against += "file:///" + strings.TrimLeft(path, "/")
 		} else {
-			r.Against += out.Location()
+			r.Against += strings.TrimRight(out.Output, "/") // a cleaned path would have one slash after hdfs:
 		}
 	}
 }
@@ -187,7 +187,7 @@ const sortShare = 0.5
 // run sorts the source once and joins it with the cells of every output.
 func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
-	splits, err := source.Splits(&v.job.Input, v.source)
+	splits, err := source.Splits(ctx, &v.job.Input, v.source)
 	if err != nil {
 		return err
 	}
@@ -333,8 +333,9 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJoiner(want, found, v)
+	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
+		j.stale, j.compared = v.stale, v.compared
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
