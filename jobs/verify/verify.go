@@ -46,7 +46,7 @@ type Report struct {
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
-	Digest      digest.Sum   `json:"digest"`
+	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
@@ -343,8 +343,9 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJoiner(want, found, v)
+	j, err := newJoiner(want, found, v.files != nil)
 	if err == nil {
+		j.stale, j.compared = v.stale, v.compared
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
