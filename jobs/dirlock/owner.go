@@ -76,8 +76,7 @@ func (p processes) self(user string) Owner {
 
 const tokenBytes = 8
 
-// NewToken returns a random name that no other owner has: 16 hex digits.
-// NewToken returns a random text that no other owner has.
+// NewToken is a new name for a lock, which no other has.
 func NewToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // which never fails
