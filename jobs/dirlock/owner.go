@@ -76,6 +76,7 @@ func (p processes) self(user string) Owner {
 
 const tokenBytes = 8
 
+// NewToken returns a random name that no other owner has: 16 hex digits.
 func NewToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // which never fails
