@@ -238,6 +238,6 @@ func (s *rangeSum) add(c *cell.Cell) error {
 		s.row = append(s.row[:0], c.Row...)
 		s.rows++
 	}
-	s.stream.Add(c)
+	s.stream.AddRun(c, -1, nil, nil)
 	return nil
 }
