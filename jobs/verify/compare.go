@@ -121,8 +121,8 @@ func (j *joiner) count(least int64) {
 	}
 }
 
-func newJoiner(want *sorting.Cells, found *differences, strict bool) (*joiner, error) {
-	j := &joiner{want: want, found: found, strict: strict}
+func newJoiner(want *sorting.Cells, found *differences, v *outputVerifier) (*joiner, error) {
+	j := &joiner{want: want, found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
 	return j, j.advance()
 }
 

@@ -343,9 +343,8 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJoiner(want, found, v.files != nil)
+	j, err := newJoiner(want, found, v)
 	if err == nil {
-		j.stale, j.compared = v.stale, v.compared
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
