@@ -159,10 +159,10 @@ func TestSecuredRightsAsWritten(t *testing.T) {
 	rights := map[string][]string{ // what the error has, and the rows' commands
 		"grant '" + s.name + "', '":        documented(t, "HBase", "load"),
 		"lacks EXECUTE on " + s.root + " ": documented(t, "HDFS", "reach a folder"),
-		"of " + s.root + "/in ":            documented(t, "HDFS", "read the input"),
-		"of " + s.root + "/out ":           documented(t, "HDFS", "write the HFiles"),
-		"of /hbase/staging ":               documented(t, "HDFS", "load"),
-		"of /user/" + s.name + " ":         documented(t, "HDFS", "keep the [ledger](reliability.md)"),
+		"on " + s.root + "/in ":            documented(t, "HDFS", "read the input"),
+		"on " + s.root + "/out ":           documented(t, "HDFS", "write the HFiles"),
+		"on /hbase/staging ":               documented(t, "HDFS", "load"),
+		"on /user/" + s.name + " ":         documented(t, "HDFS", "keep the [ledger](reliability.md)"),
 	}
 	for len(rights) > 0 {
 		_, err := Run(context.Background(), s.job(t, date), s.options())

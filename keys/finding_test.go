@@ -83,7 +83,7 @@ func TestParts(t *testing.T) {
 		{Text: "'中'", Position: 1, Literal: true, Width: Width{3, 3}},
 		{Text: "salt(free, 10)", Position: 7, Columns: []int{free}, Width: Width{1, 1}, Values: 10, Even: true},
 		{Text: "md5(free, 4)", Position: 23, Columns: []int{free}, Width: Width{4, 4}, Even: true},
-		{Text: "desc( millis(date) )", Position: 38, Columns: []int{date}, Width: Width{19, 19}, Order: Descending, Moment: true},
+		{Text: "desc( millis(date) )", Position: 38, Columns: []int{date}, Unzoned: []int{date}, Width: Width{19, 19}, Order: Descending, Moment: true},
 		{Text: "date(free, 'MMdd')", Position: 61, Columns: []int{free}, Width: Width{4, 4}, Order: Ascending, Moment: true, Cycle: 365 * 24 * time.Hour},
 		{Text: "random_salt(3)", Position: 82, Record: true, Width: Width{1, 1}, Values: 3, Even: true},
 		{Text: "mod(free, 7)", Position: 99, Columns: []int{free}, Width: Width{1, 1}, Values: 7, Even: true},

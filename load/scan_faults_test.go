@@ -127,6 +127,16 @@ func (c *lossy) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// disconnect closes the connections; the next call makes another one.
+func disconnect(s *servers) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+	clear(s.conns)
+}
+
 // TestScanWhoseAnswersGetLost: the server has answered, and read on, but the answer does not arrive: the connection breaks in
 // it or before it, or is silent for longer than a request may take.
 func TestScanWhoseAnswersGetLost(t *testing.T) {
@@ -146,7 +156,7 @@ func TestScanWhoseAnswersGetLost(t *testing.T) {
 				return &lossy{ReadWriter: s, left: 20000 + rand.IntN(400000), silent: silent}, err
 			}
 			c.servers.options.Handshake = func(string, hbase.Service) hbase.Handshake { return lose }
-			c.servers.close() // connections from before
+			disconnect(c.servers)
 			b.walk(t, c, func(int) {})
 			if breaks < 4 {
 				t.Errorf("%d connections: too few answers were lost", breaks)
